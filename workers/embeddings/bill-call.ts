@@ -1,6 +1,6 @@
 import { shareExactly } from './share-exactly.ts';
 
-/** How far a vendor's token count for ordinary texts may deviate from ours. */
+/** How far a vendor's token count of ordinary texts may deviate from ours, in thousandths. */
 const slackPermille = 100;
 
 /**
@@ -17,17 +17,17 @@ export interface CountedInput {
 
 /** The tokens billed for each input. */
 export interface InputBills {
-  /** By input, in order. */
+  /** One per input, in order. */
   readonly tokens: readonly number[];
-  /** Whether the tokens are our own count, because the vendor reported none, 0, or a sum that cannot be shared. */
+  /** Whether the tokens are our own count, because the vendor reported none, 0, or a sum that cannot be split. */
   readonly isCounted: boolean;
 }
 
 /** The tokens billed for each input of a call, and what the vendor's count shows about the accounts. */
 export interface CallBill extends InputBills {
   /**
-   * The tokens billed for each input when it is requested again and served from the cache, without these
-   * neighbours in the call.
+   * The tokens billed for each input when it is requested again and served from the cache, without the
+   * other inputs of this call.
    */
   readonly kept: InputBills;
   /** Our own count of the whole call. */
@@ -39,43 +39,43 @@ export interface CallBill extends InputBills {
 }
 
 /**
- * The maximum number of tokens that an account is billed above our own count of its inputs because of its
- * neighbours in a call.
+ * Returns the maximum number of tokens by which an account's bill may exceed our own count of its inputs because of
+ * other accounts' inputs in the call.
  */
 export function findSlack(ownTokens: number): number {
   return Math.floor((ownTokens * slackPermille) / 1_000);
 }
 
-/** How far the vendor's count of a call may be from ours without casting doubt on its accounts. */
+/** Returns how far the vendor's count of a call may deviate from ours before its accounts are quarantined. */
 export function findTolerance(ownTokens: number, accounts: number): number {
   return findSlack(ownTokens) + roundingTokens * accounts;
 }
 
 /**
- * Splits the tokens that a vendor reported for a call among its inputs. The vendor reports one sum per call, so
- * in a call shared by several accounts the count of each input is unknown. An excess over our own count is
- * split if no account is billed more than its slack for it. The operator bears any larger excess, and any
- * count that is not near ours; then all accounts are billed by our own count. A single account pays for what
- * the vendor reported. If that is too far above our own count, it may all be due to one of several inputs, so
- * the other inputs are not cached with a share of it.
+ * Splits the tokens that a vendor reported for a call among its inputs. The vendor reports one sum per call, so in a
+ * call shared by several accounts the token count of each input is unknown. If the sum exceeds our own count, the
+ * excess is split as long as no account is billed more of it than its slack. The operator bears any larger excess, and
+ * any sum that is not near our own count; all accounts are then billed according to our own count. If all inputs belong
+ * to one account, it is billed what the vendor reported. If that is too far above our own count, a single input may
+ * have caused the whole excess, so inputs are cached with our own counts instead.
  * @param inputs in order
  */
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {
   const ownCounts = inputs.map(({ tokens }) => tokens);
-  const counted: InputBills = { tokens: ownCounts, isCounted: true };
+  const ownBills: InputBills = { tokens: ownCounts, isCounted: true };
   const countedSum = sum(ownCounts);
-  // Inputs were sent, so 0 tokens cannot be a count of them.
+  // Inputs were sent, so a report of 0 tokens is wrong.
   if (reported === null || reported === 0)
-    return { ...counted, kept: counted, countedSum, agrees: null, excess: 0 };
+    return { ...ownBills, kept: ownBills, countedSum, agrees: null, excess: 0 };
   const indicesByAccount = groupByAccount(inputs);
   const difference = reported - countedSum;
   const agrees = Math.abs(difference) <= findTolerance(countedSum, indicesByAccount.length);
-  const shared = shareReport(ownCounts, indicesByAccount, reported, agrees);
-  const bills = shared === null ? counted : { tokens: shared, isCounted: false };
-  const isDoubtful = !agrees && difference > 0 && inputs.length > 1;
+  const splitTokens = splitReport(ownCounts, indicesByAccount, reported, agrees);
+  const bills = splitTokens === null ? ownBills : { tokens: splitTokens, isCounted: false };
+  const hasSuspiciousExcess = !agrees && difference > 0 && inputs.length > 1;
   return {
     ...bills,
-    kept: isDoubtful ? counted : bills,
+    kept: hasSuspiciousExcess ? ownBills : bills,
     countedSum,
     agrees,
     excess: agrees ? Math.max(0, difference) : 0,
@@ -83,7 +83,7 @@ export function billCall(inputs: readonly CountedInput[], reported: number | nul
 }
 
 /** Returns null if the reported tokens cannot be split fairly. */
-function shareReport(
+function splitReport(
   ownCounts: readonly number[],
   indicesByAccount: readonly (readonly number[])[],
   reported: number,
@@ -91,11 +91,11 @@ function shareReport(
 ): number[] | null {
   const excess = reported - sum(ownCounts);
   if (indicesByAccount.length === 1 || (agrees && excess <= 0)) return shareExactly(reported, ownCounts);
-  return agrees ? shareExcess(ownCounts, indicesByAccount, excess) : null;
+  return agrees ? splitExcess(ownCounts, indicesByAccount, excess) : null;
 }
 
 /** Returns null if the excess is more than the slack of all accounts together. */
-function shareExcess(
+function splitExcess(
   ownCounts: readonly number[],
   indicesByAccount: readonly (readonly number[])[],
   excess: number,

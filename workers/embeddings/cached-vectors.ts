@@ -11,10 +11,10 @@ export async function deliverCached(
   request: PendingRequest,
 ): Promise<void> {
   const { accountId, inputs } = request.task;
-  const cached = await cache.read(space, inputs.map(createVectorNamer(space, accountId)));
+  const cachedVectors = await cache.read(space, inputs.map(createVectorNamer(space, accountId)));
   // If only some inputs are cached, it is not known yet whether the others will reach a model.
-  if (cached.every((one) => one !== null)) request.reachedModel = true;
-  for (const [i, one] of cached.entries()) {
+  if (cachedVectors.every((one) => one !== null)) request.reachedModel = true;
+  for (const [i, one] of cachedVectors.entries()) {
     if (one !== null) request.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
   }
 }

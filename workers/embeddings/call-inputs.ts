@@ -50,7 +50,7 @@ export async function abortWhenAbandoned(
       for (const { request } of input.claims) if (request.isAwaited) awaited.add(request);
     }
     if (awaited.size === 0) break;
-    await Promise.all([...awaited].map(({ whenUnawaited }) => whenUnawaited));
+    await Promise.all([...awaited].map(({ whenNobodyWaits }) => whenNobodyWaits));
   }
   stop.abort(new Error('nobody waits for this call'));
 }

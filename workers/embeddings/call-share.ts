@@ -12,12 +12,12 @@ export interface ShareDecision {
   readonly waiting: number;
 }
 
-/** How many of the waiting inputs go with a call. */
+/** Number of waiting inputs that go with a call. */
 export interface CallShare {
   readonly share: number;
   /** Whether parallel calls take the same number, so that none of them takes more to finish a request. */
   readonly isEven: boolean;
-  /** How many inputs the next calls take, if that is decided along with this call. */
+  /** Number of inputs that each of the next calls takes, if that is decided along with this call. */
   readonly shareOfNext: number | null;
 }
 
@@ -49,9 +49,9 @@ function findEvenShare(waiting: number, { spareSlots, slots }: GrantedCall, allS
 }
 
 /**
- * Returns how many waiting inputs go with one call while others run: an even share over half of all slots. The
- * running calls finish before a call that took everything would. With fewer inputs in each, the fixed cost per
- * call would slow all of them down.
+ * Returns how many waiting inputs go with one call while others run: twice an even share over all slots. A call that
+ * took all of them would still be running when the other calls have finished. Smaller calls would be slower overall,
+ * because of the fixed cost per call.
  */
 function findShare(waiting: number, allSlots: number): number {
   return Math.max(minShare, Math.ceil((2 * waiting) / allSlots));

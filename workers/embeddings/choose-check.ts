@@ -1,12 +1,13 @@
 import { findTolerance, type CallBill } from './bill-call.ts';
 
 /**
- * Picks an account of a merged call to check: its next calls contain only its own inputs, so that they are
- * counted alone. Returns null if none is to be checked. A text that the vendor counts many times over can hide
- * in the excess that is tolerated for all accounts. So every call whose count agrees but is above ours may lead
- * to a check; the more of the tolerance it uses, the more likely. At most one account per call is checked, and
- * only one that could not have caused the whole excess unnoticed in a call of its own.
- * @param tokensOf own counts, by account
+ * Picks an account of a merged call to check: its next calls contain only its own inputs, so that the vendor reports
+ * their tokens separately. Returns null if none is to be checked. If the vendor finds many times as many tokens in a
+ * text as we do, the difference can hide in the excess that is tolerated for all accounts of a call. So every call
+ * whose count agrees with ours but is higher may lead to a check; the more of the tolerance it uses, the more likely.
+ * At most one account per call is checked, and only one that could not have caused the whole excess unnoticed in a call
+ * of its own.
+ * @param tokensOf our own token counts, by account
  * @param random in [0, 1)
  */
 export function chooseCheck(

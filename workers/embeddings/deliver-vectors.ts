@@ -12,7 +12,7 @@ export interface DeliveredInput {
 }
 
 export interface Delivery {
-  /** The inputs that were given their vectors. */
+  /** The inputs whose vectors were delivered. */
   readonly embedded: readonly DeliveredInput[];
   /** The inputs whose vector was invalid. */
   readonly broken: readonly PendingInput[];
@@ -26,32 +26,32 @@ export interface Delivery {
  */
 export function deliverVectors(
   inputs: readonly PendingInput[],
-  answer: EmbeddingAnswer,
+  response: EmbeddingAnswer,
   bill: CallBill,
-  hold: BufferRef | null,
+  bufferRef: BufferRef | null,
   tookMs: number,
 ): Delivery {
-  const times = shareExactly(
+  const billedTimes = shareExactly(
     tookMs,
     inputs.map(({ tokens }) => tokens),
   );
-  const size = answer.dimensions * 4;
+  const size = response.dimensions * 4;
   const { kept } = bill;
-  const broken = new Set(answer.broken);
+  const broken = new Set(response.broken);
   if (broken.size === inputs.length) {
     throw new UpstreamError('unavailable', 'the upstream sent no vector of finite numbers');
   }
   const embedded: DeliveredInput[] = [];
   for (const [i, input] of inputs.entries()) {
     if (broken.has(i)) continue;
-    const vector = answer.vectors.subarray(i * size, (i + 1) * size);
+    const vector = response.vectors.subarray(i * size, (i + 1) * size);
     const outcome: EmbeddedInput = {
       vector,
-      hold,
-      dimensions: answer.dimensions,
+      hold: bufferRef,
+      dimensions: response.dimensions,
       tokens: bill.tokens[i]!,
       counted: bill.isCounted,
-      billedMs: times[i]!,
+      billedMs: billedTimes[i]!,
     };
     input.deliver(outcome);
     embedded.push({ input, toCache: { vector, tokens: kept.tokens[i]!, counted: kept.isCounted } });

@@ -23,7 +23,7 @@ import { findVectorSpace } from './vector-space.ts';
 /** How long a call waits while no route can be called, in milliseconds. */
 const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
 
-/** No caller was waiting any more when a slot was granted or a call failed, so no call was made. */
+/** Thrown instead of making a call if no caller waits any more when a slot is granted or a call has failed. */
 export class NobodyWaiting extends Error {
   override readonly name = 'NobodyWaiting';
 }
@@ -96,7 +96,7 @@ export class EmbeddingCaller {
         for (const input of inputs) input.failDisconnected(nobodyWaits);
         inputs = inputs.filter((input) => input.isNeeded);
         if (inputs.length === 0) throw new NobodyWaiting();
-        granted.onShared(new Set(inputs.map(({ accountId }) => accountId)));
+        granted.setServedAccounts(new Set(inputs.map(({ accountId }) => accountId)));
         return await this.#embed(model, upstream, target, inputs);
       },
     });
@@ -124,25 +124,25 @@ export class EmbeddingCaller {
       media: createMediaLoader(media, { accountId, deadlineAtMs: Infinity }),
       recalled: new Map(),
     };
-    const answer = await upstream.embed(target, call, context);
-    const hold = answer.release === null ? null : new BufferRef(answer.release);
-    hold?.take();
-    const bill = billCall(inputs, answer.promptTokens);
-    this.#recordBill(model, target, inputs, bill, answer.promptTokens);
+    const response = await upstream.embed(target, call, context);
+    const bufferRef = response.release === null ? null : new BufferRef(response.release);
+    bufferRef?.take();
+    const bill = billCall(inputs, response.promptTokens);
+    this.#recordBill(model, target, inputs, bill, response.promptTokens);
     const tookMs = Math.round(performance.now() - startedAtMs);
-    const { embedded, broken } = deliverVectors(inputs, answer, bill, hold, tookMs);
+    const { embedded, broken } = deliverVectors(inputs, response, bill, bufferRef, tookMs);
     // Uses the model that was called; the catalog may have changed since the inputs were looked up.
     const space = findVectorSpace(model, dimensions);
-    if (space === null) hold?.drop();
+    if (space === null) bufferRef?.drop();
     else {
-      const caching = cacheOutcomes(vectorCache, space, embedded).finally(() => hold?.drop());
+      const caching = cacheOutcomes(vectorCache, space, embedded).finally(() => bufferRef?.drop());
       runInBackground(caching, 'caching vectors', log);
     }
     return broken;
   }
 
   /**
-   * Quarantines accounts whose inputs the vendor counts, or may count, differently from us: they do not share
+   * Quarantines accounts whose tokens the vendor counts, or may count, differently from us: they do not share
    * calls for a while.
    */
   #recordBill(
@@ -156,8 +156,8 @@ export class EmbeddingCaller {
     const tokensOf = sumTokens(inputs);
     if (bill.agrees) {
       this.#quarantine.vouch(tokensOf);
-      const checked = chooseCheck(tokensOf, bill, Math.random);
-      if (checked !== null) this.#quarantine.addCheck(checked, tokensOf.get(checked)!);
+      const accountToCheck = chooseCheck(tokensOf, bill, Math.random);
+      if (accountToCheck !== null) this.#quarantine.addCheck(accountToCheck, tokensOf.get(accountToCheck)!);
       return;
     }
     this.#quarantine.addDivergent(tokensOf);

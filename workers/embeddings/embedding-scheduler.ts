@@ -22,7 +22,10 @@ import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 import { WaitingInputs } from './waiting-inputs.ts';
 
-/** How often deadlines are checked. A request of a model that is gone or full must not wait past its deadline. */
+/**
+ * How often deadlines are checked. A request must not wait past its deadline even if its model was removed or has no
+ * free slot.
+ */
 const deadlineCheckMs = 1_000;
 
 export interface SchedulerOptions {
@@ -118,7 +121,7 @@ export class EmbeddingScheduler {
     for (const input of inputs) {
       if (input.isNeeded) continue;
       this.#waiting.remove(input.entry!);
-      this.#shared.forget(input);
+      this.#shared.remove(input);
     }
     this.#cancelSlotRequests();
   }
@@ -141,8 +144,8 @@ export class EmbeddingScheduler {
    */
   #tryCall(freeSlots = 1, share: number | null = null): void {
     const waiting = this.#waiting.size;
-    const needed = Math.max(this.#waiting.queueCount, Math.ceil(waiting / (share ?? minShare)));
-    const calls = Math.min(freeSlots, needed);
+    const neededCalls = Math.max(this.#waiting.queueCount, Math.ceil(waiting / (share ?? minShare)));
+    const calls = Math.min(freeSlots, neededCalls);
     while (this.#slotRequests.size < calls) {
       const stop = new AbortController();
       this.#slotRequests.add(stop);
@@ -178,22 +181,24 @@ export class EmbeddingScheduler {
     } catch (error) {
       if (error instanceof NobodyWaiting) return;
       if (inputs === null) {
-        // No route can be called: the waiting requests fail, and later ones try again.
+        // No route can be called, so all waiting requests fail. Later requests try again.
         inputs = this.#waiting.drain();
         this.#slotRequests.delete(stop);
         this.#cancelSlotRequests();
       }
       await this.#faultSearch.fail(inputs, error);
     } finally {
-      for (const input of inputs ?? []) this.#shared.forget(input);
+      for (const input of inputs ?? []) this.#shared.remove(input);
     }
   }
 
   /** Fails inputs and the requests they belong to, whose remaining inputs are withdrawn. */
   #failInputs(inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown): void {
-    const failed = new Map(inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])));
+    const failedClaims = new Map(
+      inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])),
+    );
     for (const input of inputs) input.fail(describe);
-    for (const [request, claim] of failed) this.#dropAbandoned(request.withdraw(describe(claim)));
+    for (const [request, claim] of failedClaims) this.#dropAbandoned(request.withdraw(describe(claim)));
   }
 
   #failOverdue(): void {

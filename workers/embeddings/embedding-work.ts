@@ -11,19 +11,19 @@ import type { Dimensions } from './waiting-inputs.ts';
  */
 export class BufferRef {
   readonly #release: () => void;
-  #holders = 0;
+  #references = 0;
 
   constructor(release: () => void) {
     this.#release = release;
   }
 
   take(): void {
-    this.#holders += 1;
+    this.#references += 1;
   }
 
   drop(): void {
-    this.#holders -= 1;
-    if (this.#holders === 0) this.#release();
+    this.#references -= 1;
+    if (this.#references === 0) this.#release();
   }
 }
 
@@ -65,7 +65,7 @@ export interface EmbeddingTask {
   /** The end user, passed to the vendor if a call contains no other request's inputs. */
   readonly user: string | null;
   readonly inputs: readonly string[];
-  /** By our own count. */
+  /** Our own token counts, one per input. */
   readonly inputTokens: readonly number[];
   /** Aborted when the caller disconnects, or when the task must stop immediately. */
   readonly signal: AbortSignal;
@@ -103,7 +103,7 @@ export class PendingRequest {
   readonly task: EmbeddingTask;
   readonly answer: Promise<EmbeddingOutcomes>;
   /** Resolves when nobody waits for the response any more: it is complete, or the caller has disconnected. */
-  readonly whenUnawaited: Promise<void>;
+  readonly whenNobodyWaits: Promise<void>;
   reachedModel = false;
   readonly #outcomes: (InputOutcome | undefined)[];
   readonly #inputs: (PendingInput | undefined)[];
@@ -121,7 +121,7 @@ export class PendingRequest {
     this.answer = new Promise((resolve) => {
       this.#resolve = resolve;
     });
-    this.whenUnawaited = new Promise((resolve) => {
+    this.whenNobodyWaits = new Promise((resolve) => {
       this.#endWait = resolve;
     });
   }
@@ -147,7 +147,7 @@ export class PendingRequest {
     return missing;
   }
 
-  noteInput(index: number, input: PendingInput): void {
+  trackInput(index: number, input: PendingInput): void {
     this.#inputs[index] = input;
   }
 
@@ -163,7 +163,7 @@ export class PendingRequest {
   /**
    * Records that the caller has disconnected. A running model call is completed and billed. A cached vector that
    * was delivered is billed as well, as if a model had been called for it. The vectors themselves are dropped.
-   * @returns the inputs that the request gives up
+   * @returns the inputs that the request no longer waits for
    */
   leave(reason: unknown): ReadonlySet<PendingInput> {
     if (!this.isAwaited) return new Set();
@@ -180,7 +180,7 @@ export class PendingRequest {
 
   /**
    * Fails all missing inputs with this error.
-   * @returns the inputs that the request gives up
+   * @returns the inputs that the request no longer waits for
    */
   fail(error: unknown): ReadonlySet<PendingInput> {
     const inputs = this.withdraw(error);
@@ -256,7 +256,7 @@ export class PendingInput {
 
   claim(request: PendingRequest, index: number): void {
     this.#claims.push({ request, index });
-    request.noteInput(index, this);
+    request.trackInput(index, this);
     if (this.#isSent) request.reachedModel = true;
   }
 

@@ -13,7 +13,7 @@ import type { Quarantine } from './quarantine.ts';
  * about a hundred requests, and fewer than one call per request. Requests not cleared by then fail with a retryable
  * error.
  */
-const countSearchCalls = (requests: number): number => 64 + Math.ceil(requests / 4);
+const computeCallBudget = (requests: number): number => 64 + Math.ceil(requests / 4);
 
 export interface FaultSearchDeps {
   readonly caller: EmbeddingCaller;
@@ -49,25 +49,25 @@ export class FaultSearch {
   ): Promise<void> {
     const { quarantine, failInputs } = this.#deps;
     for (const input of inputs) input.failDisconnected(error);
-    const awaited = inputs.filter((input) => input.isNeeded);
-    const groups = groupByRequest(awaited);
-    const isRefused = isRefusal(error);
-    const someDisconnected = awaited.length < inputs.length;
-    if (isRefused) {
+    const neededInputs = inputs.filter((input) => input.isNeeded);
+    const groups = groupByRequest(neededInputs);
+    const isRejected = isRefusal(error);
+    const someDisconnected = neededInputs.length < inputs.length;
+    if (isRejected) {
       // Inputs of disconnected callers are not searched. Quarantine their accounts: otherwise a client could hide its
       // bad inputs by disconnecting early.
       for (const input of inputs) if (!input.isNeeded) quarantine.addRefused(input.accountId);
-      if (groups.length === 1 && !someDisconnected) quarantine.addRefused(awaited[0]!.accountId);
+      if (groups.length === 1 && !someDisconnected) quarantine.addRefused(neededInputs[0]!.accountId);
     }
-    if (!isRefused || (groups.length <= 1 && !someDisconnected)) {
-      failInputs(awaited, () => error);
+    if (!isRejected || (groups.length <= 1 && !someDisconnected)) {
+      failInputs(neededInputs, () => error);
       return;
     }
-    const budget = search ?? { callsLeft: countSearchCalls(groups.length) };
+    const budget = search ?? { callsLeft: computeCallBudget(groups.length) };
     const middle = Math.ceil(groups.length / 2);
     // If some callers have disconnected, their inputs alone may be at fault.
     const parts = someDisconnected
-      ? [awaited]
+      ? [neededInputs]
       : [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
     await Promise.all(parts.map((part) => this.#callAgain(part, budget)));
   }
@@ -90,7 +90,8 @@ export class FaultSearch {
       const call = { accountIds: () => accounts, stop, chooseInputs: () => part };
       failInputs(await caller.call(findModel(), call), describeBroken);
     } catch (error) {
-      // Otherwise callers could hide a bad input by disconnecting during the search.
+      // If all callers disconnect during the search, quarantine their accounts: otherwise they could hide a bad input
+      // by disconnecting.
       if (error instanceof NobodyWaiting) for (const { accountId } of part) quarantine.addRefused(accountId);
       await this.#fail(part, error, search);
     }

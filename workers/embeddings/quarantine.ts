@@ -1,8 +1,14 @@
-/** An account whose input was rejected, or may be counted differently by the vendor, is likely to send another. */
+/**
+ * For an account that is likely to send another bad input: one whose input was rejected, or whose tokens the vendor may
+ * count differently from us.
+ */
 const quarantineMs = 60_000;
 
-/** For an account whose own call was counted differently. Isolation costs it little and does not affect others. */
-const provenMs = 10 * 60_000;
+/**
+ * For an account whose tokens the vendor counted differently from us in a call of its own. Isolation costs it little
+ * and does not affect others.
+ */
+const provenQuarantineMs = 10 * 60_000;
 
 /**
  * A call with more accounts than this is searched in two steps, so that one bad input does not cost one call
@@ -16,24 +22,24 @@ const maxEntries = 10_000;
 interface QuarantineEntry {
   readonly cohort: number;
   readonly untilMs: number;
-  /** Tokens on which the account's calls must agree before it is trusted again. */
-  tokensToShow: number;
+  /** Number of tokens that must still appear in calls whose counts agree before the account is trusted again. */
+  tokensToVerify: number;
 }
 
 /** An update of an account's entry. */
 interface Addition {
   readonly cohort: number;
-  /** Tokens to show in addition to those already required. */
+  /** Tokens to verify in addition to those already required. */
   readonly tokens: number;
-  readonly forMs: number;
+  readonly durationMs: number;
 }
 
 /**
- * Accounts that share calls of one model only within their cohort, because a vendor rejected one of their
- * inputs or counted one of their calls differently from us. When a merged count diverges, the input that caused
- * it is unknown, so all accounts of that call are quarantined, in up to 32 cohorts: usually one account each.
- * The calls of a cohort show which account is at fault. A call that agrees with our count vouches for its
- * accounts. A call that diverges splits its cohort again or, if only one account was in it, convicts that account.
+ * Accounts that share calls of one model only within their cohort, because a vendor rejected one of their inputs or
+ * counted the tokens of one of their calls differently from us. When the counts of a merged call diverge, it is unknown
+ * which input caused it, so all accounts of that call are quarantined, in up to 32 cohorts: usually one account each.
+ * The calls of a cohort show which account is at fault. A call whose count agrees with ours clears its accounts step by
+ * step. A call whose count diverges splits its cohort again or, if it had only one account, identifies that account.
  */
 export class Quarantine {
   /** Ordered by their last update. */
@@ -65,15 +71,15 @@ export class Quarantine {
   }
 
   /**
-   * Quarantines the accounts of a call that the vendor counted very differently from us. An account that was
-   * alone in it is proven to send such inputs. Its next inputs do not change that, so only time ends the
-   * quarantine. With several accounts, each is released when its later calls agree on as many tokens as it had
-   * in the calls that diverged: a small input that counts as expected does not vouch for a large one.
-   * @param tokensOf own counts, by account
+   * Quarantines the accounts of a call whose tokens the vendor counted very differently from us. If the call had only
+   * one account, that account is proven to send such inputs. Its next inputs do not change that, so only time ends the
+   * quarantine. With several accounts, each is released when its later calls agree on as many tokens as it had in the
+   * calls that diverged: a small input whose count agrees proves nothing about a large one.
+   * @param tokensOf our own token counts, by account
    */
   addDivergent(tokensOf: ReadonlyMap<string, number>): void {
     if (tokensOf.size === 1) {
-      for (const accountId of tokensOf.keys()) this.#putAlone(accountId, Infinity, provenMs);
+      for (const accountId of tokensOf.keys()) this.#putAlone(accountId, Infinity, provenQuarantineMs);
       return;
     }
     const perCohort = Math.ceil(tokensOf.size / maxCohorts);
@@ -81,7 +87,7 @@ export class Quarantine {
     let index = 0;
     for (const [accountId, tokens] of tokensOf) {
       const cohort = firstCohort + Math.floor(index / perCohort);
-      this.#put(accountId, { cohort, tokens, forMs: quarantineMs });
+      this.#put(accountId, { cohort, tokens, durationMs: quarantineMs });
       this.#cohorts = cohort;
       index += 1;
     }
@@ -93,28 +99,28 @@ export class Quarantine {
     for (const [accountId, tokens] of tokensOf) {
       const entry = this.#entries.get(accountId);
       if (entry === undefined) continue;
-      entry.tokensToShow -= tokens;
-      if (entry.tokensToShow <= 0) this.#entries.delete(accountId);
+      entry.tokensToVerify -= tokens;
+      if (entry.tokensToVerify <= 0) this.#entries.delete(accountId);
     }
   }
 
-  #putAlone(accountId: string, tokens: number, forMs: number): void {
-    this.#put(accountId, { cohort: (this.#cohorts += 1), tokens, forMs });
+  #putAlone(accountId: string, tokens: number, durationMs: number): void {
+    this.#put(accountId, { cohort: (this.#cohorts += 1), tokens, durationMs });
   }
 
-  #put(accountId: string, { cohort, tokens, forMs }: Addition): void {
+  #put(accountId: string, { cohort, tokens, durationMs }: Addition): void {
     const nowMs = this.#nowMs();
     for (const [id, { untilMs }] of this.#entries) {
       if (untilMs > nowMs && this.#entries.size < maxEntries) break;
       this.#entries.delete(id);
     }
-    const before = this.#entries.get(accountId);
+    const previous = this.#entries.get(accountId);
     this.#entries.delete(accountId);
-    const isExpired = before === undefined || before.untilMs <= nowMs;
+    const isExpired = previous === undefined || previous.untilMs <= nowMs;
     this.#entries.set(accountId, {
       cohort,
-      untilMs: Math.max(nowMs + forMs, isExpired ? 0 : before.untilMs),
-      tokensToShow: tokens + (isExpired ? 0 : before.tokensToShow),
+      untilMs: Math.max(nowMs + durationMs, isExpired ? 0 : previous.untilMs),
+      tokensToVerify: tokens + (isExpired ? 0 : previous.tokensToVerify),
     });
   }
 }

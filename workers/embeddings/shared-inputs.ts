@@ -15,16 +15,16 @@ export class SharedInputs {
   claim(request: PendingRequest, index: number): PendingInput | null {
     const { inputs, inputTokens } = request.task;
     const text = inputs[index]!;
-    const name = nameSharers(request);
+    const name = sharingKeyOf(request);
     let byText = this.#inputs.get(name);
     if (byText === undefined) {
       byText = new Map();
       this.#inputs.set(name, byText);
     }
-    const found = byText.get(text);
+    const pendingInput = byText.get(text);
     // An input that nobody waits for is not retried if its call fails, so it cannot be shared.
-    if (found?.isNeeded === true) {
-      found.claim(request, index);
+    if (pendingInput?.isNeeded === true) {
+      pendingInput.claim(request, index);
       return null;
     }
     const input = new PendingInput(request, text, inputTokens[index] ?? 0);
@@ -34,8 +34,8 @@ export class SharedInputs {
   }
 
   /** Stops sharing an input that is done or abandoned. */
-  forget(input: PendingInput): void {
-    const name = nameSharers(input.group);
+  remove(input: PendingInput): void {
+    const name = sharingKeyOf(input.group);
     const byText = this.#inputs.get(name);
     if (byText?.get(input.text) !== input) return;
     byText.delete(input.text);
@@ -43,6 +43,6 @@ export class SharedInputs {
   }
 }
 
-/** Requests with the same name may share inputs. */
-const nameSharers = ({ task: { accountId, dimensions, isPaidByTime } }: PendingRequest): string =>
+/** Returns the key of a request. Requests with the same key may share inputs. */
+const sharingKeyOf = ({ task: { accountId, dimensions, isPaidByTime } }: PendingRequest): string =>
   `${dimensions}\n${isPaidByTime}\n${accountId}`;

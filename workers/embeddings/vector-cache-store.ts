@@ -43,11 +43,13 @@ export class VectorCacheStore {
     const { modelId, dimensions } = space;
     const keys = names.map((name) => redisKeys.cachedVector(modelId, name));
     try {
-      const cached = await within(lookupTimeoutMs, this.#readKeys(keys), throwTimeout);
-      const found = cached.map((bytes) => (bytes === null ? null : decodeEntry(bytes, dimensions)));
-      this.#drop(keys.filter((_, i) => cached[i] !== null && found[i] === null));
-      this.#count(modelId, found);
-      return found;
+      const cachedBytes = await within(lookupTimeoutMs, this.#readKeys(keys), throwTimeout);
+      const foundVectors = cachedBytes.map((bytes) =>
+        bytes === null ? null : decodeEntry(bytes, dimensions),
+      );
+      this.#drop(keys.filter((_, i) => cachedBytes[i] !== null && foundVectors[i] === null));
+      this.#count(modelId, foundVectors);
+      return foundVectors;
     } catch (error) {
       this.#logFailure(error, 'looking up cached vectors failed');
       return names.map(() => null);
@@ -56,12 +58,12 @@ export class VectorCacheStore {
 
   /** Takes one round trip. Skips vectors whose length differs from the space's. */
   async write(space: VectorSpace, vectors: readonly NamedVector[]): Promise<void> {
-    const fitting = vectors.filter(({ vector }) => vector.length === space.dimensions * 4);
-    const bytes = fitting.reduce((sum, { vector }) => sum + vector.length, 0);
+    const fittingVectors = vectors.filter(({ vector }) => vector.length === space.dimensions * 4);
+    const bytes = fittingVectors.reduce((sum, { vector }) => sum + vector.length, 0);
     if (bytes === 0 || this.#bytesInFlight + bytes > maxBytesInFlight) return;
     this.#bytesInFlight += bytes;
     try {
-      const entries = fitting.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
+      const entries = fittingVectors.map((one) => ({ hash: one.name, value: encodeEntry(one) }));
       const parts = cutByBytes(entries);
       await Promise.all(parts.map((part) => runStoreVectors(this.#redis, space.modelId, space.limits, part)));
     } catch (error) {
@@ -88,9 +90,9 @@ export class VectorCacheStore {
     });
   }
 
-  #count(modelId: string, found: readonly (StoredVector | null)[]): void {
-    const hits = found.filter((one) => one !== null).length;
-    this.#use.count(modelId, hits, found.length - hits).catch((error: unknown) => {
+  #count(modelId: string, foundVectors: readonly (StoredVector | null)[]): void {
+    const hitCount = foundVectors.filter((one) => one !== null).length;
+    this.#use.count(modelId, hitCount, foundVectors.length - hitCount).catch((error: unknown) => {
       this.#logFailure(error, 'counting a lookup of cached vectors failed');
     });
   }

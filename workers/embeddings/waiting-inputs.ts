@@ -29,8 +29,8 @@ export interface CallPlan extends CallLimits {
   readonly enough: number;
 }
 
-/** Maximum number of inputs that an account adds to a call per turn, once each account has one in it. */
-const turnInputs = 256;
+/** Maximum number of inputs that an account adds to a call per fair-queue turn, once each account has one in it. */
+const maxInputsPerTurn = 256;
 
 /**
  * The waiting inputs of a model. Inputs that may share a call are in one queue: those with the same dimensions
@@ -42,7 +42,7 @@ export class WaitingInputs<T extends WaitingInput> {
   readonly #queues = new Map<string, FairQueue<T>>();
   /** Per account, one entry for each queue in which it has inputs. */
   readonly #turns = new FairQueue<string>();
-  readonly #turnOf = new Map<string, QueueEntry<string>>();
+  readonly #turnEntries = new Map<string, QueueEntry<string>>();
   /** The number of waiting inputs per group. */
   readonly #groups = new Map<object, number>();
   readonly #cohortOf: (accountId: string) => number | null;
@@ -76,7 +76,7 @@ export class WaitingInputs<T extends WaitingInput> {
       this.#queues.set(name, queue);
     }
     if (queue.countOf(accountId) === 0) {
-      this.#turnOf.set(nameTurn(accountId, name), this.#turns.add(accountId, name));
+      this.#turnEntries.set(turnKeyOf(accountId, name), this.#turns.add(accountId, name));
     }
     this.#groups.set(group, (this.#groups.get(group) ?? 0) + 1);
     this.#size += 1;
@@ -86,30 +86,30 @@ export class WaitingInputs<T extends WaitingInput> {
   /** Removes an input that nobody waits for any more. */
   remove(entry: QueueEntry<T>): void {
     const queue = this.#queues.get(queueNameOf(entry.item));
-    if (queue?.remove(entry) === true) this.#noteRemoved(queue, entry.item);
+    if (queue?.remove(entry) === true) this.#updateCounts(queue, entry.item);
   }
 
   /**
    * Takes the inputs for one call: first one input per account, then up to 256 per account in turn. An input that
    * is too large for any call goes alone.
-   * @param servedId the account that the call is made for and begins with; if it no longer waits, the account
+   * @param accountToServe the account that the call is made for and begins with; if it no longer waits, the account
    * whose turn is next is used
    */
-  take(servedId: string, plan: CallPlan): T[] {
-    const turn = this.#turns.headOf(servedId) ?? this.#turns.peek();
+  take(accountToServe: string, plan: CallPlan): T[] {
+    const turn = this.#turns.headOf(accountToServe) ?? this.#turns.peek();
     if (turn === undefined) return [];
     const { holder: accountId, item: name } = turn;
     const queue = this.#queues.get(name)!;
-    const accounts = this.#findSharers(queue, accountId, plan.enough);
+    const accounts = this.#findCallAccounts(queue, accountId, plan.enough);
     this.#turns.serve(turn);
-    this.#turnOf.set(nameTurn(accountId, name), this.#turns.add(accountId, name));
+    this.#turnEntries.set(turnKeyOf(accountId, name), this.#turns.add(accountId, name));
     const call = new Call(plan, queue, (entry) => {
       queue.serve(entry);
-      this.#noteRemoved(queue, entry.item);
+      this.#updateCounts(queue, entry.item);
     });
     if (accounts.length > 1) takeTurns(accounts, call, 1);
     while (!call.isFull && accounts.some((id) => queue.countOf(id) > 0)) {
-      takeTurns(accounts, call, turnInputs, (group) => this.#groups.get(group) ?? 0);
+      takeTurns(accounts, call, maxInputsPerTurn, (group) => this.#groups.get(group) ?? 0);
     }
     return call.items;
   }
@@ -119,17 +119,17 @@ export class WaitingInputs<T extends WaitingInput> {
     const all = [...this.#queues.values()].flatMap((queue) => queue.drain());
     this.#queues.clear();
     this.#turns.drain();
-    this.#turnOf.clear();
+    this.#turnEntries.clear();
     this.#groups.clear();
     this.#size = 0;
     return all;
   }
 
   /**
-   * The accounts that share a call with this one: the account itself first, then the others in the order of
+   * Returns the accounts that share a call with this one: the account itself first, then the others in the order of
    * their turns.
    */
-  #findSharers(queue: FairQueue<T>, accountId: string, maxAccounts: number): string[] {
+  #findCallAccounts(queue: FairQueue<T>, accountId: string, maxAccounts: number): string[] {
     const cohort = this.#cohortOf(accountId);
     const accounts = [accountId];
     for (const id of queue.holders()) {
@@ -139,7 +139,7 @@ export class WaitingInputs<T extends WaitingInput> {
     return accounts;
   }
 
-  #noteRemoved(queue: FairQueue<T>, input: T): void {
+  #updateCounts(queue: FairQueue<T>, input: T): void {
     const { accountId, group } = input;
     this.#size -= 1;
     const remaining = this.#groups.get(group)! - 1;
@@ -147,17 +147,17 @@ export class WaitingInputs<T extends WaitingInput> {
     else this.#groups.set(group, remaining);
     if (queue.countOf(accountId) > 0) return;
     const name = queueNameOf(input);
-    const turn = nameTurn(accountId, name);
-    this.#turns.remove(this.#turnOf.get(turn)!);
-    this.#turnOf.delete(turn);
+    const turn = turnKeyOf(accountId, name);
+    this.#turns.remove(this.#turnEntries.get(turn)!);
+    this.#turnEntries.delete(turn);
     if (queue.size === 0) this.#queues.delete(name);
   }
 }
 
 const queueNameOf = ({ accountId, dimensions, sharesCalls }: WaitingInput): string =>
-  sharesCalls ? `${dimensions}` : nameTurn(accountId, `${dimensions}`);
+  sharesCalls ? `${dimensions}` : turnKeyOf(accountId, `${dimensions}`);
 
-const nameTurn = (accountId: string, queue: string): string => `${queue}\n${accountId}`;
+const turnKeyOf = (accountId: string, queue: string): string => `${queue}\n${accountId}`;
 
 function takeTurns<T extends WaitingInput>(
   accounts: readonly string[],

@@ -12,7 +12,7 @@ const maxPauseMs = 30_000;
 interface Pause {
   readonly ended: Promise<void>;
   /** Extends the pause when it is reported again. */
-  readonly prolong: () => void;
+  readonly extend: () => void;
   readonly end: () => void;
 }
 
@@ -63,8 +63,8 @@ export class ActiveRuns {
 
   /** The distinct reply channels of runs whose response is not stored. */
   channels(): ReadonlySet<string> {
-    const unstored = [...this.#runs.values()].filter((run) => !isResponseStored(run.request));
-    return new Set(unstored.map((run) => run.replyChannel));
+    const withoutStoredResponse = [...this.#runs.values()].filter((run) => !isResponseStored(run.request));
+    return new Set(withoutStoredResponse.map((run) => run.replyChannel));
   }
 
   /** Starts a run. An earlier run of the same request is presumed lost, and is cancelled without being settled. */
@@ -73,8 +73,8 @@ export class ActiveRuns {
     const abort = new AbortController();
     const state = { pause: null, requestedBytes: 0, onRequested: null };
     const run: ActiveRun = { request, replyChannel, attempt, abort, ...state };
-    const earlier = this.#runs.get(requestId);
-    if (earlier !== undefined) this.#cancel(earlier, new RunReplaced());
+    const earlierRun = this.#runs.get(requestId);
+    if (earlierRun !== undefined) this.#cancel(earlierRun, new RunReplaced());
     this.#runs.set(requestId, run);
     return {
       signal: run.abort.signal,
@@ -153,7 +153,7 @@ export class ActiveRuns {
 
   #pause(run: ActiveRun): void {
     if (run.pause !== null) {
-      run.pause.prolong();
+      run.pause.extend();
       return;
     }
     const startTimer = (): NodeJS.Timeout =>
@@ -165,7 +165,7 @@ export class ActiveRuns {
     });
     run.pause = {
       ended,
-      prolong: () => {
+      extend: () => {
         clearTimeout(timer);
         timer = startTimer();
       },
@@ -189,8 +189,8 @@ export class ActiveRuns {
 }
 
 /**
- * A live caller requests more of the result every few seconds. A dead one is usually reported as gone; this limit
- * applies if it is not.
+ * While the caller is connected, more of the result is requested every few seconds. A lost caller is usually reported;
+ * this limit applies if it is not.
  */
 const requestTimeoutMs = 5 * 60_000;
 

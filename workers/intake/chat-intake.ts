@@ -13,7 +13,7 @@ import { runChat } from '../runs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { readStoredJob } from './read-stored-job.ts';
 
-/** How long one blocking wait for work lasts. A stop may go unnoticed for as long. */
+/** How long one blocking wait for work lasts, and so how long a stop may go unnoticed. */
 const waitSeconds = 1;
 const failurePauseMs = 500;
 /** A process has 28 s to stop. The remaining time is for settling the streams that are still running by then. */
@@ -22,7 +22,7 @@ const streamDrainMs = 22_000;
 const quickPollMs = 50;
 const part = 'taking chats';
 /** Maximum number of chats per take, so that one worker does not empty the list while another is idle. */
-const maxTaken = 64;
+const maxPerTake = 64;
 
 export interface ChatIntakeOptions {
   readonly dependencies: JobDeps;
@@ -64,7 +64,7 @@ export function startChatIntake(options: ChatIntakeOptions): Running {
   /** @returns false if there is only capacity for quick chats and none was waiting */
   const take = async (): Promise<boolean> => {
     const hasBulkCapacity = active < maxBulkRuns;
-    const count = Math.min(maxTaken, (hasBulkCapacity ? maxBulkRuns : concurrency) - active);
+    const count = Math.min(maxPerTake, (hasBulkCapacity ? maxBulkRuns : concurrency) - active);
     const items = hasBulkCapacity
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
@@ -141,13 +141,13 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
 }
 
 async function runStored(dependencies: JobDeps, item: StoredChat, run: RequestRun): Promise<void> {
-  const read = await readStoredJob<ChatJob>(dependencies, item, [run]);
+  const readJob = await readStoredJob<ChatJob>(dependencies, item, [run]);
   // If this worker dies, the body is stored again.
   dependencies.payloads.drop(item.stored);
-  if (read === null) return;
+  if (readJob === null) return;
   try {
-    await runChat(dependencies, read.job, run);
+    await runChat(dependencies, readJob.job, run);
   } finally {
-    read.memory.release();
+    readJob.memory.release();
   }
 }

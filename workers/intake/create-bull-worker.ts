@@ -53,23 +53,26 @@ export function createBullWorker<T>(
     ...(backoffStrategy === undefined ? {} : { settings: { backoffStrategy } }),
   });
   const backend = worker.getBackend();
-  const known = new WeakSet<Error>();
-  /** `known` is for the failures that BullMQ also emits as `error` events. */
+  const notedErrors = new WeakSet<Error>();
+  /**
+   * Reports the failure and pauses. Remembers the error in `notedErrors`, because BullMQ also emits some of these
+   * failures as `error` events.
+   */
   async function pauseAfter(part: string, error: unknown): Promise<void> {
-    known.add(error as Error);
+    notedErrors.add(error as Error);
     faults.note(part, error);
     await delay(failurePauseMs);
   }
-  const taking = `taking items of the queue ${queue}`;
-  const waiting = `waiting for items of the queue ${queue}`;
+  const takingPart = `taking items of the queue ${queue}`;
+  const waitingPart = `waiting for items of the queue ${queue}`;
   const moveToActive = backend.moveToActive.bind(backend);
   backend.moveToActive = async (...args) => {
     try {
       const item = await moveToActive(...args);
-      faults.clear(taking);
+      faults.clear(takingPart);
       return item;
     } catch (error) {
-      await pauseAfter(taking, error);
+      await pauseAfter(takingPart, error);
       throw error;
     }
   };
@@ -77,17 +80,17 @@ export function createBullWorker<T>(
   backend.waitForJob = async (timeoutSeconds) => {
     try {
       const item = await waitForJob(timeoutSeconds);
-      faults.clear(waiting);
+      faults.clear(waitingPart);
       return item;
     } catch (error) {
-      await pauseAfter(waiting, error);
+      await pauseAfter(waitingPart, error);
       // BullMQ treats this as a timeout and checks for work.
       return null;
     }
   };
   const warn = createThrottledWarning((line, error) => log.warn({ queue, err: error }, line));
   worker.on('error', (error) => {
-    if (known.has(error)) return;
+    if (notedErrors.has(error)) return;
     if (isTemporaryFailure(error)) log.debug({ queue, err: error }, 'waiting for Redis');
     else warn('BullMQ error', error);
   });

@@ -44,7 +44,10 @@ const maxTurns = 32;
  * How long to wait before checking for jobs again if there is nothing to take, unless a notification arrives first.
  */
 const idleMs = 1_000;
-/** Pause after turns without a job: the index counted jobs that are gone, or none may be taken at the moment. */
+/**
+ * Pause after fair-queue turns without a job: the index counted jobs that are gone, or no job may be taken at the
+ * moment.
+ */
 const emptyTurnsMs = 50;
 const failurePauseMs = 500;
 
@@ -152,25 +155,30 @@ export class JobIntake implements Running {
     }
   }
 
-  /** @returns how many jobs were taken; null if there were no turns */
+  /** @returns how many jobs were taken; null if no fair-queue turn was available */
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns, dependencies } = this.#options;
     // Jobs for a model that is not in this worker's catalog wait for a worker that has it.
     const models = dependencies.catalog.current.models.filter(({ type }) => type === queue);
     const names = models.flatMap(({ id, aliases }) => [id, ...aliases]);
     const capacity = new Map(names.map((model) => [model, maxNotStarted[queue]]));
-    const held = new Map<string, Map<string, number>>();
+    const notStarted = new Map<string, Map<string, number>>();
     for (const { line, taken, hasBegun } of this.#active.values()) {
       const free = capacity.get(line.model);
       if (line.queue !== queue || hasBegun || free === undefined) continue;
       capacity.set(line.model, free - 1);
-      const ofModel = held.get(line.model) ?? new Map<string, number>();
-      held.set(line.model, ofModel.set(taken.accountId, (ofModel.get(taken.accountId) ?? 0) + 1));
+      const countsByAccount = notStarted.get(line.model) ?? new Map<string, number>();
+      notStarted.set(
+        line.model,
+        countsByAccount.set(taken.accountId, (countsByAccount.get(taken.accountId) ?? 0) + 1),
+      );
     }
-    const given = await turns.take(queue, count, capacity, held);
-    if (given.length === 0) return null;
-    const used = await Promise.all(given.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)));
-    return used.filter(Boolean).length;
+    const grantedTurns = await turns.take(queue, count, capacity, notStarted);
+    if (grantedTurns.length === 0) return null;
+    const hadJobs = await Promise.all(
+      grantedTurns.map((turn) => this.#useTurn({ queue, model: turn.model }, turn)),
+    );
+    return hadJobs.filter(Boolean).length;
   }
 
   /** @returns whether there was a job to take */
@@ -215,16 +223,16 @@ export class JobIntake implements Running {
     this.#active.set(id, run);
     try {
       const model = dependencies.catalog.find(line.model);
-      // The catalog may have changed since the turn was taken.
+      // The catalog may have changed since the fair-queue turn was taken.
       if (model === undefined) await this.#release([run]);
       else if (dependencies.catalog.isDisabled(model)) {
-        await failJob(redis, taken, disabled);
+        await failJob(redis, taken, disabledError);
         return;
       }
       started.signal.throwIfAborted();
       const body = await readJobBody(dependencies, taken, started.signal);
       if (body === null) {
-        await failJob(redis, taken, bodyLost);
+        await failJob(redis, taken, bodyLostError);
         return;
       }
       const reply = new ReplyWriter(publisher, noChannel, running, attempt);
@@ -254,12 +262,12 @@ export class JobIntake implements Running {
   }
 }
 
-const disabled = {
+const disabledError = {
   code: 'model_disabled',
   message: 'The model was turned off before the job could start, and nothing was charged.',
 } as const;
 
-const bodyLost = {
+const bodyLostError = {
   code: 'service_unavailable',
   message: 'The body of the job was lost, and nothing was charged. Send the request again.',
 } as const;
@@ -271,16 +279,16 @@ async function runJob(
   run: RequestRun,
 ): Promise<void> {
   // The deadline only limits when a job first starts, and the job's record enforces it.
-  const ofAttempt = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
+  const attemptFields = { jobAttempt: attempt, isFree: free, deadlineAtMs: Number.MAX_SAFE_INTEGER };
   switch (job.kind) {
     case 'chat':
-      await runChat(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);
+      await runChat(dependencies, { ...job, request: { ...job.request, ...attemptFields } }, run);
       break;
     case 'image':
-      await runImage(dependencies, { ...job, request: { ...job.request, ...ofAttempt } }, run);
+      await runImage(dependencies, { ...job, request: { ...job.request, ...attemptFields } }, run);
       break;
     case 'embedding': {
-      const parts = job.parts.map((part) => ({ ...part, request: { ...part.request, ...ofAttempt } }));
+      const parts = job.parts.map((part) => ({ ...part, request: { ...part.request, ...attemptFields } }));
       await runEmbedding(dependencies, { ...job, parts }, [run]);
       break;
     }

@@ -61,7 +61,7 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
   worker.on('failed', (job, error) => {
     dependencies.log.error({ queue, jobId: job?.id, err: error }, 'job failed');
     if (job !== undefined) {
-      abandon(options, job).catch((failure: unknown) => {
+      failRequests(options, job).catch((failure: unknown) => {
         dependencies.log.error({ queue, jobId: job.id, err: failure }, 'releasing a failed job failed');
       });
     }
@@ -82,20 +82,20 @@ const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
 
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const item = bullJob.data;
-  const opened = openRuns(options, item, bullJob.attemptsStarted);
+  const openedRuns = openRuns(options, item, bullJob.attemptsStarted);
   // Both commands are sent before a vendor's slot is requested. A single Redis server handles them in that order,
   // so both take effect before anything costs money.
   options.publisher.flush();
   const cancelled = cancelDisconnected(options, item);
   if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), cancelled]);
   try {
-    if ('stored' in item) await runStored(options, item, opened, cancelled);
-    else await runJob(options, item, opened);
+    if ('stored' in item) await runStored(options, item, openedRuns, cancelled);
+    else await runJob(options, item, openedRuns);
     // If the worker died with unsent replies after the job is marked as done, nothing would run it again and its
     // callers would wait forever.
     await options.publisher.sent();
   } finally {
-    for (const run of opened) run.end();
+    for (const run of openedRuns) run.end();
   }
 }
 
@@ -116,11 +116,11 @@ async function runStored(
 ): Promise<void> {
   const { dependencies } = options;
   await cancelled;
-  const read = await readStoredJob<QueuedJob>(dependencies, item, runs);
+  const readJob = await readStoredJob<QueuedJob>(dependencies, item, runs);
   try {
-    if (read !== null) await runJob(options, read.job, runs);
+    if (readJob !== null) await runJob(options, readJob.job, runs);
   } finally {
-    read?.memory.release();
+    readJob?.memory.release();
   }
   dependencies.payloads.drop(item.stored);
 }
@@ -136,7 +136,7 @@ function openRuns(
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
     const run = runs.start(request, item.replyChannel, attempt);
-    // The caller is still waiting, so the request counts as overdue, not as cancelled.
+    // The caller is still waiting, so the request fails as overdue, not as cancelled.
     if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
@@ -165,7 +165,7 @@ async function cancelDisconnected(
 }
 
 /** Fails the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
-async function abandon(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
+async function failRequests(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const { dependencies, publisher } = options;
   const item = bullJob.data;
   for (const request of requestsOf(item)) {

@@ -13,7 +13,7 @@ export interface JobBody {
   readonly job: Job;
 }
 
-/** A durable job's body, and its share of the memory for large jobs; null for a small one. */
+/** A durable job's body, and the memory reserved for it; null for a small one. */
 export interface ReadJobBody {
   readonly job: Job;
   readonly memory: BudgetShare | null;
@@ -36,8 +36,8 @@ export async function readJobBody(
   });
   try {
     const chunks = payloads.readKey(redisKeys.jobBody(accountId, id));
-    const read = await readJson(chunks, accountId);
-    if (read !== null) return { job: (read.value as JobBody).job, memory };
+    const parsed = await readJson(chunks, accountId);
+    if (parsed !== null) return { job: (parsed.value as JobBody).job, memory };
     memory.release();
     return null;
   } catch (error) {

@@ -8,7 +8,7 @@ import { describeFailure, isReplaced, type JobDeps, type RequestRun } from '../r
 /** Memory per byte of JSON: characters beyond Latin-1 take two bytes. */
 export const memoryPerByte = 2;
 
-/** A large job, and its share of the memory for large jobs. */
+/** A large job, and the memory reserved for it. */
 export interface ReadJob<T extends Job> {
   readonly job: T;
   readonly memory: BudgetShare;
@@ -29,13 +29,13 @@ export async function readStoredJob<T extends Job>(
   try {
     memory = await acquireMemory(dependencies, item, runs);
     const [{ accountId }] = item.requests;
-    const read = await readJson(dependencies.payloads.read(item.stored), accountId);
-    if (read !== null) return { job: read.value as T, memory };
+    const parsed = await readJson(dependencies.payloads.read(item.stored), accountId);
+    if (parsed !== null) return { job: parsed.value as T, memory };
     dependencies.log.warn({ stored: item.stored }, 'job body not found');
     throw new AppError('service_unavailable', { message: 'The body of the request was lost.' });
   } catch (error) {
     memory?.release();
-    await endUnread(dependencies, item, runs, error);
+    await failUnreadRequests(dependencies, item, runs, error);
     return null;
   }
 }
@@ -57,7 +57,7 @@ async function acquireMemory(
 }
 
 /** Fails the requests of a job that was not read. No model was called, so nobody is charged. */
-async function endUnread(
+async function failUnreadRequests(
   { redis }: JobDeps,
   { requests }: StoredJob,
   runs: readonly RequestRun[],

@@ -21,17 +21,20 @@ export async function renewRuns(
   { redis, turns, active, log }: Renewal,
   stop: (jobId: string, reason: Error) => void,
 ): Promise<void> {
-  const before = [...active.values()];
-  if (before.length === 0) return;
+  const runsBefore = [...active.values()];
+  if (runsBefore.length === 0) return;
   try {
-    const stopped = await renewJobs(
+    const stoppedJobs = await renewJobs(
       redis,
-      before.map(({ taken }) => taken),
+      runsBefore.map(({ taken }) => taken),
     );
     // During the call, a run may have ended and the worker may have taken the same job again.
-    for (const run of before.filter(({ taken }) => stopped.has(taken.id))) {
+    for (const run of runsBefore.filter(({ taken }) => stoppedJobs.has(taken.id))) {
       if (active.get(run.taken.id) !== run) continue;
-      stop(run.taken.id, stopped.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced());
+      stop(
+        run.taken.id,
+        stoppedJobs.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced(),
+      );
     }
     // Read the active runs again: a run that ended during the call would count as running until its lease expires.
     const running = [...active.values()].filter(({ hasBegun }) => hasBegun);

@@ -8,13 +8,13 @@ import {
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
 
 /**
- * Writes one batch of a shard's stream in an order that makes every step repeatable. Rows come first, keyed by
- * their own IDs. The documents that hold sums follow; each records the last entry that it includes and only adds
- * newer ones. After a crash between two steps, or with a second reader that believes it holds the lease, work is
- * repeated without changing anything.
+ * Writes one batch of a shard's stream in an order that makes every step repeatable. Rows come first, keyed by their
+ * own IDs. The documents that hold sums follow; each records the last entry that it includes and only adds newer ones.
+ * After a crash between two steps, or with a second reader that believes it holds the lease, work is repeated without
+ * changing anything.
  * @returns the accounts of entries that were already written from another position in the stream: Redis lost them and
- * moved the money a second time. They count once here, and those accounts must be restored. Applying the batch again
- * returns the same accounts.
+ * applied their amounts a second time. They are applied once here, so those accounts must be restored. Applying the
+ * batch again returns the same accounts.
  */
 export async function applyEntries(
   store: LedgerStore,

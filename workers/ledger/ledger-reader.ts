@@ -23,7 +23,7 @@ export interface LedgerReaderDeps extends RestoreDeps {
 
 /**
  * Moves every shard's stream into MongoDB, with one reader per shard, which holds the shard's lease. The lease only
- * avoids duplicate work. `applyEntries` ensures that nothing counts twice: its writes are conditional on what was
+ * avoids duplicate work. `applyEntries` ensures that no entry is applied twice: its writes are conditional on what was
  * applied before.
  */
 export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
@@ -48,8 +48,8 @@ const part = 'moving the ledger to MongoDB';
 class ShardFailures {
   readonly #log: Logger;
   readonly #faults: Faults;
-  readonly #waiting = new Set<number>();
-  readonly #failing = new Set<number>();
+  readonly #shardsInOutage = new Set<number>();
+  readonly #failingShards = new Set<number>();
 
   constructor(log: Logger, faults: Faults) {
     this.#log = log;
@@ -59,44 +59,45 @@ class ShardFailures {
   record(shard: number, error: unknown): void {
     if (error instanceof TooManyDeadLetters) {
       this.#faults.fail(
-        readingOf(shard),
+        readingPartOf(shard),
         `${error.message} than the ${maxDeadLetters} that are kept. If a later release writes such entries, run workers of ` +
           'that release. Otherwise read them with "admin ledger dead", and delete them with "admin ledger discard"',
       );
       return;
     }
     if (!isTemporaryFailure(error)) {
-      this.#failing.add(shard);
+      this.#failingShards.add(shard);
       this.#faults.note(part, error);
       return;
     }
-    if (this.#waiting.size === 0) {
+    if (this.#shardsInOutage.size === 0) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#log.warn({ reason }, 'the ledger waits: Redis or MongoDB does not respond');
     }
-    this.#waiting.add(shard);
+    this.#shardsInOutage.add(shard);
   }
 
   /** Call this when a batch was moved. */
   clear(shard: number): void {
     this.#endWait(shard);
-    if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.clear(part);
-    this.#faults.clear(readingOf(shard));
+    if (this.#failingShards.delete(shard) && this.#failingShards.size === 0) this.#faults.clear(part);
+    this.#faults.clear(readingPartOf(shard));
   }
 
-  /** Call this when another worker has the shard. */
-  forget(shard: number): void {
+  /** Call this when another worker holds the lease of the shard. */
+  drop(shard: number): void {
     this.#endWait(shard);
-    if (this.#failing.delete(shard) && this.#failing.size === 0) this.#faults.forget(part);
-    this.#faults.forget(readingOf(shard));
+    if (this.#failingShards.delete(shard) && this.#failingShards.size === 0) this.#faults.forget(part);
+    this.#faults.forget(readingPartOf(shard));
   }
 
   #endWait(shard: number): void {
-    if (this.#waiting.delete(shard) && this.#waiting.size === 0) this.#log.info('the ledger continues');
+    if (this.#shardsInOutage.delete(shard) && this.#shardsInOutage.size === 0)
+      this.#log.info('the ledger continues');
   }
 }
 
-const readingOf = (shard: number): string => `reading the ledger of shard ${shard}`;
+const readingPartOf = (shard: number): string => `reading the ledger of shard ${shard}`;
 
 async function readShard(
   dependencies: LedgerReaderDeps,
@@ -114,7 +115,7 @@ async function readShard(
         failures.clear(shard);
       } else {
         ledger = new ShardLedger(dependencies, shard);
-        failures.forget(shard);
+        failures.drop(shard);
       }
     } catch (error) {
       // A batch that hangs may still complete. The new instance does not share state with it.
@@ -144,7 +145,7 @@ async function releaseLease(leases: ShardLeases, shard: number, log: Logger): Pr
   }
 }
 
-/** Gives up a batch that hangs. It is safe to move it again. */
+/** Stops waiting for a batch that hangs. It is safe to move it again. */
 function throwTimeout(): never {
   throw new Error(`a batch was not moved within ${batchTimeoutMs} ms`);
 }

@@ -36,27 +36,29 @@ export async function restoreLostEntries(
 ): Promise<boolean> {
   const { redis, store, accounts, hotAccounts, log } = dependencies;
   const checkpoint = await store.readCheckpoint(shard);
-  const isMissing =
+  const hasLostPosition =
     isAfter(checkpoint, parseStreamId(trimmed)) && (await hasLostEntries(redis, shard, checkpoint));
-  const missing = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
-  if (!isMissing && missing.length === 0) return false;
+  const missingRows = await findMissing(redis, shard, await store.findAfter([...intent], checkpoint));
+  if (!hasLostPosition && missingRows.length === 0) return false;
   // Read this again after the stream, because another reader may have finished and trimmed a batch since.
-  const known = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
-  const isBehind = isMissing && isAfter(checkpoint, known);
-  const rows = missing.filter((row) => isAfter(positionOf(row), known));
+  const trimPosition = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
+  const isBehind = hasLostPosition && isAfter(checkpoint, trimPosition);
+  const rows = missingRows.filter((row) => isAfter(positionOf(row), trimPosition));
   if (!isBehind && rows.length === 0) return false;
-  const summed = isBehind ? await accounts.findAppliedSince(known.ms) : new Map<string, StreamId>();
-  const cached = await findCached(redis, shard, [...summed.keys()]);
+  const appliedPositions = isBehind
+    ? await accounts.findAppliedSince(trimPosition.ms)
+    : new Map<string, StreamId>();
+  const cached = await findCached(redis, shard, [...appliedPositions.keys()]);
   // Entries of a missing account have no balance to change; `ledger verify` reports them.
-  const touched = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
-  const ends = new Map([...cached.map((id) => [id, summed.get(id)!] as const), ...touched]);
+  const accountsOfRows = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
+  const ends = new Map([...cached.map((id) => [id, appliedPositions.get(id)!] as const), ...accountsOfRows]);
   const last = findLatest([checkpoint, ...rows.map(positionOf)]);
   await advanceShard(redis, shard, findLatest([last, ...ends.values()]));
   for (const id of ends.keys()) await hotAccounts.reload(id);
   // Do this last: a reader that takes over before this restores all accounts again.
   await advanceTrimPosition(redis, shard, last);
   log.error(
-    { shard, redisHas: formatStreamId(known), mongodbHas: formatStreamId(last), restored: ends.size },
+    { shard, redisHas: formatStreamId(trimPosition), mongodbHas: formatStreamId(last), restored: ends.size },
     'Redis lost entries that MongoDB has; accounts restored from MongoDB',
   );
   return true;

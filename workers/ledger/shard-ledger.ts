@@ -25,13 +25,13 @@ export const batchSize = 1_000;
 /** A stream ID, and a flat list of fields and values. */
 type RawEntry = readonly [string, readonly string[]];
 
-/** What was read of a batch of the stream. */
+/** A parsed batch of the stream. */
 interface Batch {
-  /** Those that count. */
+  /** Entries whose amounts are applied. */
   readonly entries: readonly LedgerEntry[];
-  /** Those that could not be read, or not completely. */
-  readonly unread: readonly UnreadEntry[];
-  /** The accounts of entries that do not count. */
+  /** Entries that could not be read, or not completely. */
+  readonly unreadEntries: readonly UnreadEntry[];
+  /** The accounts of entries that are not applied. */
   readonly uncountedAccounts: ReadonlySet<string>;
   readonly last: StreamId;
 }
@@ -45,11 +45,11 @@ export class TooManyDeadLetters extends Error {
 const maxIntent = batchSize;
 
 /**
- * Trims entries that are safely in MongoDB, and records up to where, because restoring an account from MongoDB
- * needs that. A reader that was paused and resumes after another one went further moves nothing back, and must
- * check what the other left. If the stream lacks the last entry that was read from it, Redis lost data. Then
- * nothing is trimmed, so that the recorded position shows the loss. Entries that could not be read completely are copied
- * to the dead-letter stream in the same step.
+ * Trims entries that are safely in MongoDB, and records up to where, because restoring an account from MongoDB needs
+ * that position. If another reader trimmed further while this one was paused, the position does not move back, and this
+ * reader must check Redis against MongoDB again. If the stream lacks the last entry that was read from it, Redis lost
+ * data. Nothing is trimmed then, so that the recorded position shows the loss. Entries that could not be read
+ * completely are copied to the dead-letter stream in the same step.
  */
 const trimScript = new RedisScript(`${isLaterId}${copyDeadLetters}
 local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
@@ -68,7 +68,7 @@ return isFurther and ARGV[1]
  *
  * Redis may come back at any moment with less data than it had. Each batch is read together with the trim position
  * that Redis recorded, and is trimmed only if Redis still has it. So a loss is detected before the next batch is
- * applied, and lost entries that MongoDB has are summed before any later one.
+ * applied, and lost entries that MongoDB has are added to the sums before any later entry.
  */
 export class ShardLedger {
   readonly #dependencies: RestoreDeps;
@@ -90,7 +90,7 @@ export class ShardLedger {
    */
   async moveBatch(maxEntries = batchSize): Promise<number> {
     const { trimmed, raw } = await this.#read(maxEntries);
-    // A trim position that was not written here may come from a Redis that lost data.
+    // If this reader did not write the trim position, Redis may have lost data.
     if (trimmed !== this.#verifiedUpTo) {
       this.#intent = await this.#dependencies.store.intents.read(this.#shard);
       this.#verifiedUpTo = null;
@@ -100,10 +100,10 @@ export class ShardLedger {
     }
     if (raw.length === 0) return 0;
     const batch = parseBatch(this.#shard, raw);
-    await this.#checkSpace(batch.unread);
+    await this.#checkSpace(batch.unreadEntries);
     await this.#announce(batch.entries);
     await this.#move(batch);
-    this.#logUnread(batch.unread, new Map(raw));
+    this.#logUnread(batch.unreadEntries, new Map(raw));
     return raw.length;
   }
 
@@ -125,17 +125,17 @@ export class ShardLedger {
   }
 
   /** @throws TooManyDeadLetters */
-  async #checkSpace(unread: readonly UnreadEntry[]): Promise<void> {
-    if (unread.length === 0) return;
+  async #checkSpace(unreadEntries: readonly UnreadEntry[]): Promise<void> {
+    if (unreadEntries.length === 0) return;
     const count = await new DeadLetters(this.#dependencies.redis).count(this.#shard);
-    if (count + unread.length > maxDeadLetters)
+    if (count + unreadEntries.length > maxDeadLetters)
       throw new TooManyDeadLetters(
-        `shard ${this.#shard} has ${count} dead letters, and ${unread.length} more`,
+        `shard ${this.#shard} has ${count} dead letters, and ${unreadEntries.length} more`,
       );
   }
 
-  #logUnread(unread: readonly UnreadEntry[], raw: ReadonlyMap<string, readonly string[]>): void {
-    for (const { streamId, reason, isCounted } of unread)
+  #logUnread(unreadEntries: readonly UnreadEntry[], raw: ReadonlyMap<string, readonly string[]>): void {
+    for (const { streamId, reason, isCounted } of unreadEntries)
       this.#dependencies.log.error(
         { shard: this.#shard, streamId, accountId: readAccount(raw.get(streamId) ?? []), reason },
         isCounted
@@ -144,7 +144,10 @@ export class ShardLedger {
       );
   }
 
-  /** Most batches contain only accounts that were already announced and need no write. */
+  /**
+   * Announces the accounts of a batch to MongoDB. Most batches contain only accounts that were already announced, and
+   * need no write.
+   */
   async #announce(entries: readonly LedgerEntry[]): Promise<void> {
     const accountIds = new Set(entries.map((entry) => entry.event.accountId));
     const added = [...accountIds].filter((id) => !this.#intent.has(id));
@@ -159,21 +162,22 @@ export class ShardLedger {
     }
   }
 
-  async #move({ entries, unread, uncountedAccounts, last }: Batch): Promise<void> {
+  async #move({ entries, unreadEntries, uncountedAccounts, last }: Batch): Promise<void> {
     const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
-    // Comes before trimming: if it fails, the batch is read again and the same accounts are found again.
-    await this.#reload(repeated, 'Redis lost a balance change and made it again; the account is restored');
-    await this.#reload(uncountedAccounts, 'an entry of the account does not count; the account is restored');
+    // Restore the accounts before trimming: if this fails, the batch is read again and the same accounts are found
+    // again.
+    await this.#restore(repeated, 'Redis lost a balance change and made it again; the account is restored');
+    await this.#restore(uncountedAccounts, 'an entry of the account does not count; the account is restored');
     await store.writeCheckpoint(shard, last);
     const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard), redisKeys.ledgerDead(shard)];
-    const args = [formatStreamId(last), formatStreamId(next(last)), ...toScriptArguments(unread)];
+    const args = [formatStreamId(last), formatStreamId(next(last)), ...toScriptArguments(unreadEntries)];
     this.#verifiedUpTo = (await trimScript.run(redis, keys, args)) as string | null;
   }
 
-  /** Restores accounts from MongoDB, so that Redis counts the same entries. */
-  async #reload(accountIds: ReadonlySet<string>, message: string): Promise<void> {
+  /** Restores accounts from MongoDB, so that their balances in Redis include the same entries. */
+  async #restore(accountIds: ReadonlySet<string>, message: string): Promise<void> {
     if (accountIds.size === 0) return;
     const { store, hotAccounts, log } = this.#dependencies;
     // Entries of a missing account have no balance to change; `ledger verify` reports them.
@@ -186,10 +190,10 @@ export class ShardLedger {
 
 const next = (id: StreamId): StreamId => ({ ms: id.ms, seq: id.seq + 1 });
 
-/** Sorts out what cannot be read. Pure. */
+/** Parses a batch, and separates the entries that cannot be read. Pure. */
 function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
   const entries: LedgerEntry[] = [];
-  const unread: UnreadEntry[] = [];
+  const unreadEntries: UnreadEntry[] = [];
   const uncountedAccounts = new Set<string>();
   for (const [streamId, fields] of raw) {
     try {
@@ -197,13 +201,13 @@ function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
       if (shardOf(entry.event.accountId) !== shard)
         throw new UnreadableEntry('its account is of another shard');
       entries.push(entry);
-      if (entry.damage !== null) unread.push({ streamId, reason: entry.damage, isCounted: true });
+      if (entry.damage !== null) unreadEntries.push({ streamId, reason: entry.damage, isCounted: true });
     } catch (error) {
       if (!(error instanceof UnreadableEntry)) throw error;
-      unread.push({ streamId, reason: error.message, isCounted: false });
+      unreadEntries.push({ streamId, reason: error.message, isCounted: false });
       const accountId = readAccount(fields);
       if (accountId !== null && shardOf(accountId) === shard) uncountedAccounts.add(accountId);
     }
   }
-  return { entries, unread, uncountedAccounts, last: parseStreamId(raw.at(-1)![0]) };
+  return { entries, unreadEntries, uncountedAccounts, last: parseStreamId(raw.at(-1)![0]) };
 }

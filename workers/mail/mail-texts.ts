@@ -4,7 +4,7 @@ import type { ConfirmedAction, NoticeEvent } from '../../shared/web/mail.ts';
 export type SignInCase = 'login' | 'signup' | 'signup-of-known';
 
 /** The texts of one mail. Values in them are not escaped; the layout does that. */
-export interface Words {
+export interface MailWording {
   readonly subject: string;
   readonly heading: string;
   readonly lead: string;
@@ -14,10 +14,10 @@ export interface Words {
 
 /** All texts in one language. `service` is the service's name, `label` the name that the user gave an account. */
 export interface MailTexts {
-  signIn(signInCase: SignInCase, service: string): Words;
-  noProfile(email: string, service: string, isSignUpOpen: boolean): Words;
-  confirmation(action: ConfirmedAction, label: string): Words;
-  notice(event: NoticeEvent, label: string, service: string): Words;
+  signIn(signInCase: SignInCase, service: string): MailWording;
+  noProfile(email: string, service: string, isSignUpOpen: boolean): MailWording;
+  confirmation(action: ConfirmedAction, label: string): MailWording;
+  notice(event: NoticeEvent, label: string, service: string): MailWording;
   /** How long a code is valid. */
   validity(minutes: number): string;
   readonly neverShare: string;

@@ -1,7 +1,7 @@
 import type { Mail, MailLanguage } from '../../shared/web/mail.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { layOutHtml, layOutText, type MailContent } from './lay-out-mail.ts';
-import type { MailTexts, Words } from './mail-texts.ts';
+import type { MailTexts, MailWording } from './mail-texts.ts';
 import { textsEn } from './texts-en.ts';
 import { textsRu } from './texts-ru.ts';
 
@@ -40,8 +40,8 @@ const linkLike = /\S*(?::\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2})\S*/giu;
 const maxLabelLength = 40;
 
 /**
- * Sanitizes an account's label. The thief of a session may have chosen it to make the owner do something, so links
- * are removed and it is cut to the length of a name.
+ * Sanitizes an account's label. An attacker with a stolen session may have chosen it to trick the owner, so links are
+ * removed and it is cut to the length of a name.
  */
 const toName = (label: string): string => toLine(toLine(label).replaceAll(linkLike, '…'), maxLabelLength);
 
@@ -53,30 +53,30 @@ export function renderMail(mail: Mail, context: RenderContext): RenderedMail {
   const { service: name, supportEmail, now } = context;
   const texts = textsByLanguage[mail.language];
   const service = toLine(name);
-  const words = findWords(mail, texts, service, context);
+  const wording = findWording(mail, texts, service, context);
   const digits = findCode(mail, context);
   const content: MailContent = {
     language: mail.language,
     service,
-    heading: words.heading,
-    lead: words.lead,
+    heading: wording.heading,
+    lead: wording.lead,
     code: digits === null ? null : { digits, validity: texts.validity(countMinutes(mail, now)) },
     facts: listFacts(mail, texts),
-    advice: digits === null ? [words.advice] : [words.advice, texts.neverShare],
+    advice: digits === null ? [wording.advice] : [wording.advice, texts.neverShare],
     footer: [texts.sentBy(service), ...(supportEmail === null ? [] : [texts.support(supportEmail)])],
   };
-  return { subject: words.subject, text: layOutText(content), html: layOutHtml(content) };
+  return { subject: wording.subject, text: layOutText(content), html: layOutHtml(content) };
 }
 
-function findWords(
+function findWording(
   mail: Mail,
   texts: MailTexts,
   service: string,
   { isKnown, isSignUpOpen }: RenderContext,
-): Words {
+): MailWording {
   if (mail.kind === 'notice') {
-    const words = texts.notice(mail.event, toName(mail.accountLabel ?? ''), service);
-    return mail.isCertain === false ? { ...words, lead: `${words.lead} ${texts.uncertain}` } : words;
+    const wording = texts.notice(mail.event, toName(mail.accountLabel ?? ''), service);
+    return mail.isCertain === false ? { ...wording, lead: `${wording.lead} ${texts.uncertain}` } : wording;
   }
   if (mail.kind === 'confirmation-code') return texts.confirmation(mail.action, toName(mail.accountLabel));
   const { purpose, email } = mail;

@@ -24,8 +24,8 @@ export class HealthFile {
   }
 
   /**
-   * Creates the file with a modification time of 1970, so that a worker that never reaches Redis does not count
-   * as healthy.
+   * Creates the file with a modification time of 1970, so that a worker that never reaches Redis is not considered
+   * healthy.
    * @throws ConfigError if the file cannot be written
    */
   static async create(path: string, log: Logger): Promise<HealthFile> {
@@ -68,7 +68,7 @@ export async function findHealthProblem(path: string, nowMs = Date.now()): Promi
     return `${path} cannot be read: ${explainFileError(error, path)}. Does a worker run with --health-file ${path}?`;
   }
   if (acceptedAtMs === 0) return 'Redis has not accepted a heartbeat of this worker yet.';
-  // If the clock was set back, the modification time is in the future. It must not count as a recent heartbeat until
+  // If the clock was set back, the modification time is in the future. It must not pass for a recent heartbeat until
   // the clock reaches it again.
   if (Math.abs(nowMs - acceptedAtMs) <= heartbeatLifetimeMs) return null;
   return `Redis last accepted a heartbeat of this worker at ${new Date(acceptedAtMs).toISOString()}.`;

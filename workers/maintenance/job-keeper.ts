@@ -19,8 +19,8 @@ import type { ShardLeases } from '../leases/shard-leases.ts';
 const syncIntervalMs = 5_000;
 /** Normal clock adjustments are smaller than this. */
 const clockStepMs = 2_000;
-/** Maximum number of script runs per shard and pass. */
-const maxRuns = 16;
+/** Maximum number of script executions per shard and pass. */
+const maxExecutions = 16;
 
 export interface JobKeeperOptions {
   readonly redis: RedisClient;
@@ -39,7 +39,7 @@ export interface JobKeeperOptions {
 export class JobKeeper {
   readonly #options: JobKeeperOptions;
   /** Per shard: since when this worker has maintained it without interruption, and when its index was last synced. */
-  readonly #since = new Map<number, { atMs: number; syncedAtMs: number }>();
+  readonly #maintainedSince = new Map<number, { atMs: number; syncedAtMs: number }>();
 
   /** The offset of Redis's clock from our monotonic clock. */
   #clockOffsetMs: number | null = null;
@@ -52,15 +52,15 @@ export class JobKeeper {
     await this.#followClock();
     const shards = Array.from({ length: shardCount }, (_, shard) => shard);
     const passes = await Promise.allSettled(shards.map((shard) => this.#maintain(shard)));
-    const failed = passes.find((pass) => pass.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    const firstFailure = passes.find((pass) => pass.status === 'rejected');
+    if (firstFailure !== undefined) throw firstFailure.reason;
   }
 
-  /** If Redis's clock was set, leases mean nothing until live workers have renewed theirs. */
+  /** If Redis's clock was adjusted, leases mean nothing until live workers have renewed theirs. */
   async #followClock(): Promise<void> {
     const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
     const offsetMs = seconds * 1_000 + micros / 1_000 - performance.now();
-    if (Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) > clockStepMs) this.#since.clear();
+    if (Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) > clockStepMs) this.#maintainedSince.clear();
     this.#clockOffsetMs = offsetMs;
   }
 
@@ -69,16 +69,16 @@ export class JobKeeper {
     const part = `maintaining the jobs of shard ${shard}`;
     try {
       if (!(await leases.take(shard))) {
-        this.#since.delete(shard);
+        this.#maintainedSince.delete(shard);
         faults.forget(part);
         return;
       }
       const nowMs = performance.now();
-      const since = this.#since.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
-      this.#since.set(shard, since);
+      const since = this.#maintainedSince.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
+      this.#maintainedSince.set(shard, since);
       // After a Redis outage, live workers need a moment to renew their leases.
       if (nowMs - since.atMs > jobLeaseMs) await this.#requeueLost(shard);
-      const tasks = [this.#expire(shard), this.#queueHooks(shard), this.#forget(shard)];
+      const tasks = [this.#expire(shard), this.#queueHooks(shard), this.#deleteOld(shard)];
       if (nowMs - since.syncedAtMs > syncIntervalMs) {
         const synced = this.#sync(shard).then(() => {
           since.syncedAtMs = nowMs;
@@ -87,18 +87,18 @@ export class JobKeeper {
       }
       // A failed task is retried in the next pass, and does not keep the others from running.
       const ended = await Promise.allSettled(tasks);
-      const failed = ended.find((task) => task.status === 'rejected');
-      if (failed === undefined) faults.clear(part);
-      else faults.note(part, failed.reason);
+      const firstFailure = ended.find((task) => task.status === 'rejected');
+      if (firstFailure === undefined) faults.clear(part);
+      else faults.note(part, firstFailure.reason);
     } catch (error) {
-      this.#since.delete(shard);
+      this.#maintainedSince.delete(shard);
       throw error;
     }
   }
 
   async #expire(shard: number): Promise<void> {
     const { redis, turns } = this.#options;
-    for (let runs = 0; runs < maxRuns; runs++) {
+    for (let executions = 0; executions < maxExecutions; executions++) {
       const { isMore, left } = await expireJobs(redis, shard);
       await Promise.all(left.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)));
       if (!isMore) return;
@@ -107,7 +107,7 @@ export class JobKeeper {
 
   async #requeueLost(shard: number): Promise<void> {
     const { redis, turns, log } = this.#options;
-    for (let runs = 0; runs < maxRuns; runs++) {
+    for (let executions = 0; executions < maxExecutions; executions++) {
       const { again, ended } = await recoverLostJobs(redis, shard);
       if (again.length + ended === 0) return;
       log.warn({ shard, again: again.length, ended }, 'jobs of dead workers requeued');
@@ -117,15 +117,15 @@ export class JobKeeper {
     }
   }
 
-  async #forget(shard: number): Promise<void> {
-    for (let runs = 0; runs < maxRuns; runs++) {
+  async #deleteOld(shard: number): Promise<void> {
+    for (let executions = 0; executions < maxExecutions; executions++) {
       if (!(await forgetJobs(this.#options.redis, shard))) return;
     }
   }
 
   async #queueHooks(shard: number): Promise<void> {
     const { redis, queueHook } = this.#options;
-    for (let runs = 0; runs < maxRuns; runs++) {
+    for (let executions = 0; executions < maxExecutions; executions++) {
       const due = await findDueHooks(redis, shard);
       if (due.length === 0) return;
       const queued = await Promise.allSettled(
@@ -134,9 +134,9 @@ export class JobKeeper {
           await markHookQueued(redis, hook);
         }),
       );
-      const failed = queued.find((one) => one.status === 'rejected');
-      if (failed === undefined) continue;
-      throw failed.reason;
+      const firstFailure = queued.find((one) => one.status === 'rejected');
+      if (firstFailure === undefined) continue;
+      throw firstFailure.reason;
     }
   }
 

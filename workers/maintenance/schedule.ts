@@ -28,7 +28,7 @@ export function runOnSchedule({ name, expression, run }: ScheduledTask, log: Log
     name,
     timezone: 'UTC',
     noOverlap: true,
-    // If a busy process could not start a run in time, the next one does its work.
+    // If a busy process could not start a run in time, the next run does its work.
     suppressMissedWarning: true,
     logger: createCronLogger(name, log),
   };

@@ -27,9 +27,9 @@ export class OrphanSweeper {
   /** Makes one pass over the shards whose leases this worker holds. */
   async sweep(): Promise<void> {
     const suspects = this.#suspects;
-    // If a pass fails, the count starts over.
+    // If a pass fails, the number of passes in a row starts over.
     this.#suspects = new Map();
-    const found = new Map<string, number>();
+    const orphanPasses = new Map<string, number>();
     for (let shard = 0; shard < shardCount; shard++) {
       if (!(await this.#leases.take(shard))) continue;
       await this.#reservations.followClock(shard);
@@ -38,7 +38,7 @@ export class OrphanSweeper {
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
         const passes = (suspects.get(requestId) ?? 0) + 1;
-        if (passes < passesUntilReleased) found.set(requestId, passes);
+        if (passes < passesUntilReleased) orphanPasses.set(requestId, passes);
         else if (await this.#reservations.releaseOrphan(orphan))
           this.#log.warn(
             { requestId, accountId, reserved: formatRub(costNano) },
@@ -47,6 +47,6 @@ export class OrphanSweeper {
       }
       await this.#reservations.forget(shard);
     }
-    this.#suspects = found;
+    this.#suspects = orphanPasses;
   }
 }

@@ -11,7 +11,7 @@ export const maxDecodeSeconds = 10;
 /** An interlaced image of the maximum size takes 400 MB for a second, and small machines have two cores. */
 const maxDecodes = 2;
 
-/** What is wrong with an image, phrased to follow "the image". */
+/** A problem with an image, worded to follow "the image". */
 export interface ImageProblem {
   readonly fault: string;
 }

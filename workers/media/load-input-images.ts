@@ -29,7 +29,10 @@ const memoryPerByte = 7 / 3;
 export interface InputImageSources {
   readonly fetchClient: SafeFetchClient;
   readonly reencodeImage: ReencodeImage;
-  /** The memory budget for callers' images, in bytes, from before they are loaded until their request has ended. */
+  /**
+   * The memory budget for callers' images, in bytes. Memory is reserved before they are loaded and released when their
+   * request has ended.
+   */
   readonly memory: FairBudget;
 }
 
@@ -56,7 +59,7 @@ export async function loadInputImages(
   signal: AbortSignal,
 ): Promise<LoadedInputs> {
   if (job.inputs.length === 0 && job.mask === null) return noInputs;
-  const share = await acquireMediaMemory(sources.memory, job.request, countNeededBytes(job), signal);
+  const share = await acquireMediaMemory(sources.memory, job.request, computeMaxBytes(job), signal);
   try {
     return await new InputLoad(sources, job.request, signal).load(job, share);
   } catch (error) {
@@ -65,8 +68,8 @@ export async function loadInputImages(
   }
 }
 
-/** Counts the file that is being re-encoded, and all files that already were. */
-function countNeededBytes({ inputs, mask }: ImageJob): number {
+/** Returns the maximum bytes of the file that is being re-encoded and of all files that already were. */
+function computeMaxBytes({ inputs, mask }: ImageJob): number {
   const count = inputs.length + (mask === null ? 0 : 1);
   return Math.min(count * maxImageBytes, maxRequestBytes) + maxImageBytes;
 }
@@ -101,7 +104,7 @@ class InputLoad {
       'must be a PNG with an alpha channel, of less than 4 MB, as large as the first input image';
     if (bytes.length >= maxMaskBytes || sniffImageType(bytes) !== 'image/png')
       throw invalidField(loc, requirement);
-    const mask = await this.#remake(bytes, loc);
+    const mask = await this.#reencode(bytes, loc);
     if (!mask.hasAlpha) throw invalidField(loc, `${requirement}: this one has no alpha channel`);
     if (mask.width !== first?.width || mask.height !== first.height) {
       const size = ({ width, height }: InputImage): string => `${width}x${height}`;
@@ -112,7 +115,7 @@ class InputLoad {
   }
 
   async #loadImage(url: string, loc: Location): Promise<ReencodedImage> {
-    return await this.#remake(await this.#loadBytes(url, loc), loc);
+    return await this.#reencode(await this.#loadBytes(url, loc), loc);
   }
 
   async #loadBytes(url: string, loc: Location): Promise<Buffer> {
@@ -143,7 +146,7 @@ class InputLoad {
     }
   }
 
-  async #remake(bytes: Buffer, loc: Location): Promise<ReencodedImage> {
+  async #reencode(bytes: Buffer, loc: Location): Promise<ReencodedImage> {
     let image = await this.#encode(bytes, loc, null);
     if (image.bytes.length > maxImageBytes && image.contentType !== 'image/png')
       image = await this.#encode(bytes, loc, usualQuality);

@@ -14,14 +14,17 @@ const maxRequestPixels = 300_000_000;
 const maxRequestImages = 500;
 /** Concurrent fetches per request, so that many slow URLs leave capacity for other requests. */
 const maxRequestFetches = 4;
-/** Counted from a request's first image. No fetch or check is started after this. */
+/** Measured from the request's first image. No fetch or check is started after this. */
 const maxRequestMs = 60_000;
 
 /** Shared by all requests of a process. */
 export interface MediaSources {
   readonly fetchClient: SafeFetchClient;
   readonly checkImage: CheckImage;
-  /** The memory budget for fetched images, in bytes, from before they are fetched until their request has ended. */
+  /**
+   * The memory budget for fetched images, in bytes. Memory is reserved before the fetch and released when the request
+   * has ended.
+   */
   readonly memory: FairBudget;
 }
 
@@ -41,7 +44,7 @@ export function createMediaLoader(sources: MediaSources, request: MediaRequest):
 interface Reservation {
   readonly share: BudgetShare;
   /** Number of URLs that are not loaded yet. */
-  missing: number;
+  unloadedCount: number;
   /** Bytes used by the URLs that are loaded. */
   loadedBytes: number;
 }
@@ -71,10 +74,10 @@ class RequestMediaLoader implements RequestMedia {
   async reserve(urls: readonly string[], signal: AbortSignal): Promise<void> {
     const links = urls.filter((url) => !isDataUri(url) && !this.#reservations.has(url));
     if (links.length === 0) return;
-    // A URL of a few bytes makes a worker use megabytes while its request waits for a slot of a route.
-    const needed = countMaxBytes(links.length);
-    const share = await acquireMediaMemory(this.#sources.memory, this.#request, needed, signal);
-    const reservation = { share, missing: links.length, loadedBytes: 0 };
+    // A short URL makes a worker use megabytes while its request waits for a slot of a route.
+    const neededBytes = countMaxBytes(links.length);
+    const share = await acquireMediaMemory(this.#sources.memory, this.#request, neededBytes, signal);
+    const reservation = { share, unloadedCount: links.length, loadedBytes: 0 };
     for (const url of links) this.#reservations.set(url, reservation);
     // The request may have ended at the moment the memory was granted.
     if (this.#isReleased) this.release();
@@ -82,8 +85,8 @@ class RequestMediaLoader implements RequestMedia {
 
   async loadImage(url: string, signal: AbortSignal): Promise<LoadedMedia> {
     signal.throwIfAborted();
-    const known = this.#loads.get(url);
-    if (known !== undefined) return await known;
+    const earlierLoad = this.#loads.get(url);
+    if (earlierLoad !== undefined) return await earlierLoad;
     const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
@@ -144,9 +147,9 @@ class RequestMediaLoader implements RequestMedia {
   #recordFetched(url: string, bytes: number): void {
     const reservation = this.#reservations.get(url)!;
     // A URL that was aborted after its bytes arrived is fetched again.
-    reservation.missing = Math.max(0, reservation.missing - 1);
+    reservation.unloadedCount = Math.max(0, reservation.unloadedCount - 1);
     reservation.loadedBytes += countBase64(bytes);
-    reservation.share.shrink(reservation.loadedBytes + countMaxBytes(reservation.missing));
+    reservation.share.shrink(reservation.loadedBytes + countMaxBytes(reservation.unloadedCount));
   }
 
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
@@ -165,7 +168,7 @@ class RequestMediaLoader implements RequestMedia {
   }
 }
 
-/** The maximum bytes for this many URLs: the loaded ones, plus those in flight when the limit is exceeded. */
+/** Returns the maximum bytes for this many URLs: the loaded ones, plus those in flight when the limit is exceeded. */
 function countMaxBytes(links: number): number {
   return countBase64(Math.min(links * maxImageBytes, maxRequestBytes + maxRequestFetches * maxImageBytes));
 }

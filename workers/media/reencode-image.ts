@@ -48,7 +48,7 @@ export function createImageReencoder(decoders: Decoders): ReencodeImage {
   return async (bytes, options) => {
     const type = sniffImageType(bytes);
     if (type === null) return unknownImageType;
-    return await decoders.use(options, (sharp) => remake(sharp, bytes, type, options));
+    return await decoders.use(options, (sharp) => reencode(sharp, bytes, type, options));
   };
 }
 
@@ -60,7 +60,7 @@ const fineQuality = 95;
  */
 const minFullColourQuality = 90;
 
-async function remake(
+async function reencode(
   sharp: Sharp,
   bytes: Buffer,
   type: ImageType,

@@ -17,10 +17,10 @@ export class Slots {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;
     else await this.#wait(signal, deadlineAtMs);
-    let held = true;
+    let isHeld = true;
     return () => {
-      if (held) this.#release();
-      held = false;
+      if (isHeld) this.#release();
+      isHeld = false;
     };
   }
 

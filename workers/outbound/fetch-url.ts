@@ -9,9 +9,9 @@ const maxShownLength = 120;
  */
 export function showUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
-  const shown = url === null || url.host === '' ? '' : `${url.protocol}//${url.host}${url.pathname}`;
-  if (shown === '') return 'of an image_url';
-  return shorten(shown, maxShownLength);
+  const shownUrl = url === null || url.host === '' ? '' : `${url.protocol}//${url.host}${url.pathname}`;
+  if (shownUrl === '') return 'of an image_url';
+  return shorten(shownUrl, maxShownLength);
 }
 
 /** Creates the error for a URL that must not be fetched, or that redirects to one. */

@@ -29,9 +29,9 @@ export function createHostResolver({ servers, timeoutMs = 5_000 }: HostResolverO
     signal.addEventListener('abort', cancel, { once: true });
     try {
       // Many names have addresses of only one family. The query for the other one then fails, which can be ignored.
-      const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+      const lookups = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
       signal.throwIfAborted();
-      return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      return lookups.flatMap((lookup) => (lookup.status === 'fulfilled' ? lookup.value : []));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', cancel);

@@ -149,15 +149,15 @@ class SafeFetch {
     });
     try {
       const { statusCode, headers, body } = await this.#request(client, url);
-      // An unread body is cut off below when the client is destroyed. That is not an error.
+      // An unread body is discarded below when the client is destroyed. That is not an error.
       body.on('error', () => undefined);
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };
       if (statusCode !== 200) throw fetchFailed(this.#text, `its server answers with status ${statusCode}`);
-      const read = await readBoundedBody(headers, body, maxBytes);
-      if ('fault' in read) throw fetchFailed(this.#text, read.fault, read.cause);
+      const readResult = await readBoundedBody(headers, body, maxBytes);
+      if ('fault' in readResult) throw fetchFailed(this.#text, readResult.fault, readResult.cause);
       const contentType = headers['content-type'];
-      return { bytes: read.bytes, contentType: typeof contentType === 'string' ? contentType : null };
+      return { bytes: readResult.bytes, contentType: typeof contentType === 'string' ? contentType : null };
     } finally {
       await client.destroy();
     }

@@ -3,7 +3,7 @@
  * could end everyone's. Therefore each worker never has more than this in flight to one api process.
  */
 const windowBytes = 2 * 1024 * 1024;
-/** After each of these many bytes, the api process is asked to acknowledge what it has received. */
+/** Each time this many bytes have been sent, the api process is asked to acknowledge what it has received. */
 const markEveryBytes = 256 * 1024;
 /** If an acknowledgement takes longer, it was lost, or the process is gone, which is detected elsewhere. */
 const ackTimeoutMs = 2_000;
@@ -24,7 +24,7 @@ export class ChannelWindow {
   #receivedBytes = 0;
   #wait: Wait | null = null;
 
-  /** Counts bytes that will be sent at the end of this turn. */
+  /** Adds bytes that will be sent at the end of this event loop turn. */
   queue(bytes: number): void {
     this.#queuedBytes += bytes;
   }

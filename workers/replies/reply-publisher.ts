@@ -35,7 +35,7 @@ export interface ReplyPublisherOptions {
   readonly onNoListeners: (channel: string) => void;
   /** Called when all frames of a response have been stored. */
   readonly onStored?: (request: HeartbeatRequest, size: StoredSize) => void;
-  /** Called when a frame was not stored because a limit is reached. Later frames have no reader. */
+  /** Called when a frame was not stored because a limit was reached. Nothing reads the frames after it. */
   readonly onStorageLimitReached?: (request: HeartbeatRequest) => void;
 }
 
@@ -68,7 +68,7 @@ export class ReplyPublisher {
     if (this.#pending.size === 1) setImmediate(() => this.flush());
   }
 
-  /** Counts bytes that were added to a frame to be sent at the end of this event loop turn. */
+  /** Records that a frame to be sent at the end of this event loop turn grew by this many bytes. */
   grow(channel: string, length: number): void {
     if (channel === noChannel) return;
     this.#windowOf(channel).queue(length);
@@ -155,7 +155,7 @@ export class ReplyPublisher {
   /** Called before publishing, so that a reader notified by the message finds the frame. */
   #store(request: HeartbeatRequest, kind: FrameKind, frame: Buffer): void {
     const { storedFrames, onStored, onStorageLimitReached } = this.#options;
-    const stored = storedFrames
+    const storing = storedFrames
       .append(request, kind, frame)
       .then((size) => {
         if (size === null) onStorageLimitReached?.(request);
@@ -164,7 +164,7 @@ export class ReplyPublisher {
       .catch((error: unknown) => {
         this.#log.warn({ requestId: request.requestId, err: error }, 'storing a frame failed');
       });
-    this.#track(stored);
+    this.#track(storing);
   }
 
   #publish(channel: string, message: Buffer): void {

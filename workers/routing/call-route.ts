@@ -30,7 +30,7 @@ export interface RouteTarget {
   readonly target: UpstreamTarget;
 }
 
-/** The slot that an attempt was granted, and ways to use it. */
+/** The slot that an attempt was granted, and operations on it. */
 export interface GrantedCall {
   /** The account that the slot was granted to. */
   readonly accountId: string;
@@ -40,13 +40,13 @@ export interface GrantedCall {
   /** The maximum number of concurrent calls. */
   readonly slots: number;
   /** Call this once the vendor starts to respond successfully, if the response takes a while. */
-  readonly onAlive: () => void;
+  readonly reportHealthy: () => void;
   /** Whether another account waits for the slot that this call holds. Takes one round trip to Redis. */
   readonly isContested: () => Promise<boolean>;
   /** Waits for another slot of the same candidate, to make a call in parallel with this one. */
   readonly acquireExtraSlot: AcquireExtraSlot;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
-  readonly onShared: (accountIds: Iterable<string>) => void;
+  readonly setServedAccounts: (accountIds: Iterable<string>) => void;
 }
 
 export interface RouteCall<T> {
@@ -88,7 +88,7 @@ export interface RouteCall<T> {
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
   if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
-  const failed: RouteCandidate[] = [];
+  const failedCandidates: RouteCandidate[] = [];
   const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
   let startedAtMs: number | null = null;
   let attempts = 0;
@@ -96,7 +96,7 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   let lastError: UpstreamError | null = null;
   for (;;) {
     const remainingMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
-    const slot = await acquireSlot(routing.limiter, call, failed, remainingMs);
+    const slot = await acquireSlot(routing.limiter, call, failedCandidates, remainingMs);
     if (slot === null) throw lastError === null ? noCandidate() : toCallerError(lastError);
     startedAtMs ??= performance.now();
     try {
@@ -108,8 +108,10 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       if (!(error instanceof UpstreamError)) throw error;
       lastError = error;
       // If the model or address is missing, it is missing for every key of the route.
-      failed.push(...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]));
-      const isLast = orderCandidates(call.routes, failed, Math.random).length === 0;
+      failedCandidates.push(
+        ...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]),
+      );
+      const isLast = orderCandidates(call.routes, failedCandidates, Math.random).length === 0;
       if (!call.retriesRateLimits || error.failure !== 'rate_limited') {
         calls += 1;
         // A failing key does not count as an attempt while there are other keys to try.
@@ -119,8 +121,8 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       const elapsedMs = performance.now() - startedAtMs;
       const hasOutput = call.hasOutput();
       const { retriesTimeouts } = call;
-      const tries = { calls, attempts, elapsedMs, budgetMs };
-      const history = { ...tries, hasOutput, hasOtherRoute: !isLast, retriesTimeouts };
+      const counters = { calls, attempts, elapsedMs, budgetMs };
+      const history = { ...counters, hasOutput, hasOtherRoute: !isLast, retriesTimeouts };
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an AbortError; `throwIfAborted` throws the signal's reason instead.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
@@ -131,7 +133,7 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
 }
 
 /** How long to wait for candidates that have not failed yet before retrying those that have failed. */
-const untriedWaitMs = 1_500;
+const unfailedWaitMs = 1_500;
 
 /**
  * Acquires a slot. Candidates that failed for this call are retried only if no other becomes available shortly.
@@ -140,11 +142,11 @@ const untriedWaitMs = 1_500;
 async function acquireSlot<T>(
   limiter: RouteLimiter,
   call: RouteCall<T>,
-  failed: readonly RouteCandidate[],
+  failedCandidates: readonly RouteCandidate[],
   remainingMs: number,
 ): Promise<CallSlot | null> {
-  const untried = orderCandidates(call.routes, failed, Math.random);
-  if (failed.length === 0) return await limiter.acquire(untried, call);
+  const unfailed = orderCandidates(call.routes, failedCandidates, Math.random);
+  if (failedCandidates.length === 0) return await limiter.acquire(unfailed, call);
   const deadlineAtMs = Math.min(call.deadlineAtMs, Date.now() + remainingMs);
   const acquire = async (
     candidates: readonly RouteCandidate[],
@@ -163,7 +165,8 @@ async function acquireSlot<T>(
     });
   };
   try {
-    const slot = untried.length === 0 ? null : await acquire(untried, Math.min(untriedWaitMs, remainingMs));
+    const slot =
+      unfailed.length === 0 ? null : await acquire(unfailed, Math.min(unfailedWaitMs, remainingMs));
     return slot ?? (await acquire(orderCandidates(call.routes, [], Math.random), remainingMs));
   } catch (error) {
     // The vendor's failure is more useful to the caller than the expired deadline.
@@ -201,10 +204,10 @@ async function callOnce<T>(
       route,
       spareSlots: slot.spareSlots,
       slots: slot.slots,
-      onAlive: () => limiter.confirm(slot),
+      reportHealthy: () => limiter.confirm(slot),
       isContested: () => limiter.isContested(slot),
       acquireExtraSlot: (signal) => acquireExtraSlot(limiter, call, slot, signal),
-      onShared: (shared) => {
+      setServedAccounts: (shared) => {
         accountIds = [...shared];
       },
     });

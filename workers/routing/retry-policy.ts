@@ -14,17 +14,17 @@ const firstBackoffMs = 100;
 const maxBackoffMs = 2_000;
 
 /** The cooldown of a key without credit or permission. An operator can end it early. */
-const faultyKeyMs = 10 * 60_000;
+const faultyKeyCooldownMs = 10 * 60_000;
 /**
- * The cooldown for the account whose call was refused: the refusal may be due to its request. The account may soon try
+ * The cooldown for the account whose call was rejected: its request may be the reason. The account may soon try
  * something else, and a chat cannot wait for the full cooldown.
  */
-const faultyKeyOfAccountMs = 20_000;
-/** After a 429 without a retry time. */
-const limitedKeyMs = 1_000;
+const faultyKeyAccountCooldownMs = 20_000;
+/** The cooldown after a 429 without a retry time. */
+const defaultRateLimitMs = 1_000;
 /** If a vendor returns a retry time of 0, it is not retried in a busy loop. */
-const minLimitMs = 100;
-const maxLimitMs = 60 * 60_000;
+const minRateLimitMs = 100;
+const maxRateLimitMs = 60 * 60_000;
 
 export interface CallHistory {
   /** Failed calls, including this one. */
@@ -78,7 +78,7 @@ function isCandidateFailure({ failure }: UpstreamError): boolean {
 
 /**
  * Classifies a failure by what it means for the health of the route's server. A rejection by the vendor counts as
- * success. Failures caused by the request itself, and requests that we refused to send, say nothing about the server.
+ * success. Failures caused by the request itself, and requests that we did not send, say nothing about the server.
  */
 export function classifyFailure({ failure, status, isRequestFailure }: UpstreamError): CallOutcome {
   if (isRequestFailure) return 'none';
@@ -114,14 +114,14 @@ export function findCooldown({
     case 'auth':
       return {
         scope: status === 402 || status === 403 ? 'keyOnRoute' : 'key',
-        forMs: faultyKeyMs,
-        forAccountMs: faultyKeyOfAccountMs,
+        forMs: faultyKeyCooldownMs,
+        forAccountMs: faultyKeyAccountCooldownMs,
         reason: `refused with ${status ?? 'an error'}${vendorCode === null ? '' : ` (${vendorCode})`}`,
       };
     case 'rate_limited':
       return {
         scope: 'keyOnRoute',
-        forMs: Math.min(maxLimitMs, Math.max(minLimitMs, retryAfterMs ?? limitedKeyMs)),
+        forMs: Math.min(maxRateLimitMs, Math.max(minRateLimitMs, retryAfterMs ?? defaultRateLimitMs)),
         reason: 'over its limit',
       };
     case 'rejected':

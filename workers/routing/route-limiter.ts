@@ -39,7 +39,7 @@ const pollMs = { first: 10, max: 100 };
 /** The slots of a dead worker become free after this time. */
 const defaultLeaseMs = 30_000;
 const outagePauseMs = 250;
-/** An evicted account gets its next turn early. */
+/** An evicted account gets its next fair-queue turn early. */
 const maxTrackedAccounts = 10_000;
 
 /**
@@ -51,13 +51,13 @@ export class RouteLimiter implements Running {
   readonly #workerId: string;
   readonly #log: Logger;
   readonly #queues = new Map<string, WaitQueue>();
-  readonly #held = new Set<CallSlot>();
+  readonly #heldSlots = new Set<CallSlot>();
   /** Probes already reported as successful. */
-  readonly #confirmed = new WeakSet<CallSlot>();
+  readonly #confirmedProbes = new WeakSet<CallSlot>();
   readonly #inFlight = new Set<Promise<unknown>>();
   readonly #leaseMs: number;
   readonly #renewalTimer: NodeJS.Timeout;
-  #count = 0;
+  #leaseCount = 0;
   /** The value of the grant counter when each account last got a slot. */
   readonly #grantedAt = new LRUCache<string, number>({ max: maxTrackedAccounts });
   #grants = 0;
@@ -87,7 +87,7 @@ export class RouteLimiter implements Running {
     const name = queueNameOf(candidates, isBackground);
     // Later calls do not overtake waiting ones.
     if (!this.#queues.has(name) && !this.#isBehind(name)) {
-      const accountIds = firstOf(limits.accountIds(), maxAccountsPerAcquire);
+      const accountIds = takeFirst(limits.accountIds(), maxAccountsPerAcquire);
       const result = await this.#tryAcquire(candidates, accountIds, isBackground);
       if (result?.outcome === 'granted') return await this.#deliver(result.slot, limits.signal);
       // The result does not cover accounts that arrived since, nor those beyond the first few.
@@ -104,8 +104,8 @@ export class RouteLimiter implements Running {
    * to end.
    */
   confirm(slot: CallSlot): void {
-    if (!slot.isProbe || this.#confirmed.has(slot)) return;
-    this.#confirmed.add(slot);
+    if (!slot.isProbe || this.#confirmedProbes.has(slot)) return;
+    this.#confirmedProbes.add(slot);
     const fields = { route: slot.candidate.route.id, upstream: slot.candidate.route.upstream.name };
     confirmProbe(this.#redis, slot).then(
       (isClosed) => {
@@ -136,7 +136,7 @@ export class RouteLimiter implements Running {
     cooldown: KeyCooldown | null = null,
     accountIds: readonly string[] = [slot.accountId],
   ): void {
-    this.#held.delete(slot);
+    this.#heldSlots.delete(slot);
     this.#track(this.#report(slot, callOutcome, cooldown, accountIds));
   }
 
@@ -154,7 +154,7 @@ export class RouteLimiter implements Running {
     clearInterval(this.#renewalTimer);
     this.#isStopping = true;
     this.#isHandedBack = true;
-    for (const slot of this.#held) this.release(slot, 'none');
+    for (const slot of this.#heldSlots) this.release(slot, 'none');
     // Once the ping returns, Redis has replied to all earlier commands.
     await callRedis(() => this.#redis.ping());
     await nextTurn();
@@ -209,7 +209,7 @@ export class RouteLimiter implements Running {
     isBackground: boolean,
   ): Promise<AcquireResult | null> {
     if (this.#isHandedBack) return null;
-    const lease = `${this.#workerId}:${(this.#count += 1)}`;
+    const lease = `${this.#workerId}:${(this.#leaseCount += 1)}`;
     try {
       return await callRedis(() =>
         runAcquire(this.#redis, candidates, accountIds, lease, this.#leaseMs, isBackground),
@@ -256,12 +256,13 @@ export class RouteLimiter implements Running {
   }
 
   async #deliver(slot: CallSlot, signal: AbortSignal): Promise<CallSlot> {
-    this.#held.add(slot);
+    this.#heldSlots.add(slot);
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
     this.release(slot, 'none');
     signal.throwIfAborted();
-    // The slot was requested before `handBack`. Never resolve, so that no call starts that the exit would cut off.
+    // The slot was requested before `handBack`. Never resolve, because the exit would interrupt any call that starts
+    // now.
     return await new Promise<never>(() => undefined);
   }
 
@@ -322,7 +323,7 @@ export class RouteLimiter implements Running {
   /** Renews the leases of all held slots. Restores them if Redis has lost its data. */
   async #renew(): Promise<void> {
     const byKey = new Map<string, string[]>();
-    for (const { candidate, lease } of this.#held) {
+    for (const { candidate, lease } of this.#heldSlots) {
       const { keys, limits } = slotsOf(candidate);
       for (const [i, key] of keys.entries()) {
         if (limits[i] === 0) continue;
@@ -344,7 +345,7 @@ export class RouteLimiter implements Running {
 /** Two infinite turns compare as equal. */
 const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
 
-function firstOf<T>(all: Iterable<T>, maxCount: number): T[] {
+function takeFirst<T>(all: Iterable<T>, maxCount: number): T[] {
   const first: T[] = [];
   for (const one of all) if (first.push(one) === maxCount) break;
   return first;

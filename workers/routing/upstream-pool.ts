@@ -12,7 +12,7 @@ interface Entry {
 
 interface Replaced {
   readonly entry: Entry;
-  readonly closing: NodeJS.Timeout;
+  readonly closeTimer: NodeJS.Timeout;
 }
 
 /**
@@ -33,15 +33,15 @@ export class UpstreamPool {
   }
 
   get(config: CatalogUpstream): Upstream {
-    const known = this.#entries.get(config.name);
-    if (known?.config === config) return known.upstream;
+    const knownEntry = this.#entries.get(config.name);
+    if (knownEntry?.config === config) return knownEntry.upstream;
     const { apiKeys: _keys, drops: _drops, ...connectionSettings } = config;
     const settings = JSON.stringify(connectionSettings);
-    if (known?.settings === settings) {
-      known.config = config;
-      return known.upstream;
+    if (knownEntry?.settings === settings) {
+      knownEntry.config = config;
+      return knownEntry.upstream;
     }
-    if (known !== undefined) this.#closeLater(config.name, known);
+    if (knownEntry !== undefined) this.#closeLater(config.name, knownEntry);
     const upstream = this.#reopen(config.name, settings) ?? createUpstream(config, this.#log);
     this.#entries.set(config.name, { upstream, settings, config });
     return upstream;
@@ -59,7 +59,7 @@ export class UpstreamPool {
 
   async close(): Promise<void> {
     const replaced = [...this.#replaced.values()];
-    for (const { closing } of replaced) clearTimeout(closing);
+    for (const { closeTimer } of replaced) clearTimeout(closeTimer);
     const entries = [...this.#entries.values(), ...replaced.map(({ entry }) => entry)];
     this.#entries.clear();
     this.#replaced.clear();
@@ -70,20 +70,20 @@ export class UpstreamPool {
     const key = `${name} ${settings}`;
     const replaced = this.#replaced.get(key);
     if (replaced === undefined) return null;
-    clearTimeout(replaced.closing);
+    clearTimeout(replaced.closeTimer);
     this.#replaced.delete(key);
     return replaced.entry.upstream;
   }
 
   #closeLater(name: string, entry: Entry): void {
     const key = `${name} ${entry.settings}`;
-    const closing = setTimeout(() => {
+    const closeTimer = setTimeout(() => {
       this.#replaced.delete(key);
       entry.upstream.close().catch((error: unknown) => {
         this.#log.warn({ upstream: name, err: error }, 'closing a replaced upstream failed');
       });
     }, closeDelayMs);
-    closing.unref();
-    this.#replaced.set(key, { entry, closing });
+    closeTimer.unref();
+    this.#replaced.set(key, { entry, closeTimer });
   }
 }

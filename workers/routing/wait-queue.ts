@@ -36,7 +36,7 @@ export class WaitQueue {
   readonly #waiting = new FairQueue<WaitingCall>();
   /** Since when the queue is blocked only by pauses; null while it is blocked by a lack of slots. */
   #pausedAtMs: number | null = null;
-  /** Accounts that have requested a slot since then and found every candidate paused. */
+  /** Accounts that have requested a slot since the queue was paused and found every candidate paused. */
   readonly #pausedIds = new Set<string>();
   #wake = (): void => undefined;
 
@@ -67,7 +67,7 @@ export class WaitQueue {
     });
   }
 
-  /** The candidates in the order of the call whose turn is next; null if the queue is empty. */
+  /** Returns the candidates in the order of the next call in the fair queue; null if the queue is empty. */
   nextCandidates(): readonly RouteCandidate[] | null {
     return this.#waiting.peek()?.item.candidates ?? null;
   }
@@ -112,7 +112,7 @@ export class WaitQueue {
   }
 
   /**
-   * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots does not count.
+   * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots is not part of it.
    * @param affectedIds the accounts that the pause applies to; others may still use the keys and circuit breakers
    */
   pause(pause: AcquirePause, affectedIds: readonly string[]): void {

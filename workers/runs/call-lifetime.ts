@@ -64,7 +64,7 @@ export class CallLifetime {
   }
 
   /**
-   * Ends a call that is read only for its usage, if the usage is known.
+   * Ends a call that is still read only for its usage, once the usage is known.
    * @returns whether the call has ended
    */
   endIfCovered(): boolean {

@@ -32,12 +32,12 @@ export class ChatReportFilter {
     this.#bounds = findChatBounds(job, model, route);
   }
 
-  /** @param seen the response tokens seen so far, by our own count, and how long they took */
+  /** @param seen the response tokens so far, according to our own count, and how long they took */
   take(usage: UpstreamUsage, seen: { readonly tokens: number; readonly elapsedMs: number }): UpstreamUsage {
     const choices = countChoices(this.#route, this.#job.body);
-    const reasons = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
+    const mayHaveReasoned = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
     const perChoice = (seen.elapsedMs / 1_000) * maxTokensPerSecond;
-    const unseenTokens = reasons ? perChoice * choices : 0;
+    const unseenTokens = mayHaveReasoned ? perChoice * choices : 0;
     const bounds = allowOverrun(this.#bounds, { tokens: seen.tokens, unseenTokens, choices });
     const plausible = removeImplausible(usage, bounds);
     if (plausible !== usage) this.#logOnce(logImplausible, usage, bounds);

@@ -116,12 +116,12 @@ function mergeOthers(into: Record<string, unknown>, from: Readonly<Record<string
   for (const [key, value] of Object.entries(from)) {
     // Prevents prototype pollution by a vendor's response.
     if (key === '__proto__') continue;
-    const before = into[key];
-    if (typeof before === 'string' && typeof value === 'string') into[key] = before + value;
-    else if (Array.isArray(before) && Array.isArray(value))
-      into[key] = [...(before as unknown[]), ...(value as unknown[])];
-    else if (isPlainObject(before) && isPlainObject(value)) mergeOthers(before, value);
-    else if (value !== null || before === undefined) into[key] = value;
+    const previous = into[key];
+    if (typeof previous === 'string' && typeof value === 'string') into[key] = previous + value;
+    else if (Array.isArray(previous) && Array.isArray(value))
+      into[key] = [...(previous as unknown[]), ...(value as unknown[])];
+    else if (isPlainObject(previous) && isPlainObject(value)) mergeOthers(previous, value);
+    else if (value !== null || previous === undefined) into[key] = value;
   }
 }
 

@@ -108,7 +108,7 @@ export class Conversation {
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
       findMissing: createImageFinder(chatBody, context),
-      attempt: async (upstream, target, { route, onAlive, isContested }) => {
+      attempt: async (upstream, target, { route, reportHealthy, isContested }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         await this.#run.begin?.();
@@ -126,14 +126,14 @@ export class Conversation {
           this.#meter.markSent();
         };
         let unreadMs = 0;
-        // A vendor that keeps a connection alive without sending anything may hang.
+        // A vendor that keeps a connection alive without sending anything has probably hung.
         let hasBegun = false;
         try {
-          const ofCall = { ...context, signal: call.signal, onSent };
-          for await (const event of upstream.chat(target, chatBody, isStreamed, ofCall)) {
+          const callContext = { ...context, signal: call.signal, onSent };
+          for await (const event of upstream.chat(target, chatBody, isStreamed, callContext)) {
             hasBegun = true;
             this.#take(event, dependencies);
-            if (this.hasOutput) onAlive();
+            if (this.hasOutput) reportHealthy();
             if (call.endIfCovered()) break;
             // Nothing is sent after the caller has disconnected.
             const writable = signal.aborted ? null : this.#run.reply.whenWritable();
@@ -156,9 +156,10 @@ export class Conversation {
           const isUnread = unreadMs * 2 > this.#meter.elapsedMs;
           if (isUnread) this.#meter.markUnread();
           // If the caller did not read for most of the time, or requested a response long enough to take that time, the
-          // vendor has not failed. The route's circuit breaker does not count it, and the call is not retried.
-          const isLong = error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
-          if (!isUnread && !isLong) throw error;
+          // vendor has not failed. The route's circuit breaker ignores it, and the call is not retried.
+          const isLongResponse =
+            error.isRequestFailure && call.isSent && hasBegun && this.#meter.mayTakeFullTimeout;
+          if (!isUnread && !isLongResponse) throw error;
           this.#ending = 'left';
           log.warn(
             { route: route.id, reason: error.message },
@@ -172,7 +173,7 @@ export class Conversation {
         if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
       },
     }).finally(() => context.media.release());
-    // If the caller has disconnected, the response was still read to its end and is settled by the vendor's report.
+    // If the caller has disconnected, the response was still read to its end and is settled from the vendor's report.
     signal.throwIfAborted();
   }
 
@@ -184,7 +185,7 @@ export class Conversation {
     dependencies: JobDeps,
     metered: MeteredChat,
     receipt: Receipt,
-    memory: Pick<ResponseMemory, 'hold'>,
+    memory: Pick<ResponseMemory, 'resize'>,
   ): Promise<AfterSettlement | void> {
     const { request, body } = this.#job;
     await this.#reasoning.whenSaved();
@@ -197,7 +198,7 @@ export class Conversation {
     }
     const response = this.#response!.finish(request.requestId, this.#created, request.model, usage);
     const parts = await encodeJson(response, request.accountId);
-    memory.hold(parts.reduce((sum, { length }) => sum + length, 0));
+    memory.resize(parts.reduce((sum, { length }) => sum + length, 0));
     return await sendResult(dependencies, request, this.#run, parts);
   }
 
@@ -217,14 +218,15 @@ export class Conversation {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
-        // If this worker dies, the request is settled by the counts in its last frame, so send one with the new counts.
+        // If this worker dies, the request is settled from the counts in its last frame, so send one with the new
+        // counts.
         if (this.#hasOutput && !this.#finished) this.#forward('');
         break;
       case 'sources':
         this.#sourcesOf(event.index).add(event.sources);
         break;
       case 'remember':
-        this.#reasoning.remember(event);
+        this.#reasoning.add(event);
         break;
       case 'delta':
         this.#reasoning.takeDelta(event);
@@ -242,23 +244,23 @@ export class Conversation {
   #takeOutput(event: Extract<ChatEvent, { type: 'delta' }>): void {
     const { annotations, ...withoutAnnotations } = event.delta;
     if (Array.isArray(annotations) && annotations.length > 0) this.#annotated.add(event.index);
-    const shown =
+    const visibleEvent =
       annotations !== undefined && this.#sourcesMode === 'hidden'
         ? { ...event, delta: withoutAnnotations }
         : event;
-    if (isOutput(shown.delta)) {
+    if (isOutput(visibleEvent.delta)) {
       this.#hasOutput = true;
-      this.#meter.takeDelta(shown);
+      this.#meter.takeDelta(visibleEvent);
       this.#run.progress?.(this.#meter.completionTokens / this.#maxTokens);
     }
-    this.#send(shown);
+    this.#send(visibleEvent);
   }
 
   #finish(event: Extract<ChatEvent, { type: 'finish' }>): void {
     const { index, finishReason } = event;
-    const isAnswer = finishReason === 'stop' || finishReason === 'length';
+    const endedNormally = finishReason === 'stop' || finishReason === 'length';
     // This text is ours, and the caller is not charged for it.
-    const sources = isAnswer
+    const sources = endedNormally
       ? (this.#sources.get(index)?.conclude(this.#sourcesMode, this.#annotated.has(index)) ?? null)
       : null;
     if (sources !== null) this.#send({ type: 'delta', index, delta: sources });
@@ -268,7 +270,7 @@ export class Conversation {
   }
 
   #send(event: OutputEvent): void {
-    // After the caller has disconnected, output is only counted.
+    // After the caller has disconnected, output is only metered.
     if (this.#run.signal.aborted) return;
     this.#response?.add(event);
     if (this.#chunks === null) return;

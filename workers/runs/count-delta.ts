@@ -3,10 +3,10 @@ import { countTokens, defaultEncoding, type EncodingName } from '../../shared/pr
 import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 
 /**
- * Only this many characters are counted exactly, to limit the time on the event loop. The remainder of a longer text is
+ * Only this many characters are tokenized, to limit the time on the event loop. The remainder of a longer text is
  * assumed to have the same ratio of tokens to characters.
  */
-const maxCountedCharacters = 8_192;
+const maxTokenizedCharacters = 8_192;
 /** A longer word is not text but media as base64. */
 const maxWordLength = 1_000;
 
@@ -51,9 +51,9 @@ export function isOutput(delta: Delta): boolean {
 }
 
 function countText(text: string, encoding: EncodingName): number {
-  if (text.length <= maxCountedCharacters) return countTokens(text, encoding);
+  if (text.length <= maxTokenizedCharacters) return countTokens(text, encoding);
   return Math.ceil(
-    (countTokens(text.slice(0, maxCountedCharacters), encoding) * text.length) / maxCountedCharacters,
+    (countTokens(text.slice(0, maxTokenizedCharacters), encoding) * text.length) / maxTokenizedCharacters,
   );
 }
 

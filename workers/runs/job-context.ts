@@ -26,14 +26,17 @@ export interface JobDeps extends FinishDeps {
   readonly embeddings: EmbeddingSchedulers;
   readonly reasoning: ReasoningStore;
   readonly payloads: PayloadStore;
-  /** The memory budget for large jobs, from before they are read until they are done, shared fairly by accounts. */
+  /**
+   * The memory budget for large jobs, shared fairly by accounts. Memory is reserved before a job is read and released
+   * when it is done.
+   */
   readonly jobMemory: FairBudget;
   readonly answers: ResponseStore;
   readonly mover: StoredResponseMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
   readonly reencodeImage: ReencodeImage;
-  /** The memory budget for complete responses in this process until they have been sent. */
+  /** The memory budget for complete responses in this process. Memory is released when a response has been sent. */
   readonly responseMemory: FairBudget;
   readonly faults: Faults;
   readonly log: Logger;
@@ -66,9 +69,7 @@ export interface RequestRun {
   readonly progress?: (done: number) => void;
 }
 
-/**
- * Creates the context that the vendor calls of one run share. Whoever creates it must release its media at the end.
- */
+/** Creates the context that the vendor calls of one run share. The creator must release its media at the end. */
 export function createCallContext(
   { media }: JobDeps,
   request: AdmittedRequest,

@@ -58,16 +58,16 @@ export async function makeImages(
   if (model === undefined) throw missingModel(job.request, run);
   const { fetchClient, memory } = dependencies.media;
   const { reencodeImage } = dependencies;
-  const loaded = await loadInputImages({ fetchClient, memory, reencodeImage }, job, run.signal);
+  const loadedInputs = await loadInputImages({ fetchClient, memory, reencodeImage }, job, run.signal);
   try {
-    const result = await callModel(dependencies, job, run, { ...options, model, loaded });
+    const result = await callModel(dependencies, job, run, { ...options, model, loadedInputs });
     if (result.missing !== undefined) {
       const { failure, message: reason } = result.missing;
       run.log.warn({ model: model.id, failure, reason }, 'the upstream made fewer images than requested');
     }
     return { ...result, usage: keepPlausible(result.usage, model, job, run) };
   } finally {
-    loaded.release();
+    loadedInputs.release();
   }
 }
 
@@ -77,16 +77,16 @@ async function callModel(
   run: RequestRun,
   {
     model,
-    loaded,
+    loadedInputs,
     stream,
     requestedImages,
-  }: MakeImagesOptions & { model: CatalogModel; loaded: LoadedInputs },
+  }: MakeImagesOptions & { model: CatalogModel; loadedInputs: LoadedInputs },
 ): Promise<MadeImages> {
   const context = createCallContext(dependencies, job.request, { ...run, signal: createVendorSignal(run) });
   const reencoding = { reencodeImage: dependencies.reencodeImage, job, signal: context.signal };
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
-    routes: findRoutes(model, job, loaded),
+    routes: findRoutes(model, job, loadedInputs),
     waitLimits,
     isBackground: job.request.jobAttempt !== undefined,
     retriesRateLimits: true,
@@ -107,7 +107,7 @@ async function callModel(
           run.log.warn({ model: model.id, fault: image.fault }, 'invalid preview skipped');
         else await stream?.show({ ...partial, ...image }, isContested);
       };
-      const call = createCall(job, loaded);
+      const call = createCall(job, loadedInputs);
       run.signal.throwIfAborted();
       await run.begin?.();
       requestedImages.begin(job.n / countImageCalls(route, job.n));
@@ -120,7 +120,7 @@ async function callModel(
             awaited: run.signal,
             acquireExtraSlot,
             onSent: () => requestedImages.recordSent(),
-            onRefused: () => requestedImages.recordRejected(),
+            onRejected: () => requestedImages.recordRejected(),
             ...(run.progress && { onProgress: run.progress }),
           },
         );
@@ -145,11 +145,11 @@ function findRoutes(
     0,
   );
   const callModel = toImageRequirements(job, inputBytes);
-  const serving = findServingImageRoutes(routes, callModel);
-  const unmet = routes.map((route) => findUnmetImageNeed(route, callModel)).find((need) => need !== null);
-  if (serving.length > 0 || unmet === undefined) return serving;
-  const loc = job.inputLocs[0] ?? ['body', unmet.field];
-  throw invalidField(loc, `${id} ${unmet.why}: change that, or choose another model`);
+  const servingRoutes = findServingImageRoutes(routes, callModel);
+  const unmetNeed = routes.map((route) => findUnmetImageNeed(route, callModel)).find((need) => need !== null);
+  if (servingRoutes.length > 0 || unmetNeed === undefined) return servingRoutes;
+  const loc = job.inputLocs[0] ?? ['body', unmetNeed.field];
+  throw invalidField(loc, `${id} ${unmetNeed.why}: change that, or choose another model`);
 }
 
 function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {

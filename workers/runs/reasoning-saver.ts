@@ -37,7 +37,7 @@ export class ReasoningSaver {
     for (const part of parts) mergeToolCall(calls, part as ToolCallDelta);
   }
 
-  remember(event: Remember): void {
+  add(event: Remember): void {
     this.#unsaved.push(event);
   }
 

@@ -11,9 +11,9 @@ export function createResponseBudget(capacity = defaultResponseMemoryBytes): Fai
 }
 
 /**
- * The memory of one complete response until it has been sent. If an account's responses use up its share, its next
- * requests wait before a vendor is called. A response that a vendor has generated is accepted whatever its size,
- * because the vendor bills it.
+ * The memory of one complete response until it has been sent. If an account's responses use up its share of the budget,
+ * its next requests wait before a vendor is called. A response that a vendor has generated is accepted whatever its
+ * size, because the vendor bills it.
  */
 export class ResponseMemory {
   readonly #budget: FairBudget;
@@ -39,8 +39,8 @@ export class ResponseMemory {
     });
   }
 
-  /** Adjusts the share to the actual size of the response. */
-  hold(bytes: number): void {
+  /** Adjusts the reserved memory to the actual size of the response. */
+  resize(bytes: number): void {
     this.#share?.changeTo(bytes);
   }
 
@@ -69,7 +69,7 @@ const maxPixels = 4096 * 4096;
 const bytesPerPixel = 2;
 
 /** Returns the typical size of this many images of a size (`1024x1536`), in bytes. */
-export function expectImageBytes(count: number, size: string | null): number {
+export function estimateImageBytes(count: number, size: string | null): number {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(size ?? '') ?? [];
   const pixels = width === undefined ? defaultPixels : Number(width) * Number(height);
   return count * Math.min(pixels, maxPixels) * bytesPerPixel;

@@ -11,7 +11,7 @@ import {
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
-import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
+import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 
 /**
  * Runs one chat: calls the model, forwards its output as it arrives, settles, and only then reports the cost to the
@@ -35,7 +35,7 @@ async function runWithMemory(
   try {
     const model = dependencies.catalog.find(job.request.model);
     if (model === undefined) throw missingModel(job.request, run);
-    if (job.body.stream !== true) await memory.acquire(expectChatBytes(job, model), run.signal);
+    if (job.body.stream !== true) await memory.acquire(estimateChatBytes(job, model), run.signal);
     await conversation.ask(dependencies, model);
   } catch (error) {
     if (isReplaced(run)) return;
@@ -57,7 +57,7 @@ async function runWithMemory(
 }
 
 /** Text is negligible: it takes few bytes for its price. Images do not. */
-function expectChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
+function estimateChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
   const modalities = body.modalities ?? published.output_modalities ?? [];
-  return modalities.includes('image') ? expectImageBytes(body.n ?? 1, null) : 0;
+  return modalities.includes('image') ? estimateImageBytes(body.n ?? 1, null) : 0;
 }

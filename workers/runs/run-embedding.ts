@@ -27,7 +27,7 @@ import { sendResult } from './send-result.ts';
 
 /**
  * Runs a batch. The inputs of its parts wait in the scheduler with those of all other batches of this process. Each
- * part is settled and answered separately, as soon as it has its vectors. Never rejects.
+ * part is settled and gets its response separately, as soon as it has its vectors. Never rejects.
  * @param runs one per part, in order
  */
 export async function runEmbedding(
@@ -63,7 +63,7 @@ export async function runEmbedding(
       try {
         const result = await dependencies.embeddings.embed(model, task);
         try {
-          await answerPart(dependencies, part, run, result);
+          await settlePart(dependencies, part, run, result);
         } finally {
           // The vectors were copied when they were sent.
           dropVectors(result);
@@ -81,7 +81,7 @@ export async function runEmbedding(
  * Returns a failure if the vectors of one request have different lengths. That happens if a vendor changed its model,
  * or if routes lead to different models.
  */
-function findMixture(outcomes: readonly InputOutcome[]): FailedInput | undefined {
+function findMixedLengths(outcomes: readonly InputOutcome[]): FailedInput | undefined {
   const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
   return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
 }
@@ -93,9 +93,9 @@ function checkPlausible(
   { log }: RequestRun,
   { reported, inputs }: { readonly reported: number; readonly inputs: number },
 ): boolean {
-  const known = catalog.find(model);
-  if (known === undefined) return true;
-  const bounds = findEmbeddingBounds(known.context, inputs);
+  const knownModel = catalog.find(model);
+  if (knownModel === undefined) return true;
+  const bounds = findEmbeddingBounds(knownModel.context, inputs);
   if (reported <= bounds.promptTokens) return true;
   logImplausible(log, { model }, { promptTokens: reported }, bounds);
   return false;
@@ -105,7 +105,7 @@ function checkPlausible(
 interface Failure {
   readonly error: unknown;
   /** Whether the caller caused it. If so, the caller is still charged for the work that a model did. */
-  readonly isCallers: boolean;
+  readonly isCausedByCaller: boolean;
 }
 
 /** Prefers a rejection to other failures: others suggest a retry, which would be rejected again. */
@@ -113,23 +113,27 @@ function findFailure(
   { outcomes, hasDisconnected }: EmbeddingOutcomes,
   { signal }: RequestRun,
 ): Failure | null {
-  if (hasDisconnected) return { error: signal.reason as unknown, isCallers: true };
-  const failed = outcomes.filter((outcome) => 'error' in outcome);
-  const refused = failed.find(({ error }) => isRefusal(error));
-  if (refused !== undefined) return { ...refused, isCallers: true };
-  const other = failed[0] ?? findMixture(outcomes);
-  return other === undefined ? null : { ...other, isCallers: false };
+  if (hasDisconnected) return { error: signal.reason as unknown, isCausedByCaller: true };
+  const failedOutcomes = outcomes.filter((outcome) => 'error' in outcome);
+  const rejected = failedOutcomes.find(({ error }) => isRefusal(error));
+  if (rejected !== undefined) return { ...rejected, isCausedByCaller: true };
+  const otherFailure = failedOutcomes[0] ?? findMixedLengths(outcomes);
+  return otherFailure === undefined ? null : { ...otherFailure, isCausedByCaller: false };
 }
 
 /** Returns the error for the caller, including how many inputs were charged if the request was rejected. */
-function describePart({ error }: Failure, embedded: number, all: number): ReturnType<typeof describeFailure> {
+function describePartFailure(
+  { error }: Failure,
+  embedded: number,
+  all: number,
+): ReturnType<typeof describeFailure> {
   const { code, message } = describeFailure(error);
   if (!isRefusal(error) || embedded === 0) return { code, message };
   const summary = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded, and charged.`;
   return { code, message: `${message} (${summary})` };
 }
 
-async function answerPart(
+async function settlePart(
   dependencies: JobDeps,
   { request, inputs, inputTokens }: EmbeddingPart,
   run: RequestRun,
@@ -139,12 +143,12 @@ async function answerPart(
   const failure = findFailure(result, run);
   if (failure !== null && isReplaced(run)) return;
   const embedded = outcomes.filter((outcome) => 'vector' in outcome);
-  const error = failure === null ? null : describePart(failure, embedded.length, inputs.length);
+  const error = failure === null ? null : describePartFailure(failure, embedded.length, inputs.length);
   if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
   const sum = (of: (one: EmbeddedInput) => number): number =>
     embedded.reduce((total, one) => total + of(one), 0);
   // Failures that the caller did not cause are not charged, whatever was embedded before.
-  const charged = failure === null || (failure.isCallers && embedded.length > 0);
+  const charged = failure === null || (failure.isCausedByCaller && embedded.length > 0);
   const countedInputs = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
   const reported = sum((one) => one.tokens);
   const isReported =

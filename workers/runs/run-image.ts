@@ -19,7 +19,7 @@ import {
   type RequestRun,
 } from './job-context.ts';
 import { makeImages, type MadeImages } from './make-images.ts';
-import { expectImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
+import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 
 interface ToSend {
@@ -53,14 +53,14 @@ async function runWithMemory(
   let failure: ReturnType<typeof describeFailure> | null = null;
   let charged = false;
   /** How long the vendor worked, if the job was cancelled before its images arrived. */
-  let abandonedMs: number | null = null;
+  let cancelledAfterMs: number | null = null;
   try {
-    await memory.acquire(expectImageBytes(job.n, job.size), run.signal);
+    await memory.acquire(estimateImageBytes(job.n, job.size), run.signal);
     generated = await makeImages(dependencies, job, run, { stream, requestedImages });
-    charged = isPaid(job, generated);
-    memory.hold(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
+    charged = isCharged(job, generated);
+    memory.resize(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
-    if (generated.images.length === 0) failure = describeNone(generated, charged);
+    if (generated.images.length === 0) failure = describeNoImages(generated, charged);
     else keys = await storeImages(dependencies, job, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
@@ -68,42 +68,42 @@ async function runWithMemory(
     if (error !== run.signal.reason) charged = false;
     // A vendor bills the requested images even if the call is cancelled.
     if (error instanceof JobCancelled && requestedImages.hasBegun && generated.images.length === 0) {
-      abandonedMs = Math.round(requestedImages.elapsedMs);
+      cancelledAfterMs = Math.round(requestedImages.elapsedMs);
       charged = requestedImages.calls > 0;
     }
-    failure = isVendorTimeout(error) ? describeLate(job) : describeFailure(error);
+    failure = isCausedByVendorTimeout(error) ? describeTimeout(job) : describeFailure(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage } = generated;
-  const imageCount = abandonedMs === null ? images.length : requestedImages.images;
+  const imageCount = cancelledAfterMs === null ? images.length : requestedImages.images;
   const model = dependencies.catalog.find(job.request.model);
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens:
         usage?.promptTokens ??
-        job.request.promptTokens * (abandonedMs === null ? calls : requestedImages.calls),
+        job.request.promptTokens * (cancelledAfterMs === null ? calls : requestedImages.calls),
       completionTokens: usage?.completionTokens ?? countImages(job, imageCount, model),
       images: charged ? imageCount : 0,
       imageQuality: job.quality,
       imageSize: job.size,
-      durationMs: abandonedMs ?? generated.billedMs,
+      durationMs: cancelledAfterMs ?? generated.billedMs,
       characters: countImageCharacters(job),
     },
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
     error: failure,
-    note: describeMissing(job, generated),
+    note: describeShortfall(job, generated),
     charged,
     reachedModel: requestedImages.hasBegun || isModelFailure(failure),
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
-    return await sendWhole(dependencies, job, run, { images, keys, receipt });
+    return await sendComplete(dependencies, job, run, { images, keys, receipt });
   });
   if (failure !== null) run.reply.error(failure);
 }
 
-async function sendWhole(
+async function sendComplete(
   dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
@@ -131,11 +131,11 @@ async function sendWhole(
 const isUpstreamTimeout = (cause: unknown): boolean =>
   cause instanceof UpstreamError && cause.mayStillRun && cause.failure === 'timeout';
 
-function isVendorTimeout(error: unknown): boolean {
+function isCausedByVendorTimeout(error: unknown): boolean {
   return error instanceof AppError && isUpstreamTimeout(error.cause);
 }
 
-function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
+function describeTimeout({ n }: ImageJob): ReturnType<typeof describeFailure> {
   const [what, fewer] = n === 1 ? ['this picture', ''] : [`${n} pictures`, 'for fewer at once, or '];
   return {
     code: 'upstream_timeout',
@@ -146,14 +146,12 @@ function describeLate({ n }: ImageJob): ReturnType<typeof describeFailure> {
   };
 }
 
-/**
- * Whether the caller is charged. A call without images is charged by its tokens or time, but not by the image.
- */
-function isPaid({ request }: ImageJob, { images }: ImageResponse): boolean {
+/** Whether the caller is charged. A call without images is charged for its tokens or time, but not per image. */
+function isCharged({ request }: ImageJob, { images }: ImageResponse): boolean {
   return images.length > 0 || request.pricing.type !== 'image';
 }
 
-function describeNone({ missing }: ImageResponse, charged: boolean): ReturnType<typeof describeFailure> {
+function describeNoImages({ missing }: ImageResponse, charged: boolean): ReturnType<typeof describeFailure> {
   const reason = missing?.message ?? 'The model returned no image.';
   return {
     code: 'upstream_rejected',
@@ -165,7 +163,7 @@ function describeNone({ missing }: ImageResponse, charged: boolean): ReturnType<
  * Returns the usage event's note for a request that received fewer images than requested. Includes the vendor's message
  * if it rejected the request.
  */
-function describeMissing({ n }: ImageJob, { images, missing }: ImageResponse): string | null {
+function describeShortfall({ n }: ImageJob, { images, missing }: ImageResponse): string | null {
   if (images.length >= n) return null;
   const reason = missing?.failure === 'rejected' ? `: ${missing.message}` : '';
   return `${images.length} of ${n} images were made${reason}`;

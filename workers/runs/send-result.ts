@@ -117,10 +117,10 @@ export function* cutPieces(parts: readonly Buffer[], size = pieceBytes): Generat
   for (const part of parts) {
     let at = 0;
     while (at < part.length) {
-      const taken = part.subarray(at, at + capacity);
-      piece.push(taken);
-      at += taken.length;
-      capacity -= taken.length;
+      const slice = part.subarray(at, at + capacity);
+      piece.push(slice);
+      at += slice.length;
+      capacity -= slice.length;
       if (capacity > 0) continue;
       yield piece;
       piece = [];

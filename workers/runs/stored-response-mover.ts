@@ -27,16 +27,16 @@ interface Move {
  * until they expire.
  */
 export class StoredResponseMover implements Running {
-  readonly #answers: Pick<ResponseStore, 'move'>;
+  readonly #responses: Pick<ResponseStore, 'move'>;
   readonly #log: Logger;
-  readonly #waiting = new FairQueue<Move>();
+  readonly #queuedMoves = new FairQueue<Move>();
   readonly #loops = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  #running = 0;
+  #runningLoops = 0;
   #pauseMs = 0;
 
   constructor(answers: Pick<ResponseStore, 'move'>, log: Logger) {
-    this.#answers = answers;
+    this.#responses = answers;
     this.#log = log;
   }
 
@@ -59,11 +59,11 @@ export class StoredResponseMover implements Running {
 
   #add(move: Move): void {
     const { accountId } = move.request;
-    if (this.#stopping.signal.aborted || this.#waiting.size >= maxWaiting) return;
-    if (this.#waiting.countOf(accountId) >= maxWaitingPerAccount) return;
-    this.#waiting.add(accountId, move);
-    if (this.#running >= maxConcurrentMoves) return;
-    this.#running += 1;
+    if (this.#stopping.signal.aborted || this.#queuedMoves.size >= maxWaiting) return;
+    if (this.#queuedMoves.countOf(accountId) >= maxWaitingPerAccount) return;
+    this.#queuedMoves.add(accountId, move);
+    if (this.#runningLoops >= maxConcurrentMoves) return;
+    this.#runningLoops += 1;
     const loop = this.#run();
     this.#loops.add(loop);
     runInBackground(
@@ -75,19 +75,19 @@ export class StoredResponseMover implements Running {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
-      const move = this.#waiting.serve(next);
+    for (let next = this.#queuedMoves.peek(); next !== undefined; next = this.#queuedMoves.peek()) {
+      const move = this.#queuedMoves.serve(next);
       if (this.#pauseMs > 0) await delay(this.#pauseMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) break;
       await this.#move(move);
     }
-    this.#running -= 1;
+    this.#runningLoops -= 1;
   }
 
   async #move(move: Move): Promise<void> {
     const { requestId } = move.request;
     try {
-      await this.#answers.move(move.part, move.request, move.bytes);
+      await this.#responses.move(move.part, move.request, move.bytes);
       this.#pauseMs = 0;
     } catch (error) {
       if (this.#pauseMs === 0) {
@@ -97,7 +97,7 @@ export class StoredResponseMover implements Running {
         );
       }
       this.#pauseMs = Math.min(retryMs.max, Math.max(retryMs.first, 2 * this.#pauseMs));
-      this.#waiting.add(move.request.accountId, move);
+      this.#queuedMoves.add(move.request.accountId, move);
     }
   }
 }

@@ -58,7 +58,7 @@ export async function callVendor(
   if (response.status >= 200 && response.status < 300) {
     return response;
   }
-  context.onRefused?.();
+  context.onRejected?.();
   throw toError({
     status: response.status,
     headers: response.headers,
@@ -78,9 +78,9 @@ export async function readRecord(
   what: string,
   { accountId }: CallContext,
 ): Promise<JsonRecord> {
-  const read = await readJson(readChunks(response, maxBytes), accountId);
-  if (read === null) throw new UpstreamError('unavailable', `the upstream sent ${what} that is not JSON`);
-  return toRecord(read.value, what);
+  const parsed = await readJson(readChunks(response, maxBytes), accountId);
+  if (parsed === null) throw new UpstreamError('unavailable', `the upstream sent ${what} that is not JSON`);
+  return toRecord(parsed.value, what);
 }
 
 async function* readChunks(response: HttpResponse, maxBytes: number): AsyncGenerator<Buffer> {

@@ -27,11 +27,11 @@ export function createImageFinder(
   return (candidates) => {
     const isRequired = (url: string): boolean =>
       candidates.every(({ upstream, target }) => upstream.needsImageBytes?.(target, url) === true);
-    const missing = urls.filter((url) => !loaded.has(url) && isRequired(url));
-    if (missing.length === 0) return null;
+    const urlsToLoad = urls.filter((url) => !loaded.has(url) && isRequired(url));
+    if (urlsToLoad.length === 0) return null;
     return async () => {
-      await loadImages(missing, context);
-      for (const url of missing) loaded.add(url);
+      await loadImages(urlsToLoad, context);
+      for (const url of urlsToLoad) loaded.add(url);
     };
   };
 }
@@ -40,9 +40,9 @@ export function createImageFinder(
 export async function collectImages(
   body: ChatBody,
   context: CallContext,
-  wants: (url: string) => boolean,
+  isWanted: (url: string) => boolean,
 ): Promise<ReadonlyMap<string, LoadedMedia>> {
-  return await loadImages(listImageUrls(body).filter(wants), context);
+  return await loadImages(listImageUrls(body).filter(isWanted), context);
 }
 
 /** Rejects with the first failure, and aborts the remaining loads. */
@@ -51,22 +51,22 @@ async function loadImages(
   context: CallContext,
 ): Promise<ReadonlyMap<string, LoadedMedia>> {
   const loaded = new Map<string, LoadedMedia>();
-  const waiting = urls.toReversed();
-  const failed = new AbortController();
-  const signal = AbortSignal.any([context.signal, failed.signal]);
+  const remainingUrls = urls.toReversed();
+  const firstFailure = new AbortController();
+  const signal = AbortSignal.any([context.signal, firstFailure.signal]);
 
   async function loadNext(): Promise<void> {
-    for (let url = waiting.pop(); url !== undefined; url = waiting.pop()) {
+    for (let url = remainingUrls.pop(); url !== undefined; url = remainingUrls.pop()) {
       loaded.set(url, await context.media.loadImage(url, signal));
     }
   }
 
   try {
     await context.media.reserve(urls, signal);
-    await Promise.all(Array.from({ length: Math.min(MAX_CONCURRENT_LOADS, waiting.length) }, loadNext));
+    await Promise.all(Array.from({ length: Math.min(MAX_CONCURRENT_LOADS, remainingUrls.length) }, loadNext));
   } catch (error) {
-    waiting.length = 0;
-    failed.abort(error);
+    remainingUrls.length = 0;
+    firstFailure.abort(error);
     throw error;
   }
   return loaded;

@@ -7,7 +7,7 @@ import type { UpstreamUsage } from './upstream.ts';
 export function dropEmptyCounts(usage: UpstreamUsage, images: number): UpstreamUsage | null {
   const promptTokens = usage.promptTokens === 0 ? null : usage.promptTokens;
   const completionTokens = usage.completionTokens === 0 && images > 0 ? null : usage.completionTokens;
-  // Zero completion tokens without a count for the prompt do not count as a report either.
+  // If the vendor reported no prompt tokens, a report of zero completion tokens is not usable either.
   if (promptTokens === null && (completionTokens ?? 0) === 0) return null;
   return { ...usage, promptTokens, completionTokens };
 }

@@ -27,7 +27,7 @@ export async function makeOneImagePerCall(
   makeOne: () => Promise<ImageResponse>,
 ): Promise<ImageResponse> {
   const calls: Promise<CallResult>[] = [];
-  let ended = 0;
+  let endedCalls = 0;
   const noMoreCalls = new AbortController();
   const stop = AbortSignal.any([signal, awaited, noMoreCalls.signal]);
   const startCall = (): Promise<CallResult> => {
@@ -38,9 +38,9 @@ export async function makeOneImagePerCall(
   };
   const settle = async (call: Promise<ImageResponse>): Promise<CallResult> => {
     const [settled] = await Promise.allSettled([call]);
-    if (settled.status === 'rejected' && !mayOthersSucceed(settled.reason)) noMoreCalls.abort();
-    ended += 1;
-    onProgress?.(ended / n);
+    if (settled.status === 'rejected' && !mayOtherCallsSucceed(settled.reason)) noMoreCalls.abort();
+    endedCalls += 1;
+    onProgress?.(endedCalls / n);
     return settled;
   };
   const startInParallel = async (): Promise<void> => {
@@ -49,7 +49,7 @@ export async function makeOneImagePerCall(
   };
 
   const first = startCall();
-  // A slot request is abandoned if it is still waiting when no further call will start. Its failure is not a failed
+  // A slot request that is still waiting when no further call will start is cancelled. Its failure is not a failed
   // call.
   for (let i = 1; i < n; i++)
     startInParallel().catch((error: unknown) => log.warn({ err: error }, 'acquiring another slot failed'));
@@ -64,7 +64,7 @@ export async function makeOneImagePerCall(
  * A rejected request would be rejected again, a rate limit or a bad key persists, and a vendor that timed out may
  * still be working.
  */
-const mayOthersSucceed = (error: unknown): boolean =>
+const mayOtherCallsSucceed = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'unavailable' && !error.mayStillRun;
 
 /**
@@ -80,16 +80,16 @@ export function mergeImageResponses(results: readonly PromiseSettledResult<Image
   const internalError = errors.find((error) => !(error instanceof UpstreamError));
   if (internalError !== undefined) throw internalError;
   const failures = [...responses.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
-  const missing =
+  const shortfallError =
     failures.find(({ failure }) => failure === 'rejected') ??
     failures.find(({ mayStillRun }) => mayStillRun) ??
     failures[0];
-  if (responses.length === 0) throw missing!;
+  if (responses.length === 0) throw shortfallError!;
   const usages = responses.flatMap(({ usage }) => usage ?? []);
   return {
     images: responses.flatMap(({ images }) => images),
     calls: responses.reduce((sum, { calls }) => sum + calls, 0),
-    ...(missing === undefined ? {} : { missing }),
+    ...(shortfallError === undefined ? {} : { missing: shortfallError }),
     usage: usages.length < responses.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
   };
 }

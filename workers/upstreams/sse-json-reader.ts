@@ -54,8 +54,8 @@ export class SseJsonReader {
   async next(): Promise<SseJsonEvent | null> {
     this.#name = '';
     this.#dataStart = '';
-    const read = await readJson(this.#readData(), this.#accountId);
-    if (read !== null && isRecord(read.value)) return { name: this.#name, data: read.value };
+    const parsed = await readJson(this.#readData(), this.#accountId);
+    if (parsed !== null && isRecord(parsed.value)) return { name: this.#name, data: parsed.value };
     if (this.#dataStart === endMarker || (this.#isEnded && this.#dataStart === '')) return null;
     throw new UpstreamError('unavailable', 'the upstream sent an event that is not a JSON object');
   }

@@ -104,9 +104,9 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
         appendUnfinished(chunk);
         return [];
       }
-      const found = feed(takeText(chunk.subarray(0, end)));
+      const newEvents = feed(takeText(chunk.subarray(0, end)));
       if (end < chunk.length) appendUnfinished(chunk.subarray(end));
-      return found;
+      return newEvents;
     },
     end: () => feed(`${takeText(Buffer.alloc(0))}\n\n`),
   };

@@ -32,14 +32,14 @@ export interface CallContext {
   /** Loads the media that the caller's messages refer to. */
   readonly media: MediaLoader;
   /**
-   * The reasoning that was saved from earlier turns of this conversation (`remember` events), as counted at
-   * admission.
+   * The reasoning that was saved from earlier turns of this conversation (`remember` events). Admission loaded it and
+   * included its tokens in the estimate.
    */
   readonly recalled: Recalled;
   /** Called when a request is written to the vendor. From then on, the vendor may bill it. */
   readonly onSent?: () => void;
   /** Called when the vendor rejects a request that was written to it. The vendor does not bill that. */
-  readonly onRefused?: () => void;
+  readonly onRejected?: () => void;
   /** Aborted when nobody waits for the response any more. Running calls continue, and no further call is started. */
   readonly awaited?: AbortSignal;
   /** Acquires a slot for another call in parallel. If omitted, such calls need no slot. */
@@ -240,12 +240,12 @@ export interface GeneratedImage {
 export interface ImageResponse {
   /**
    * Fewer than requested if the vendor failed to make the others. Empty only if the model reported that it ended
-   * without an image, and the vendor counted the usage.
+   * without an image, and the vendor reported the usage.
    */
   readonly images: readonly GeneratedImage[];
   /** Why there are fewer images, if known; always set if there are none. */
   readonly missing?: UpstreamError;
-  /** How often the vendor processed the prompt: the number of calls with a response. */
+  /** How many times the vendor processed the prompt: the number of calls with a response. */
   readonly calls: number;
   /** For models priced by tokens, over all calls with a response; null if the vendor did not report it. */
   readonly usage: UpstreamUsage | null;
@@ -278,8 +278,8 @@ export interface Upstream {
  * - `auth`: the key is wrong, blocked or out of credit (401, 402, 403)
  * - `rate_limited`: 429; with `retryAfterMs` if the vendor sent a time
  * - `too_large`: the request exceeds the limit of this key per minute, so waiting does not help; another key may
- * - `unavailable`: 5xx, connection refused or cut off, invalid response
- * - `timeout`: one of our timeouts passed
+ * - `unavailable`: 5xx, connection refused or interrupted, invalid response
+ * - `timeout`: one of our timeouts expired
  */
 export type UpstreamFailure =
   'rejected' | 'missing' | 'auth' | 'rate_limited' | 'too_large' | 'unavailable' | 'timeout';

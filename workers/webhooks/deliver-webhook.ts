@@ -46,7 +46,7 @@ export class DeliveryFailed extends UnrecoverableError {}
 /** The receiver does not want this webhook any more. */
 const goneStatus = 410;
 
-/** How long a delivery waits before it tries again to get a turn, if nothing wakes it. */
+/** How long a delivery waits, if nothing wakes it, before it tries again to start an attempt. */
 const turnPauseMs = 60_000;
 /** Pause after a failure on our side, which does not count as an attempt. */
 const internalFailurePauseMs = 10_000;
@@ -151,7 +151,7 @@ async function prepare(
     const [payload, signing] = await Promise.all([
       loadPayload(delivery),
       secrets.listSigning(delivery.accountId),
-      waiting.leave(bullJob),
+      waiting.remove(bullJob),
     ]);
     if (payload === null) return { fault: 'The job is no longer kept.' };
     const body = JSON.stringify(payload);

@@ -32,10 +32,10 @@ export class JobHooks implements WebhookReporter {
 
   /** Returns null if the job has been deleted. */
   async loadPayload({ accountId, jobId, event }: WebhookDelivery): Promise<WebhookPayload | null> {
-    const found = await this.#jobs.find(accountId, jobId);
-    if (found === null) return null;
-    const timestamp = new Date(endOf(found.job)).toISOString();
-    return { type: event, timestamp, data: presentJob(found.job, noStanding) };
+    const foundJob = await this.#jobs.find(accountId, jobId);
+    if (foundJob === null) return null;
+    const timestamp = new Date(endOf(foundJob.job)).toISOString();
+    return { type: event, timestamp, data: presentJob(foundJob.job, noStanding) };
   }
 
   async report({ accountId, jobId }: WebhookDelivery, state: WebhookState): Promise<void> {

@@ -66,7 +66,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
     if (error instanceof AttemptFailed) return;
     log.warn({ queue: webhookQueueName, jobId: job?.data.jobId, err: error }, 'webhook failed');
     if (job === undefined || job.finishedOn === undefined || error instanceof DeliveryFailed) return;
-    runInBackground(reportGivenUp(dependencies, job), 'reporting a failed webhook', log);
+    runInBackground(reportAbandoned(dependencies, job), 'reporting a failed webhook', log);
   });
   return {
     async stop() {
@@ -90,7 +90,7 @@ async function wakeDelivery(queue: Queue<WebhookDelivery>, deliveryId: string): 
 }
 
 /** Reports a delivery that BullMQ gave up on, for example because too many workers died while running it. */
-async function reportGivenUp(
+async function reportAbandoned(
   dependencies: DeliveryDeps,
   { data, attemptsMade }: BullJob<WebhookDelivery>,
 ): Promise<void> {

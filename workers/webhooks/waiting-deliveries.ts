@@ -3,7 +3,7 @@ import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/red
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 
-/** The same time as deliveries count as undelivered. */
+/** Equal to the time for which deliveries count as undelivered. */
 const lifetimeSeconds = 48 * 60 * 60;
 
 const pausePerWaitingMs = 1_000;
@@ -56,7 +56,7 @@ export class WaitingDeliveries {
   /**
    * Removes the delivery when its attempt starts. Otherwise a wake would cut short the pause before its next attempt.
    */
-  async leave({ id, data }: BullJob<WebhookDelivery>): Promise<void> {
+  async remove({ id, data }: BullJob<WebhookDelivery>): Promise<void> {
     await callRedis(() => this.#redis.zrem(redisKeys.waitingWebhooks(data.accountId), id!));
   }
 

@@ -30,7 +30,7 @@ export interface WebhookResponse {
   readonly retryAfterMs: number | null;
 }
 
-const failed = (error: string): WebhookResponse => ({ status: null, error, retryAfterMs: null });
+const noResponse = (error: string): WebhookResponse => ({ status: null, error, retryAfterMs: null });
 
 /** Posts webhooks to URLs chosen by callers. Connections are not reused. */
 export interface WebhookClient {
@@ -54,8 +54,8 @@ export function createWebhookClient(options: WebhookClientOptions = {}): Webhook
       } catch {
         // Lookup, connection, certificate or HTTP failed. Withhold the details, which could describe our network.
         return timeout.signal.aborted
-          ? failed(`There was no response within ${timeouts.totalMs / 1_000} s.`)
-          : failed('The server did not respond over https with a valid certificate.');
+          ? noResponse(`There was no response within ${timeouts.totalMs / 1_000} s.`)
+          : noResponse('The server did not respond over https with a valid certificate.');
       } finally {
         clearTimeout(timer);
       }
@@ -74,9 +74,9 @@ interface Post {
 
 async function postOnce({ url: text, headers, body, internet, timeouts, signal }: Post) {
   const url = readPublicUrl(text, internet.ports);
-  if (typeof url === 'string') return failed(`The URL ${url}.`);
+  if (typeof url === 'string') return noResponse(`The URL ${url}.`);
   const addresses = await findPublicAddresses(url, internet, timeouts.refusalStepMs, signal);
-  if (addresses === null) return failed('The URL has a host without an address on the public internet.');
+  if (addresses === null) return noResponse('The URL has a host without an address on the public internet.');
   const { isPublic, ca } = internet;
   const client = new Client(url.origin, {
     connect: connectTo(addresses, { signal, timeoutMs: timeouts.connectMs, isPublic, ca }),
@@ -104,6 +104,6 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
 async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
   // Destroying the client cuts off the remaining body. Ignore that: the status has already arrived.
   body.on('error', () => undefined);
-  const drained = body.dump({ limit: maxDrainedBytes }).catch(() => undefined);
-  await within(drainMs, drained, () => undefined);
+  const draining = body.dump({ limit: maxDrainedBytes }).catch(() => undefined);
+  await within(drainMs, draining, () => undefined);
 }

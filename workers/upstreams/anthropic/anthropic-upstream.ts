@@ -19,8 +19,8 @@ import { continueRequest, type MessagesRequest, toChatRequest } from './to-reque
 const API_VERSION = '2023-06-01';
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /**
- * Each pause is a turn of searches, and counts the whole prompt again. The limit is the number of pauses for which
- * money is reserved.
+ * Each pause ends a round of searches, and adds the whole prompt to the usage again. The limit is the number of pauses
+ * for which money is reserved.
  */
 const MAX_CONTINUATIONS = maxPauses;
 

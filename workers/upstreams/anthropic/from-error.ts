@@ -36,8 +36,8 @@ const KEY_CODES = new Set([
 /**
  * Prefixes of messages that are errors of the key. An account that is out of credit, or over the limit that its owner
  * set, is reported as 400 `invalid_request_error` without a code, like a mistake in the caller's request. If it were
- * classified as one, the key would stay in use and fail every request. If the API changes these messages, such an error
- * counts as a rejected request again, which is wrong but has no other effect.
+ * classified as a mistake of the caller, the key would stay in use and fail every request. If the API changes these
+ * messages, such errors are treated as rejected requests again, which is wrong but has no other effect.
  */
 const EMPTY_ACCOUNT_PREFIXES = [
   'Your credit balance is too low to access the ',

@@ -1,11 +1,11 @@
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
-import type { Answer } from './response-translator.ts';
+import type { MessageTranslator } from './response-translator.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
 /** Translates a complete message into the events of an equivalent stream. Pure. */
-export function fromMessage(text: string, answer: Answer, apiKey: string | null): ChatEvent[] {
+export function fromMessage(text: string, answer: MessageTranslator, apiKey: string | null): ChatEvent[] {
   const message = parseRecord(text, 'a chat answer');
   if (isErrorBody(message)) {
     throw toErrorWithin(message, apiKey);

@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.
 import { parseRecord, readCount } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
-import type { Answer } from './response-translator.ts';
+import type { MessageTranslator } from './response-translator.ts';
 import { isErrorBody, toErrorWithin } from './from-error.ts';
 
 /** Search results arrive encrypted in a single event: ten pages of some tens of kilobytes each. */
@@ -14,7 +14,10 @@ const MAX_EVENT_BYTES = 8 * 1024 * 1024;
  * and `content_block_stop`; then `message_delta` and `message_stop`. The data includes the event's type, so the
  * `event:` line is not needed. `ping` may occur anywhere, and unknown events are skipped.
  */
-export function createChatStreamTranslator(answer: Answer, apiKey: string | null): ChatStreamTranslator {
+export function createChatStreamTranslator(
+  answer: MessageTranslator,
+  apiKey: string | null,
+): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
   let hasBegun = false;
   let isDone = false;
@@ -31,10 +34,10 @@ export function createChatStreamTranslator(answer: Answer, apiKey: string | null
       hasBegun = true;
       return answer.beginMessage(readRecord(event['message']));
     }
-    return hasBegun ? takeWithin(event) : [];
+    return hasBegun ? takeEvent(event) : [];
   }
 
-  function takeWithin(event: JsonRecord): ChatEvent[] {
+  function takeEvent(event: JsonRecord): ChatEvent[] {
     const index = readCount(event['index']) ?? 0;
     switch (event['type']) {
       case 'content_block_start':

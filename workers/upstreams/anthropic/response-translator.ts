@@ -26,12 +26,12 @@ export interface ResponseOptions {
  * API pauses long turns with searches (`pause_turn`). The output so far is then sent back unchanged, and the model
  * continues.
  */
-export interface Answer {
+export interface MessageTranslator {
   beginMessage(message: JsonRecord): ChatEvent[];
   beginBlock(index: number, block: JsonRecord): ChatEvent[];
   extendBlock(index: number, delta: JsonRecord): ChatEvent[];
   endBlock(index: number): ChatEvent[];
-  /** Takes what is reported about the end of a message: `stop_reason` or null, and the usage so far. */
+  /** Records the end of a message: `stop_reason`, or null, and the usage so far. */
   takeEnd(stopReason: unknown, usage: unknown): ChatEvent[];
   endMessage(): ChatEvent[];
   /** Whether the message ended in a pause; true until another message begins. */
@@ -52,7 +52,7 @@ interface OpenBlock {
   readonly callIndex: number | null;
 }
 
-export function createAnswer({ model, remembers }: ResponseOptions): Answer {
+export function createAnswer({ model, remembers }: ResponseOptions): MessageTranslator {
   const usage = createUsageMeter();
   const thinking: Block[] = [];
   const callIds: string[] = [];
@@ -73,10 +73,10 @@ export function createAnswer({ model, remembers }: ResponseOptions): Answer {
   }
 
   function endBlock(index: number): ChatEvent[] {
-    const known = open.get(index);
-    if (known === undefined) return [];
+    const openBlock = open.get(index);
+    if (openBlock === undefined) return [];
     open.delete(index);
-    const { block, json, callIndex } = known;
+    const { block, json, callIndex } = openBlock;
     if (isThinkingBlock(block)) thinking.push(block);
     if (json !== '') {
       block['input'] = parseInput(json);
@@ -148,9 +148,9 @@ export function createAnswer({ model, remembers }: ResponseOptions): Answer {
     },
 
     extendBlock(index, delta) {
-      const known = open.get(index);
-      if (known === undefined) return [];
-      const { block, callIndex } = known;
+      const openBlock = open.get(index);
+      if (openBlock === undefined) return [];
+      const { block, callIndex } = openBlock;
       switch (delta['type']) {
         case 'text_delta':
           append(block, 'text', delta['text']);
@@ -167,7 +167,7 @@ export function createAnswer({ model, remembers }: ResponseOptions): Answer {
         case 'input_json_delta': {
           const piece = readText(delta['partial_json']);
           if (piece === null) return [];
-          known.json += piece;
+          openBlock.json += piece;
           return callIndex === null ? [] : [toArgumentsDelta(callIndex, piece)];
         }
         default:

@@ -47,11 +47,11 @@ function toPartBlocks(part: JsonRecord, media: MediaMap, where: string): Block[]
 }
 
 function toImageBlock(url: string, media: MediaMap): Block {
-  const loaded = media.get(url);
+  const loadedImage = media.get(url);
   const source =
-    loaded === undefined
+    loadedImage === undefined
       ? { type: 'url', url }
-      : { type: 'base64', media_type: loaded.mediaType, data: loaded.base64 };
+      : { type: 'base64', media_type: loadedImage.mediaType, data: loadedImage.base64 };
   return { type: 'image', source };
 }
 

@@ -120,14 +120,14 @@ class TurnWriter {
 
   #addResult(message: ChatMessage, where: string): void {
     const id = message.tool_call_id ?? '';
-    const known = this.#results.get(id);
-    if (known === undefined) {
+    const earlierResult = this.#results.get(id);
+    if (earlierResult === undefined) {
       throw new UpstreamError(
         'rejected',
         `${where}: its tool_call_id '${shorten(id)}' is of no call of the assistant's message before it.`,
       );
     }
-    if (known !== null) {
+    if (earlierResult !== null) {
       throw new UpstreamError('rejected', `${where}: the tool call '${shorten(id)}' has an answer already.`);
     }
     const content = toBlocks(message.content, this.#options.media, where);

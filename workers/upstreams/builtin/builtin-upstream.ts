@@ -72,7 +72,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
         throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);
       }
-      // Count the tokens while the threads encode.
+      // Tokenize the inputs while the threads encode.
       const [vectors, promptTokens] = await Promise.all([
         encoder.encode(call.inputs, signal),
         countBilledTokens(call.inputs, signal),
@@ -86,7 +86,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       context: CallContext,
     ): Promise<ImageResponse> {
       const make = imageModels.get(target.model);
-      if (make === undefined) throw refuseModel(target);
+      if (make === undefined) throw rejectUnknownModel(target);
       context.onSent?.();
       return await make(call, context);
     },
@@ -98,10 +98,10 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
 }
 
 function requireModel({ model }: UpstreamTarget, served: string): void {
-  if (model !== served) throw refuseModel({ model });
+  if (model !== served) throw rejectUnknownModel({ model });
 }
 
-function refuseModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
+function rejectUnknownModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
   return new UpstreamError(
     'rejected',
     `the builtin upstream has no model ${JSON.stringify(model)} for this kind of call`,
@@ -111,7 +111,7 @@ function refuseModel({ model }: Pick<UpstreamTarget, 'model'>): UpstreamError {
 async function countBilledTokens(inputs: readonly string[], signal: AbortSignal): Promise<number> {
   let count = 0;
   for (const [index, input] of inputs.entries()) {
-    // Short inputs are counted without yielding, so yield after a number of them.
+    // Short inputs are tokenized without yielding, so yield after a number of them.
     if (index % 64 === 63) await nextTurn();
     const tokens = await countTokensAsync(input, { limit: MAX_BILLED_TOKENS, signal });
     count += tokens ?? MAX_BILLED_TOKENS;

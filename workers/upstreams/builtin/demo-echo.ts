@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { countTokens, countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
 import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from '../upstream.ts';
 
-/** At most this much of the prompt is echoed; the remainder is only counted. */
+/** At most this much of the prompt is echoed; the remainder is only tokenized. */
 const ECHOED_CHARS = 2000;
 /** The role and frame of a message, and the start of the response, count as 3 tokens each, as at OpenAI. */
 const TOKENS_PER_MESSAGE = 3;
@@ -102,20 +102,20 @@ function cutResponse(whole: string, body: ChatBody): { text: string; finishReaso
 
 /** Returns the longest prefix of at most `limit` tokens, by binary search. */
 function cutToTokens(text: string, limit: number): string {
-  let fits = 0;
-  let exceeds = text.length;
-  while (exceeds - fits > 1) {
-    const middle = Math.floor((fits + exceeds) / 2);
-    if (countTokens(text.slice(0, middle)) <= limit) fits = middle;
-    else exceeds = middle;
+  let fittingLength = 0;
+  let excessiveLength = text.length;
+  while (excessiveLength - fittingLength > 1) {
+    const middle = Math.floor((fittingLength + excessiveLength) / 2);
+    if (countTokens(text.slice(0, middle)) <= limit) fittingLength = middle;
+    else excessiveLength = middle;
   }
-  return cutToChars(text, fits);
+  return cutToChars(text, fittingLength);
 }
 
 /** Never splits a surrogate pair. */
 function cutToChars(text: string, length: number): string {
-  const isTorn = length < text.length && /[\ud800-\udbff]/.test(text.charAt(length - 1));
-  return text.slice(0, isTorn ? length - 1 : length);
+  const splitsPair = length < text.length && /[\ud800-\udbff]/.test(text.charAt(length - 1));
+  return text.slice(0, splitsPair ? length - 1 : length);
 }
 
 function splitIntoWords(text: string): readonly string[] {

@@ -58,8 +58,8 @@ function checkCall({ inputs, n, size }: ImageCall): void {
  * than the previous.
  */
 async function editImages(call: ImageCall, signal: AbortSignal): Promise<GeneratedImage[]> {
-  const named = parseEdits(call.prompt);
-  const edits: ImageEdit[] = named.length > 0 ? named : [{ kind: 'caption', text: call.prompt }];
+  const parsedEdits = parseEdits(call.prompt);
+  const edits: ImageEdit[] = parsedEdits.length > 0 ? parsedEdits : [{ kind: 'caption', text: call.prompt }];
   const source = await readInputs(call.inputs);
   const edited = await applyEdits(source.image, edits, getPosterFont(), signal);
   // The catalog's default size must not undo a resize in the prompt.
@@ -91,22 +91,22 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
 
 /** Scales the whole image to fit this size, centred. */
 async function fitInto(image: Raster, { width, height }: DemoSize): Promise<Raster> {
-  const opened = await openRaster(image);
-  return await toRaster(opened.resize(width, height, { fit: 'contain', background: clear }));
+  const sharpImage = await openRaster(image);
+  return await toRaster(sharpImage.resize(width, height, { fit: 'contain', background: clear }));
 }
 
 async function encode(
   image: Raster,
   { outputFormat, outputCompression }: ImageOptions,
 ): Promise<GeneratedImage> {
-  const opened = await openRaster(image);
+  const sharpImage = await openRaster(image);
   const format = outputFormat ?? 'png';
   const quality = outputCompression === null ? {} : { quality: Math.max(1, outputCompression) };
   const encoded =
     format === 'jpeg'
-      ? opened.flatten({ background: '#fff' }).jpeg(quality)
+      ? sharpImage.flatten({ background: '#fff' }).jpeg(quality)
       : format === 'webp'
-        ? opened.webp(quality)
-        : opened.png();
+        ? sharpImage.webp(quality)
+        : sharpImage.png();
   return { bytes: await encoded.toBuffer(), contentType: `image/${format}`, revisedPrompt: null };
 }

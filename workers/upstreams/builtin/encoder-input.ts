@@ -1,4 +1,4 @@
-/** The encoder reads only this many tokens per input, by its own tokenizer. */
+/** The encoder reads only this many tokens per input, according to its own tokenizer. */
 export const MAX_ENCODER_TOKENS = 128;
 
 /**

@@ -39,7 +39,7 @@ interface WaitingCall<C extends EncoderCall> {
 export class EncoderQueue<C extends EncoderCall> {
   /** In order of arrival. */
   #waiting: WaitingCall<C>[] = [];
-  #wasForShortest = false;
+  #wasLastShortest = false;
 
   /** The approximate number of waiting batches. */
   get batches(): number {
@@ -76,8 +76,8 @@ export class EncoderQueue<C extends EncoderCall> {
   }
 
   #chooseFirst(): WaitingCall<C> | undefined {
-    this.#wasForShortest = !this.#wasForShortest;
-    return this.#wasForShortest ? findShortest(this.#waiting) : this.#waiting[0];
+    this.#wasLastShortest = !this.#wasLastShortest;
+    return this.#wasLastShortest ? findShortest(this.#waiting) : this.#waiting[0];
   }
 }
 

@@ -114,9 +114,9 @@ export function createTextEncoder(options: TextEncoderOptions = {}): SentenceEnc
   /** Starts one thread per waiting batch, up to the limit. Threads that are still loading the model count as well. */
   function startThreads(): void {
     if (isClosed) return;
-    let needed = requeued.length + queue.batches;
-    for (const { isReady } of threads) if (!isReady) needed -= 1;
-    for (; needed > 0 && threads.size < maxThreads; needed -= 1) startThread();
+    let neededThreads = requeued.length + queue.batches;
+    for (const { isReady } of threads) if (!isReady) neededThreads -= 1;
+    for (; neededThreads > 0 && threads.size < maxThreads; neededThreads -= 1) startThread();
   }
 
   function startThread(): void {

@@ -63,14 +63,14 @@ function buildError(
   retryAfterMs: number | null,
 ): UpstreamError {
   const name = readText(error['status']);
-  const known = lookUp(STATUSES, name);
+  const knownError = lookUp(STATUSES, name);
   const code = error['code'];
   const reported = typeof code === 'number' && code >= 400 && code < 600 ? code : null;
-  const status = httpStatus ?? reported ?? known?.status ?? 500;
+  const status = httpStatus ?? reported ?? knownError?.status ?? 500;
   const details = readArray(error['details']).filter(isRecord);
   const isKeyError = details.some((detail) => KEY_REASON.test(readText(detail['reason']) ?? ''));
   return createVendorError({
-    failure: isKeyError ? 'auth' : (known?.failure ?? classifyStatus(status)),
+    failure: isKeyError ? 'auth' : (knownError?.failure ?? classifyStatus(status)),
     status,
     name,
     message: readText(error['message']) ?? '',

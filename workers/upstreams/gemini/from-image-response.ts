@@ -10,7 +10,7 @@ import { readCounts, toUsage } from './from-usage.ts';
 
 /**
  * Returns the first image of a response, and its usage. The model may also report that it ended without an image. If
- * the vendor counted tokens, that is a valid response: it is charged, and a retry would cost the same again.
+ * the vendor reported tokens, that is a valid response: it is charged, and a retry would cost the same again.
  * @throws UpstreamError if there is neither
  */
 export async function fromImageResponse(
@@ -25,9 +25,9 @@ export async function fromImageResponse(
   const data = candidates.flatMap(listImages)[0];
   if (data === undefined) {
     const usage = readImageUsage(body, 0);
-    const missing = explainNone(body, candidates, usage !== null);
-    if (usage === null || missing.failure !== 'rejected') throw missing;
-    return { images: [], missing, calls: 1, usage };
+    const noImageError = explainNoImages(body, candidates, usage !== null);
+    if (usage === null || noImageError.failure !== 'rejected') throw noImageError;
+    return { images: [], missing: noImageError, calls: 1, usage };
   }
   const bytes = await decodeImage(data, accountId);
   const image: GeneratedImage = { bytes, contentType: readImageType(bytes), revisedPrompt: null };
@@ -53,23 +53,31 @@ function listImages(candidate: JsonRecord): string[] {
  * Explains a response without images. A retry does not help if the vendor refuses to generate the image. Any other
  * finish reason may be accidental, and is retried only if the call was free.
  */
-function explainNone(body: JsonRecord, candidates: readonly JsonRecord[], isCounted: boolean): UpstreamError {
+function explainNoImages(
+  body: JsonRecord,
+  candidates: readonly JsonRecord[],
+  hasUsage: boolean,
+): UpstreamError {
   const feedback = isRecord(body['promptFeedback']) ? body['promptFeedback'] : {};
-  const blocked = readText(feedback['blockReason']);
-  const finish = candidates.flatMap((candidate) => readText(candidate['finishReason']) ?? []);
-  const refused = blocked ?? finish.find((native) => toFinishReason(native) === 'content_filter');
-  if (refused !== undefined) {
-    return new UpstreamError('rejected', `The model refused to make this picture (${cut(refused)}).`);
-  }
-  const [finishReason] = finish;
-  if (finishReason !== undefined && isCounted) {
+  const blockReason = readText(feedback['blockReason']);
+  const finishReasons = candidates.flatMap((candidate) => readText(candidate['finishReason']) ?? []);
+  const refusalReason =
+    blockReason ?? finishReasons.find((native) => toFinishReason(native) === 'content_filter');
+  if (refusalReason !== undefined) {
     return new UpstreamError(
       'rejected',
-      `The model ended without making this picture (${cut(finishReason)}).`,
+      `The model refused to make this picture (${shortenReason(refusalReason)}).`,
     );
   }
-  const message = `the upstream sent no image (${cut(finishReason ?? 'no reason')})`;
+  const [finishReason] = finishReasons;
+  if (finishReason !== undefined && hasUsage) {
+    return new UpstreamError(
+      'rejected',
+      `The model ended without making this picture (${shortenReason(finishReason)}).`,
+    );
+  }
+  const message = `the upstream sent no image (${shortenReason(finishReason ?? 'no reason')})`;
   return new UpstreamError('unavailable', message, { isRequestFailure: finishReason !== undefined });
 }
 
-const cut = (reason: string): string => shorten(reason, 100);
+const shortenReason = (reason: string): string => shorten(reason, 100);

@@ -15,8 +15,8 @@ export interface ResponseOptions extends CandidateOptions {
 export interface ResponseTranslator {
   take(response: JsonRecord): ChatEvent[];
   /**
-   * Reports the counts of the last response if they have changed. If the stream is cut off afterwards, the caller is
-   * charged by them.
+   * Reports the counts of the last response if they have changed. If the stream is interrupted afterwards, the caller
+   * is charged according to them.
    */
   reportUsage(): ChatEvent[];
   /** Whether all candidates have a finish reason. */
@@ -60,7 +60,10 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
     );
   }
 
-  /** If the prompt is blocked, there are no candidates, or the unfinished ones end. */
+  /**
+   * Returns the finish event of a candidate. If the prompt is blocked, there are no candidates, or unfinished ones end
+   * here.
+   */
   function finish(candidate: Candidate): ChatEvent {
     const native = candidate.native ?? blockReason;
     const reason = candidate.native === null ? 'content_filter' : toFinishReason(candidate.native);
@@ -100,13 +103,13 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
       }
       const all = [...candidates.values()];
       const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
-      const failed = all.find(({ native }) => native !== null && toFinishReason(native) === null);
-      if (failed !== undefined && !hasAnswer && counts === null) {
-        // If the model failed before any output, a retry is better than an empty text. But if the vendor counted
+      const failedCandidate = all.find(({ native }) => native !== null && toFinishReason(native) === null);
+      if (failedCandidate !== undefined && !hasAnswer && counts === null) {
+        // If the model failed before any output, a retry is better than an empty text. But if the vendor reported
         // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
           'unavailable',
-          `the model ended without a response (${shorten(failed.native ?? '', 100)})`,
+          `the model ended without a response (${shorten(failedCandidate.native ?? '', 100)})`,
           { isRequestFailure: true },
         );
       }

@@ -124,8 +124,8 @@ export function toContents(
 }
 
 function toFunctionCall(call: JsonRecord, signature: string | null, calls: KnownCalls): JsonRecord {
-  const declared = isRecord(call['function']) ? call['function'] : {};
-  const name = readText(declared['name']);
+  const functionPart = isRecord(call['function']) ? call['function'] : {};
+  const name = readText(functionPart['name']);
   if (name === null) {
     throw new UpstreamError('rejected', 'A tool call in the messages names no function.');
   }
@@ -134,7 +134,7 @@ function toFunctionCall(call: JsonRecord, signature: string | null, calls: Known
     calls.add(id, name);
   }
   return {
-    functionCall: { ...toGivenId(id), name, args: readArguments(declared['arguments'], name) },
+    functionCall: { ...toIdField(id), name, args: readArguments(functionPart['arguments'], name) },
     ...(signature === null ? {} : { thoughtSignature: signature }),
   };
 }
@@ -157,7 +157,7 @@ function readArguments(text: unknown, name: string): JsonRecord {
 function toFunctionResponse(message: ChatMessage, name: string): JsonRecord {
   const id = message.tool_call_id ?? null;
   const text = readOnlyText(message.content, 'tool');
-  return { functionResponse: { ...toGivenId(id), name, response: parseObject(text) ?? { result: text } } };
+  return { functionResponse: { ...toIdField(id), name, response: parseObject(text) ?? { result: text } } };
 }
 
 /**
@@ -174,7 +174,7 @@ function sortResponses(parts: JsonRecord[], callIndexOf: ReadonlyMap<JsonRecord,
   }
 }
 
-function toGivenId(id: string | null): JsonRecord {
+function toIdField(id: string | null): JsonRecord {
   return id === null || isGatewayToolCallId(id) ? {} : { id };
 }
 

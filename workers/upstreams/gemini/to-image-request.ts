@@ -43,6 +43,8 @@ function checkNeeds({ drops }: UpstreamTarget, { inputs, mask, options }: ImageC
     hasMask: mask !== null,
     background: options.background,
   };
-  const unmet = [noMask, fewerInputBytes].find((need) => !drops.has(need.field) && need.isRequested(request));
-  if (unmet !== undefined) throw new UpstreamError('rejected', `The model ${unmet.why}.`);
+  const unmetNeed = [noMask, fewerInputBytes].find(
+    (need) => !drops.has(need.field) && need.isRequested(request),
+  );
+  if (unmetNeed !== undefined) throw new UpstreamError('rejected', `The model ${unmetNeed.why}.`);
 }

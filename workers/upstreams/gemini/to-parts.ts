@@ -24,16 +24,16 @@ const LINK_TYPES: Readonly<Record<string, string>> = {
  * URLs on this host refer to files of the key's account. A caller's URL would read them, or be rejected as an error
  * of the key.
  */
-const KEYED_HOST = /^generativelanguage\.googleapis\.com\.?$/;
+const KEY_ACCOUNT_HOST = /^generativelanguage\.googleapis\.com\.?$/;
 
 /**
  * Whether an image is sent as bytes. The vendor fetches URLs only if the route allows it, and only https ones. A URL of
- * unknown type is not sent as a URL, because the vendor accepts any content, and would bill a video or a document that
- * was counted as one image.
+ * unknown type is not sent as a URL, because the vendor accepts any content, and would bill a video or a document whose
+ * tokens were estimated as one image.
  */
 export function isSentAsBytes(target: UpstreamTarget, url: string): boolean {
   if (target.imageUrls === 'fetch' || !url.startsWith('https://')) return true;
-  return KEYED_HOST.test(new URL(url).hostname) || findLinkType(url) === undefined;
+  return KEY_ACCOUNT_HOST.test(new URL(url).hostname) || findLinkType(url) === undefined;
 }
 
 function findLinkType(url: string): string | undefined {
@@ -101,11 +101,11 @@ function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImage
   if (!isSentAsBytes(target, url)) {
     return { fileData: { mimeType: findLinkType(url), fileUri: url } };
   }
-  const loaded = images.get(url);
-  if (loaded === undefined) {
+  const loadedImage = images.get(url);
+  if (loadedImage === undefined) {
     throw new TypeError('a picture of the messages was not loaded before they were translated');
   }
-  return toInlineData(loaded.mediaType, loaded.base64);
+  return toInlineData(loadedImage.mediaType, loadedImage.base64);
 }
 
 function toFilePart(file: unknown): JsonRecord {

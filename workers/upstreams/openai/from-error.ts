@@ -24,9 +24,9 @@ const KEY_CODES = new Set([
  * error.
  * - xAI's 403 for text that it does not accept continues with the operator's team and key IDs, which callers
  *   must not see.
- * - OpenAI's 429 for more tokens than are allowed per minute does not go away by waiting.
+ * - OpenAI's 429 for more tokens than the per-minute limit allows does not go away by waiting.
  */
-const REFUSED_CONTENT = 'Content violates usage guidelines';
+const REJECTED_CONTENT = 'Content violates usage guidelines';
 const TOO_LARGE_REQUEST = 'Request too large for ';
 
 /** Maps error codes within a stream to the status that the same failure would have had before the 200. */
@@ -74,12 +74,12 @@ function buildError(
   apiKey: string | null,
   retryAfterMs: number | null,
 ): UpstreamError {
-  const isRefusedContent = error.message.startsWith(REFUSED_CONTENT);
+  const isRejectedContent = error.message.startsWith(REJECTED_CONTENT);
   return createVendorError({
     failure: classify(status, error),
     status,
     name: error.code ?? error.type,
-    message: isRefusedContent ? `${REFUSED_CONTENT}.` : error.message,
+    message: isRejectedContent ? `${REJECTED_CONTENT}.` : error.message,
     apiKey,
     retryAfterMs,
   });
@@ -88,7 +88,7 @@ function buildError(
 function classify(status: number, error: VendorError): UpstreamFailure {
   if (KEY_CODES.has(error.code ?? '') || KEY_CODES.has(error.type ?? '')) return 'auth';
   const byStatus = classifyStatus(status);
-  if (error.isFlagged || (byStatus === 'auth' && error.message.startsWith(REFUSED_CONTENT)))
+  if (error.isFlagged || (byStatus === 'auth' && error.message.startsWith(REJECTED_CONTENT)))
     return 'rejected';
   if (byStatus === 'rate_limited' && error.message.startsWith(TOO_LARGE_REQUEST)) return 'too_large';
   return byStatus;

@@ -27,20 +27,20 @@ export async function fromImageResponse(
     throw toErrorWithin(body, apiKey);
   }
   const images: GeneratedImage[] = [];
-  let missing: UpstreamError | undefined;
+  let firstError: UpstreamError | undefined;
   for (const item of readArray(body['data']).slice(0, n)) {
     try {
       images.push(await toImage(isRecord(item) ? item : {}, accountId));
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
-      missing ??= error;
+      firstError ??= error;
     }
   }
   if (images.length === 0) {
-    throw missing ?? new UpstreamError('unavailable', 'the upstream sent no images');
+    throw firstError ?? new UpstreamError('unavailable', 'the upstream sent no images');
   }
   const usage = readImageUsage(body, images.length);
-  return { images, calls: 1, usage, ...(missing === undefined ? {} : { missing }) };
+  return { images, calls: 1, usage, ...(firstError === undefined ? {} : { missing: firstError }) };
 }
 
 /** @throws UpstreamError if the item does not contain a base64 image */

@@ -33,9 +33,9 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
 }
 
 /**
- * Handles a response without choices. If the vendor counted tokens, something was generated, even if only reasoning,
+ * Handles a response without choices. If the vendor reported tokens, something was generated, even if only reasoning,
  * and the vendor would bill every retry. So an empty text is returned, which is billed once.
- * @throws UpstreamError if no tokens were counted
+ * @throws UpstreamError if the vendor reported no tokens
  */
 export function toEmptyResponse(usage: UpstreamUsage | null): ChatEvent[] {
   if (!usage?.promptTokens && !usage?.completionTokens) {
@@ -118,7 +118,7 @@ export function readUsage(body: JsonRecord, known: UpstreamUsage | null): Upstre
 type Parts = Omit<UpstreamUsage, 'completionTokens'>;
 
 /**
- * Counts the completion tokens. xAI, and Gemini in OpenAI's format, do not include reasoning in `completion_tokens`
+ * Returns the completion tokens. xAI, and Gemini in OpenAI's format, do not include reasoning in `completion_tokens`
  * but do in `total_tokens`; Perplexity includes it in neither. If the total exceeds its parts, the difference was
  * generated as well, unless it equals the cached tokens, which some servers do not include in `prompt_tokens`.
  */

@@ -15,7 +15,7 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 /**
  * Translates a chat stream as OpenAI sends it, and with the deviations of compatible servers: usage on any chunk, a
  * repeated last chunk, or an end with `finish_reason` but without `[DONE]`, or the reverse. A repeated piece of text
- * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage counts once.
+ * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage is used once.
  *
  * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros, or the
  * numbers of their first chunk, until they send the real ones. It stays partial if the count never grows and output
@@ -52,11 +52,14 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     if (isErrorBody(chunk)) {
       throw toErrorWithin(chunk, apiKey);
     }
-    const known = usage;
-    usage = readUsage(chunk, known);
+    const previousUsage = usage;
+    usage = readUsage(chunk, previousUsage);
     const choicesInChunk = readArray(chunk['choices']);
     endsWithUsage =
-      usage !== known && choicesInChunk.length === 0 && !hasOutput && (usage?.completionTokens ?? 0) > 0;
+      usage !== previousUsage &&
+      choicesInChunk.length === 0 &&
+      !hasOutput &&
+      (usage?.completionTokens ?? 0) > 0;
     for (const choice of choicesInChunk) {
       if (isRecord(choice)) {
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
@@ -64,9 +67,9 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     // Output in a chunk with usage is included in its counts.
     hasOutputSinceUsage =
-      usage === known && (hasOutputSinceUsage || events.some(({ type }) => type === 'delta'));
-    if (usage !== null && !isSameUsage(usage, known)) {
-      isGrowing ||= (usage.completionTokens ?? 0) > (known?.completionTokens ?? Infinity);
+      usage === previousUsage && (hasOutputSinceUsage || events.some(({ type }) => type === 'delta'));
+    if (usage !== null && !isSameUsage(usage, previousUsage)) {
+      isGrowing ||= (usage.completionTokens ?? 0) > (previousUsage?.completionTokens ?? Infinity);
       reportUsage(usage, !isGrowing && !isFinished(), events);
     }
   }

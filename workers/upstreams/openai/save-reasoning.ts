@@ -26,8 +26,9 @@ export async function* saveReasoning(
     if (event.type === 'delta') {
       const { index, delta } = event;
       const thought = readText(delta['reasoning_content']);
-      const known = reasoningOf.get(index) ?? '';
-      if (thought !== null && known.length <= MAX_CHARACTERS) reasoningOf.set(index, known + thought);
+      const earlierReasoning = reasoningOf.get(index) ?? '';
+      if (thought !== null && earlierReasoning.length <= MAX_CHARACTERS)
+        reasoningOf.set(index, earlierReasoning + thought);
       const [call] = readArray(delta['tool_calls']);
       const id = isRecord(call) ? readText(call['id']) : null;
       if (id !== null && !callOf.has(index)) callOf.set(index, id);

@@ -26,15 +26,15 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
   function normalizeCall(calls: KnownCall[], call: JsonRecord): JsonRecord {
     const vendorIndex = readCount(call['index']);
     const id = readText(call['id']);
-    const known = findCall(calls, vendorIndex, id, isRecord(call['function']) ? call['function'] : {});
-    if (known !== undefined) {
+    const knownCall = findCall(calls, vendorIndex, id, isRecord(call['function']) ? call['function'] : {});
+    if (knownCall !== undefined) {
       // Name, ID and type have already been sent; clients that concatenate would duplicate them.
       const { id: _id, type: _type, function: functionPart, ...others } = call;
       if (!isRecord(functionPart)) {
-        return { ...others, index: known.index };
+        return { ...others, index: knownCall.index };
       }
       const { name: _name, ...pieces } = functionPart;
-      return { ...others, index: known.index, function: pieces };
+      return { ...others, index: knownCall.index, function: pieces };
     }
     const index = calls.length;
     calls.push({ index, vendorIndex, id });

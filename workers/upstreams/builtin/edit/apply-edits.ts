@@ -34,23 +34,23 @@ export async function applyEdits(
 
 async function applyEdit(image: Raster, edit: ImageEdit, font: PosterFont): Promise<Raster> {
   const { width, height } = image;
-  const opened = await openRaster(image);
+  const sharpImage = await openRaster(image);
   switch (edit.kind) {
     case 'resize':
       return await resize(image, edit.width, edit.height);
     case 'scale':
       return await resize(image, (width * edit.percent) / 100, (height * edit.percent) / 100);
     case 'rotate': {
-      const turned = await toRaster(opened.rotate(edit.degrees, { background: clear }));
+      const turned = await toRaster(sharpImage.rotate(edit.degrees, { background: clear }));
       return await shrinkToBounds(turned);
     }
     case 'grayscale':
-      return await toRaster(opened.recomb([luma, luma, luma]));
+      return await toRaster(sharpImage.recomb([luma, luma, luma]));
     case 'blur':
       return await blur(image, edit.sigma);
     case 'caption': {
       const svg = Buffer.from(composeCaption(edit.text, width, height, font));
-      return await toRaster(opened.composite([{ input: svg, left: 0, top: 0 }]));
+      return await toRaster(sharpImage.composite([{ input: svg, left: 0, top: 0 }]));
     }
     default:
       return edit satisfies never;

@@ -34,7 +34,7 @@ async function joinInRow(rasters: readonly Raster[]): Promise<Raster> {
   const sharp = await loadSharp();
   const width = rasters.reduce((sum, raster) => sum + raster.width, 0);
   let left = 0;
-  const parts = rasters.map((raster) => {
+  const rowParts = rasters.map((raster) => {
     const part = {
       input: raster.data,
       raw: { width: raster.width, height: raster.height, channels: 4 as const },
@@ -46,7 +46,7 @@ async function joinInRow(rasters: readonly Raster[]): Promise<Raster> {
   });
   const height = Math.max(...rasters.map((raster) => raster.height));
   return await toRaster(
-    sharp({ create: { width, height, channels: 4, background: clear } }).composite(parts),
+    sharp({ create: { width, height, channels: 4, background: clear } }).composite(rowParts),
   );
 }
 
