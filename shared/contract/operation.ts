@@ -122,7 +122,7 @@ export const needsCsrfToken = (operation: Operation): boolean =>
 
 /**
  * Returns whether the operation changes a user's data. Ending sessions does not count: users must always be able to
- * lock a thief out.
+ * lock an attacker out.
  */
 export const changesUserData = (operation: Operation): boolean =>
   needsCsrfToken(operation) && operation.body !== undefined;

@@ -8,7 +8,7 @@ interface Moment {
   readonly accountId: string;
 }
 
-/** Returns whether an account's job at this tag, or at one a whole number of turns away, goes first. */
+/** Returns whether an account's job with this tag, or a tag a whole number of turns away from it, goes first. */
 const isBefore = (one: Moment, other: Moment): boolean =>
   one.tag < other.tag || (one.tag === other.tag && one.accountId < other.accountId);
 
