@@ -1,7 +1,7 @@
 import type { RateLimit } from './rate-window.ts';
 
 /**
- * Refusals that depend only on the account, not on the content of the request. Every script that admits requests can
+ * Reasons to reject a request that depend only on its account, not on its content. Every script that admits requests can
  * return them.
  */
 export type AccountRefusal =

@@ -50,7 +50,7 @@ export class JobTurns {
   /**
    * Ends a turn.
    * @param remaining length of the account's list afterwards
-   * @param isUsed false if the list was empty: the account is then not charged virtual time for the turn
+   * @param isUsed false if the list was empty: the turn then takes none of the account's virtual time
    */
   async settle(queue: QueueName, turn: JobTurn, remaining: number, isUsed = true): Promise<void> {
     await callRedis(() => runSettle(this.#redis, queue, turn, remaining, isUsed));

@@ -35,7 +35,7 @@ export async function findMissing(
   return rows.filter((_, i) => found[i]!.length === 0);
 }
 
-/** An account, and the position up to which its sums cover its entries. */
+/** An account, and the position up to which its sums include its entries. */
 export interface SummedAccount {
   readonly _id: string;
   readonly appliedMs: number;
