@@ -229,7 +229,7 @@ export class StoredFramesStore {
       lifetimeSeconds,
       fence,
     );
-    const message = request.jobAttempt === undefined ? tooMuchStoredMessage : tooMuchOfJobs;
+    const message = request.jobAttempt === undefined ? tooMuchStoredMessage : tooMuchStoredForJobsMessage;
     if (!isResponseStored) throw new AppError('too_many_jobs', { message });
   }
 
@@ -278,6 +278,6 @@ export const tooMuchStoredMessage =
   'request without the header.';
 
 /** The message for a job whose response cannot be stored. The caller is not charged. */
-const tooMuchOfJobs =
+const tooMuchStoredForJobsMessage =
   `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
   `take ${megabytes(maxStoredBytesInFlight)} MB already. Make fewer jobs until it is back, and this one again then.`;

@@ -1,8 +1,8 @@
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Longer than for waiting callers, so that jobs keep their position even if a busy worker is late to try again. */
+/** Lifetime of an entry. Longer than for waiting callers, so that jobs keep their position if a busy worker is late. */
 const entryMs = 1_000;
-/** After a grant, a process immediately tries again for the accounts that still wait. */
+/** Lifetime of the other accounts' entries after a grant: their process tries again for them immediately. */
 const retryMs = 50;
 
 const [sinceName, untilName] = [redisKeys.jobsWaitSince(''), redisKeys.jobsWaitUntil('')];
