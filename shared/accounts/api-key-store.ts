@@ -15,8 +15,8 @@ export interface KeyHolder {
 
 const cachedKeys = 50_000;
 /**
- * How long unknown keys are cached, to limit lookups in a flood of requests with one wrong key. Safe, because a new key is
- * random and never equals one that was tried before.
+ * How long unknown keys are cached, to limit lookups in a flood of requests with one wrong key. Safe, because a new key
+ * is random and never equals one that was tried before.
  */
 const unknownKeyMs = 5_000;
 const knownKeySeconds = 24 * 60 * 60;

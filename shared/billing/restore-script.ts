@@ -9,11 +9,11 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * Loads an account from MongoDB into Redis. The state is MongoDB's copy, plus the entries in its shard's stream that
  * are not in MongoDB yet, plus the reservations of its running requests.
  *
- * Each execution scans a bounded number of entries and returns its position; the next one continues from there. Only the
- * last execution writes: it finds the end of the stream and writes the account in the same step. Entries never change, so
- * those already read stay valid as long as none is trimmed before it is read. Each execution checks that: the last entry
- * read must still be in the stream or be the last one trimmed. The first execution checks the entry that was trimmed last
- * before MongoDB was read, so every entry that MongoDB did not have is in the stream.
+ * Each execution scans a bounded number of entries and returns its position; the next one continues from there. Only
+ * the last execution writes: it finds the end of the stream and writes the account in the same step. Entries never
+ * change, so those already read stay valid as long as none is trimmed before it is read. Each execution checks that:
+ * the last entry read must still be in the stream or be the last one trimmed. The first execution checks the entry that
+ * was trimmed last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${advanceStream}
 local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
@@ -115,8 +115,8 @@ export interface RestoreRequest {
 }
 
 /**
- * Loads the account. If several processes do so, the first to reach the end of the stream writes it. A process that dies
- * before that leaves nothing behind.
+ * Loads the account. If several processes do so, the first to reach the end of the stream writes it. A process that
+ * dies before that leaves nothing behind.
  */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
   const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;

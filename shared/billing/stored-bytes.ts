@@ -6,15 +6,15 @@
  */
 
 /**
- * Above this, further requests of the account with an Idempotency-Key are rejected. Jobs are not, because their number per
- * account and day is limited, and so are the bytes that each stores in Redis.
+ * Above this, further requests of the account with an Idempotency-Key are rejected. Jobs are not, because their number
+ * per account and day is limited, and so are the bytes that each stores in Redis.
  */
 export const maxStoredBytesPerAccount = 64_000_000;
 
 /**
  * Requests admitted below `maxStoredBytesPerAccount` continue to produce output. Above this limit, their output is no
- * longer stored and they end, because a full Redis could not admit any requests. Job responses above it go to the object
- * store, and the jobs fail while the store is down.
+ * longer stored and they end, because a full Redis could not admit any requests. Job responses above it go to the
+ * object store, and the jobs fail while the store is down.
  */
 export const maxStoredBytesInFlight = 4 * maxStoredBytesPerAccount;
 

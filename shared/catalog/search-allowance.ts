@@ -3,7 +3,7 @@ import type { ChatRequest } from '../contract/chat.ts';
 
 type Body = Pick<ChatRequest, 'web_search' | 'web_search_options'>;
 
-/** How many times an Anthropic model may pause during its searches. The vendor bills the prompt again after each pause. */
+/** How many times an Anthropic model may pause while it searches. The prompt is billed again after each pause. */
 export const maxPauses = 2;
 
 export function requestsSearch({ web_search: search, web_search_options: options }: Body): boolean {

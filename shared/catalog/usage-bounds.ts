@@ -1,8 +1,8 @@
 import type { CatalogRoute } from './catalog-schema.ts';
 
 /**
- * Upper bounds of the usage that a vendor can report for a request. A report above them is a vendor error and is treated
- * as missing.
+ * Upper bounds of the usage that a vendor can report for a request. A report above them is a vendor error and is
+ * treated as missing.
  */
 
 /** A vendor's tokenizer may count more tokens for a text than the unit in which the catalog specifies the context. */

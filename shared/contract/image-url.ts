@@ -1,8 +1,8 @@
 const maxHttpsUrlLength = 2083;
 const maxDataUriBytes = 20_000_000;
 /**
- * Some vendors detect the type from the media type, or from the bytes if that is inconclusive, and bill documents for
- * their text.
+ * Some vendors detect the type from the media type, or from the bytes if that is inconclusive, and bill the text of
+ * documents.
  */
 const dataUriStart = /^data:image\/[a-z0-9.+-]+(?:;[a-z0-9=.+-]+)*;base64,/i;
 /** PDF readers look for the header within the first 1024 bytes, whatever comes before it. */

@@ -70,8 +70,9 @@ export function nextTurnWithoutKey(network: string, operationId: string): Promis
 }
 
 /**
- * Waits for a turn to send more of a file that was requested by its link. Files form a separate group, in which networks
- * take turns: the number of such requests is limited, and a flood of calls without a key does not slow them down.
+ * Waits for a turn to send more of a file that was requested by its link. Files form a separate group, in which
+ * networks take turns: the number of such requests is limited, and a flood of calls without a key does not slow them
+ * down.
  */
 export function nextFileTurn(network: string): Promise<void> {
   return nextTurn([files, network]);

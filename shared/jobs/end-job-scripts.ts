@@ -9,8 +9,8 @@ import { jobLeaseMs, deadlineMissedMessage } from './run-job-scripts.ts';
 /** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
 /**
- * Maximum attempts of a job. If a worker freezes and recovers, its expired lease does not count as a death, but a job that
- * freezes every worker must still end.
+ * Maximum attempts of a job. If a worker freezes and recovers, its expired lease does not count as a death, but a job
+ * that freezes every worker must still end.
  */
 const maxAttempts = 30;
 

@@ -35,12 +35,12 @@ local function whole(number) return string.format('%.0f', number) end
  * Lua shared by the scripts of durable jobs. `p` is the prefix of all keys of a shard. An account's script touches only
  * keys of the account's shard and builds their names from `p` and the ids that it finds.
  *
- * A job's record is a hash. Besides fields with full names it has: `st` status (first letter), `n` number of the attempt,
- * `w` the worker that has the job, `at` admission time, `dl` deadline, `op` operation, `q` queue, `m` model, `cx`
- * cancellation requested, `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position, `fm`
- * format, `wh` state of the webhook, and `rt` the id of its retry. `hold` is the reservation without the account, as
- * `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum number
- * of queued jobs and `wgt` the weight.
+ * A job's record is a hash. Besides fields with full names it has: `st` status (first letter), `n` number of the
+ * attempt, `w` the worker that has the job, `at` admission time, `dl` deadline, `op` operation, `q` queue, `m` model,
+ * `cx` cancellation requested, `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position,
+ * `fm` format, `wh` state of the webhook, and `rt` the id of its retry. `hold` is the reservation without the account,
+ * as `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum
+ * number of queued jobs and `wgt` the weight.
  */
 export const jobFunctions = `${clockFunctions}
 

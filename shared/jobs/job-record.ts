@@ -10,8 +10,8 @@ export const statusLetter = (status: JobStatus): string => status[0]!;
 export const jobLifetimeMs = 24 * 60 * 60_000;
 
 /**
- * The deadline for starting again if the worker of a started job dies or stops. The caller's own deadline was met by the
- * first start.
+ * The deadline for starting again if the worker of a started job dies or stops. The caller's own deadline was met by
+ * the first start.
  */
 export const restartWindowMs = 24 * 60 * 60_000;
 

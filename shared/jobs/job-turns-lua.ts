@@ -5,9 +5,9 @@ import { turnUnits } from './job-line.ts';
 const emptyLineMs = 60_000;
 
 /**
- * Lua functions for the line of one model, shared by all scripts of job-turns-script. A record holds the
- * number of an account's waiting jobs, the number of its latest addition, its weight, and how many turns it has taken
- * that are not settled. Its start tag in the sorted set of turns is the virtual time at which its next job may start. The line's
+ * Lua functions for the line of one model, shared by all scripts of job-turns-script. A record holds the number of an
+ * account's waiting jobs, the number of its latest addition, its weight, and how many turns it has taken that are not
+ * settled. Its start tag in the sorted set of turns is the virtual time at which its next job may start. The line's
  * virtual time is the start tag of the last turn taken.
  *
  * An account that starts to wait begins at the line's virtual time, or at the end of its own last turn if that is

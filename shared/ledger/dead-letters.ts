@@ -43,7 +43,10 @@ export const toScriptArguments = (letters: readonly UnreadEntry[]): string[] =>
 
 const pageSize = 100;
 
-/** The dead-letter streams, one per shard. They keep the entries that ledger readers could not read, for operators to inspect. */
+/**
+ * The dead-letter streams, one per shard. They keep the entries that ledger readers could not read, for operators to
+ * inspect.
+ */
 export class DeadLetters {
   readonly #redis: RedisClient;
 

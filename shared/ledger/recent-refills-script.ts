@@ -18,8 +18,8 @@ return {isAll and '' or entries[#entries][1], found}
 
 const entriesPerScan = 500;
 /**
- * Together, these scans cover more entries than running readers ever leave in the stream. While all readers are down, older entries are
- * omitted.
+ * Together, these scans cover more entries than running readers ever leave in the stream. While all readers are down,
+ * older entries are omitted.
  */
 const maxScans = 10;
 

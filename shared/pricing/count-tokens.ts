@@ -7,9 +7,9 @@ import { isFirstHalf } from '../runtime/surrogate-check.ts';
  * Counts tokens with OpenAI's public encodings. The counts are used to estimate prompts, and to bill callers when a
  * vendor reports no usage.
  *
- * Text is tokenized in blocks. They end where the encoding splits the text anyway, so the sum is exact. A run of more than
- * `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is split all the
- * same, because merging is quadratic in the bytes of a run. The sum is then off by a token or two per split.
+ * Text is tokenized in blocks. They end where the encoding splits the text anyway, so the sum is exact. A run of more
+ * than `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is split all
+ * the same, because merging is quadratic in the bytes of a run. The sum is then off by a token or two per split.
  */
 
 const blockBytes = 2000;
@@ -23,7 +23,8 @@ const yieldEveryChars = 32 * 1024;
 /** How much a request may tokenize as soon as it arrives. If it has more, it waits for an event-loop turn first. */
 const maxImmediateChars = 8 * 1024;
 /**
- * Text that merges badly (random characters) takes 100 times as long as prose, so a limit on length alone does not limit the time of a turn.
+ * Text that merges badly (random characters) takes 100 times as long as prose, so a limit on length alone does not
+ * limit the time of a turn.
  */
 const yieldEveryMs = 4;
 /**

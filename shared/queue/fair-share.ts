@@ -7,8 +7,8 @@ const quickInputs = 1_024;
 const quickRequests = 64;
 
 /**
- * The priority class of an account, according to its running work. Class 0 goes first, and each further class has twice as much
- * running work as the one before. Pure.
+ * The priority class of an account, according to its running work. Class 0 goes first, and each further class has twice
+ * as much running work as the one before. Pure.
  */
 export function chooseShareClass(inputs: number, requests: number): number {
   const times = Math.max(inputs / quickInputs, requests / quickRequests);
@@ -19,8 +19,8 @@ export function chooseShareClass(inputs: number, requests: number): number {
 const quickLaneRequests = 16;
 
 /**
- * Two lanes to the workers. Each has its own worker slots or reserves some of them, so an account with much work running
- * never blocks one with little, however many requests it sends and however long they take.
+ * Two lanes to the workers. Each has its own worker slots or reserves some of them, so an account with much work
+ * running never blocks one with little, however many requests it sends and however long they take.
  */
 export type Lane = 'quick' | 'bulk';
 
@@ -30,8 +30,8 @@ export const lanes: readonly Lane[] = ['quick', 'bulk'];
 /** The part of a worker's chat slots that only the quick lane may use. */
 const reservedForQuick = 0.25;
 /**
- * Worker slots per BullMQ queue. A running job uses memory while it waits for a call slot, and more jobs have no benefit. A
- * single account gets at most half of the bulk slots, even if no other account uses any.
+ * Worker slots per BullMQ queue. A running job uses memory while it waits for a call slot, and more jobs have no
+ * benefit. A single account gets at most half of the bulk slots, even if no other account uses any.
  */
 const maxQueuedRuns: Record<BullQueueName, number> = {
   image: 64,

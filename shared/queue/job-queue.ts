@@ -83,7 +83,9 @@ export class JobQueue<T extends QueuedJob> {
     this.#waiting += 1;
   }
 
-  /** Deletes the stored payload of a job that is no longer needed. Callers need not wait: the payload expires anyway. */
+  /**
+   * Deletes the stored payload of a job that is no longer needed. Callers need not wait: the payload expires anyway.
+   */
   dropPayload(jobId: string): void {
     this.#payloads.drop(jobId);
   }

@@ -41,7 +41,10 @@ export class PayloadStore {
     }
   }
 
-  /** Deletes a payload in the background. Callers neither wait for this nor see a failure, because the payload expires anyway. */
+  /**
+   * Deletes a payload in the background. Callers neither wait for this nor see a failure, because the payload expires
+   * anyway.
+   */
   drop(id: string): void {
     callRedis(() => this.#redis.unlink(redisKeys.payload(id))).catch((error: unknown) => {
       this.#log.debug({ payload: id, err: error }, 'payload deletion failed; it expires anyway');

@@ -23,8 +23,8 @@ return redis.call('INCR', KEYS[2])
 `);
 
 /**
- * Blanks a waiting item in place. Removing it would shift the items behind it, and the position of their tickets could no
- * longer be computed.
+ * Blanks a waiting item in place. Removing it would shift the items behind it, and the position of their tickets could
+ * no longer be computed.
  */
 const cancelScript = new RedisScript(`
 local taken = tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])

@@ -14,7 +14,8 @@ export type RedisClient = Redis | Cluster;
 
 /**
  * - `commands`: shared by the whole process, pipelined automatically, fails immediately while Redis is unavailable
- * - `payloads`: like `commands`, for large values, so that small ones do not wait behind them; not copied into a pipeline
+ * - `payloads`: like `commands`, for large values, so that small ones do not wait behind them; not copied into a
+ *   pipeline
  * - `blocking`: for commands that block for up to a second; no other commands use it
  * - `bullmq`: for a BullMQ worker, which waits for work on a duplicate of it
  */

@@ -113,7 +113,10 @@ export function decodeMark(payload: Buffer): { readonly workerId: string; readon
   return { workerId, sentBytes: Number(sentBytes) };
 }
 
-/** Decodes the frames of one message. Payloads are views into it. @throws RangeError if the message is truncated or malformed */
+/**
+ * Decodes the frames of one message. Payloads are views into it. @throws RangeError if the message is truncated or
+ * malformed
+ */
 export function decodeFrames(message: Buffer): Frame[] {
   const frames: Frame[] = [];
   let at = 0;

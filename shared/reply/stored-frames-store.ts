@@ -84,8 +84,8 @@ return 1
 `);
 
 /**
- * Another attempt owns the job by now, or the job has ended. The output of this attempt is not stored, and the caller is
- * not charged for it.
+ * Another attempt owns the job by now, or the job has ended. The output of this attempt is not stored, and the caller
+ * is not charged for it.
  */
 export class AttemptOvertaken extends Error {
   override readonly name = 'AttemptOvertaken';

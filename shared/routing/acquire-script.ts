@@ -11,9 +11,9 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
  * lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease held by the
  * account that uses it. If a worker dies, its leases expire.
  *
- * A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its pause
- * ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the probe
- * shortly after the last failure, however long the pause has become.
+ * A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its
+ * pause ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the
+ * probe shortly after the last failure, however long the pause has become.
  *
  * The slot goes to the first account that may have it. While another account waits for slots of the same upstream, key
  * or route, an account gets at most half of them. The half is rounded up, so that the last slot of an odd number is not
@@ -27,8 +27,8 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
  *
  * Returns the numbers of the candidate and of the account (from 1), whether the call is its route's probe, how many
  * more slots could have been granted, and the total number of slots. If no slot was granted, returns 0, 0, whether a
- * free slot was the only thing missing, and the milliseconds until the first key's cooldown ends and until the first breaker lets a
- * probe through; -1 for each that does not apply.
+ * free slot was the only thing missing, and the milliseconds until the first key's cooldown ends and until the first
+ * breaker lets a probe through; -1 for each that does not apply.
  */
 const acquireScript = new RedisScript(`
 local time = redis.call('TIME')

@@ -191,7 +191,13 @@ export async function releaseReservation(
   request: SettlementRequest,
   error: SettledError = null,
 ): Promise<Settlement> {
-  return await settle(redis, request, { costNano: 0n, refundsFreeRequest: true, keepsClaim: false, event: '', error });
+  return await settle(redis, request, {
+    costNano: 0n,
+    refundsFreeRequest: true,
+    keepsClaim: false,
+    event: '',
+    error,
+  });
 }
 
 /** How a request ends. */
@@ -218,8 +224,13 @@ const maxPerScript = 64;
 /** Settlements waiting for the end of this event loop turn, by connection and shard. */
 const pendingOf = new WeakMap<RedisClient, Map<number, PendingSettlement[]>>();
 
-async function settle(redis: RedisClient, request: SettlementRequest, requestEnd: RequestEnd): Promise<Settlement> {
-  if (requestEnd.costNano < 0n) throw new RangeError(`a request cannot cost ${requestEnd.costNano} nano-roubles`);
+async function settle(
+  redis: RedisClient,
+  request: SettlementRequest,
+  requestEnd: RequestEnd,
+): Promise<Settlement> {
+  if (requestEnd.costNano < 0n)
+    throw new RangeError(`a request cannot cost ${requestEnd.costNano} nano-roubles`);
   const shard = shardOf(request.accountId);
   let byShard = pendingOf.get(redis);
   if (byShard === undefined) {
@@ -254,7 +265,11 @@ function describeJob({ accountId, jobAttempt }: SettlementRequest, { error }: Re
 }
 
 /** Settles these requests in one script execution, and resolves or rejects each of them. */
-async function settleBatch(redis: RedisClient, shard: number, batch: readonly PendingSettlement[]): Promise<void> {
+async function settleBatch(
+  redis: RedisClient,
+  shard: number,
+  batch: readonly PendingSettlement[],
+): Promise<void> {
   const reservations = redisKeys.reservations(shard);
   const keys = [reservations, redisKeys.ledgerStream(shard), redisKeys.orphans(shard)];
   const args: (string | number)[] = [];

@@ -7,9 +7,9 @@ import { measureEntry } from './entry-size.ts';
  * Stores vectors and evicts the oldest if there is no space. The order is a list of records, oldest first: hash, expiry
  * time (ms), size, and the total size of all entries ever stored, including this one. The current total is computed
  * from the first and the last record, so no separate counter can drift from the list. The size of an expired entry
- * counts until its record is dropped, and records are only dropped from the front, so the total is never too low. A key stored again
- * after it expired belongs to its later record, which its expiry time identifies. One execution evicts a limited number
- * of entries and skips vectors for which that did not free enough space.
+ * counts until its record is dropped, and records are only dropped from the front, so the total is never too low. A key
+ * stored again after it expired belongs to its later record, which its expiry time identifies. One execution evicts a
+ * limited number of entries and skips vectors for which that did not free enough space.
  */
 const storeScript = new RedisScript(`
 local order, prefix = KEYS[1], ARGV[1]
@@ -56,7 +56,9 @@ end
 return { redis.call('LLEN', order), totalBytes, evicted }
 `);
 
-/** How long the list outlives its entries. Redis frees expired entries with a delay, and their size counts until then. */
+/**
+ * How long the list outlives its entries. Redis frees expired entries with a delay, and their size counts until then.
+ */
 const graceMs = 3_600_000;
 
 /**

@@ -9,9 +9,10 @@ export interface Recorded<T> {
 }
 
 /**
- * Runs an action that must be in the audit log. It is recorded first, and does not run if that fails. A client error (4xx)
- * is recorded as a failure. After any other error it is unknown whether the action took effect: the event stays open, and
- * a worker notifies the user of that. The same happens if this process dies in between (`queuePendingNotices`).
+ * Runs an action that must be in the audit log. It is recorded first, and does not run if that fails. A client error
+ * (4xx) is recorded as a failure. After any other error it is unknown whether the action took effect: the event stays
+ * open, and a worker notifies the user of that. The same happens if this process dies in between
+ * (`queuePendingNotices`).
  * @throws AppError `service_unavailable` if the action cannot be recorded; it does not run then
  */
 export async function recordAction<T>(

@@ -24,8 +24,8 @@ const deliveredRetention = { count: 10_000, age: 24 * 60 * 60 };
 const failureRetention = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 /**
- * Adds a webhook to the account's undelivered ones. Returns 0 if the account is at its limit. Uses Redis's clock, so that
- * the clocks of the machines do not matter.
+ * Adds a webhook to the account's undelivered ones. Returns 0 if the account is at its limit. Uses Redis's clock, so
+ * that the clocks of the machines do not matter.
  */
 const addUndeliveredScript = new RedisScript(`
 local now = tonumber(redis.call('TIME')[1])
@@ -69,14 +69,14 @@ export class WebhookQueue {
     const jobId = deliveryIdOf(delivery);
     // A delivered webhook must not count against the account's limit again.
     if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
-    const isAdded = await callRedis(() =>
+    const added = await callRedis(() =>
       addUndeliveredScript.run(
         this.#redis,
         [redisKeys.undeliveredWebhooks(delivery.accountId)],
         [jobId, this.#maxUndelivered, undeliveredLifetimeSeconds],
       ),
     );
-    if (isAdded !== 1) return false;
+    if (added !== 1) return false;
     await callRedis(async () => await this.#queue.add(delivery.event as never, delivery as never, { jobId }));
     return true;
   }
