@@ -32,7 +32,7 @@ export async function replaceKey(
     await accounts.restoreKey(accountId, replaced);
     throw error;
   }
-  await accounts.forgetSecret(replaced.old.keyHash).catch(() => {
+  await accounts.deleteSecret(replaced.old.keyHash).catch(() => {
     // The key has been replaced, so the caller must get the new one. A failure only leaves behind the secret of the old
     // key, which no longer works.
   });

@@ -206,7 +206,7 @@ export class AccountStore {
   }
 
   /** Deletes the secret of a key that no longer works. */
-  async forgetSecret(keyHash: string): Promise<void> {
+  async deleteSecret(keyHash: string): Promise<void> {
     await this.#secrets.delete(keyHash);
   }
 

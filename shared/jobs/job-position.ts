@@ -86,7 +86,7 @@ export function estimatePosition(outlook: JobOutlook, accountId: string, rank: n
     tag: (existing?.startTag ?? outlook.virtualTime) + rank * turnCost(existing?.weight ?? 1),
     accountId,
   };
-  const known = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
-  // The account's jobs that the outlook does not include yet.
-  return known + Math.max(0, rank - (existing?.waiting ?? 0));
+  const countedJobs = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
+  // Add the account's jobs that the outlook does not include yet.
+  return countedJobs + Math.max(0, rank - (existing?.waiting ?? 0));
 }

@@ -130,7 +130,7 @@ export interface TakenJob {
   readonly free: boolean;
 }
 
-export interface Take {
+export interface TakeResult {
   /** Jobs of the account and model that still wait. */
   readonly left: number;
   /** Null if there was none to run. */
@@ -150,7 +150,7 @@ export async function takeJob(
   line: { readonly queue: QueueName; readonly model: string },
   accountId: string,
   workerId: string,
-): Promise<Take> {
+): Promise<TakeResult> {
   const args = [accountId, line.queue, line.model, workerId, '', deadlineMissedMessage, banned];
   const reply = await callRedis(() => takeScript.run(redis, [prefixOf(accountId)], args));
   const [left, taken] = reply as [number, [string, number, string, number, string] | []];

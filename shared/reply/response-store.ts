@@ -86,13 +86,16 @@ export class ResponseStore {
     const header = { requestId, attempt, sequence: 0, tokens: 0 } as const;
     if (bytes.length <= maxInlineBytes) {
       const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });
-      const size = await this.#frames.append(request, 'result', frame, { isBounded: true, isAlone: true });
+      const size = await this.#frames.append(request, 'result', frame, {
+        isBounded: true,
+        isOnlyInFlight: true,
+      });
       if (size !== null) return { size };
     }
     const stored = await this.put(request, bytes);
     const payload = Buffer.from(encodeStored(stored));
     const marker = encodeFrame({ ...header, kind: 'stored', payload });
-    await this.#frames.append(request, 'stored', marker, { isAlone: true });
+    await this.#frames.append(request, 'stored', marker, { isOnlyInFlight: true });
     return { stored };
   }
 

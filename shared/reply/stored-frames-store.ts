@@ -142,13 +142,13 @@ export class StoredFramesStore {
   /**
    * Appends a frame. Returns null if it was not stored because a limit is reached.
    * @param isBounded whether the frame may be rejected: true for deltas and for frames that can be stored elsewhere
-   * @param isAlone whether no other frame of the request is in flight, so that the order cannot change
+   * @param isOnlyInFlight whether no other frame of the request is in flight, so that the order cannot change
    */
   async append(
     request: StoredRequest,
     kind: FrameKind,
     frame: Buffer,
-    { isBounded = kind === 'delta', isAlone = false } = {},
+    { isBounded = kind === 'delta', isOnlyInFlight = false } = {},
   ): Promise<StoredSize | null> {
     const fence = fenceOf(request);
     const keys = [...this.#keys('frames', request), ...fence.keys];
@@ -163,7 +163,7 @@ export class StoredFramesStore {
       ...fence.args,
     ];
     const [bytes, crowded] = (await callRedis(() =>
-      isAlone
+      isOnlyInFlight
         ? appendScript.run(this.#redis, keys, args)
         : // `run` could change the order of frames while the script is being loaded.
           appendScript.runInOrder(this.#redis, keys, args),
