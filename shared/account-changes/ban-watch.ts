@@ -17,7 +17,8 @@ const accountsPerBatch = 1_000;
 
 /**
  * How long a ban is cached here. A request admitted just before a ban may start after the ban was handled here. If it
- * starts within `maxStartDelayMs` of its admission, this cache still has the ban; if later, its account is looked up.
+ * starts within `maxStartDelayMs` of its admission, this cache still has the ban; if it starts later, its account is
+ * looked up.
  */
 const cachedBanMs = 5_000;
 const maxCachedBans = 10_000;
@@ -55,7 +56,7 @@ export class BanWatch implements Running {
     else if (change.kind === 'account') await this.#lookUp([change.accountId]);
   }
 
-  /** Call when work starts here: its account may have been banned while it waited. */
+  /** Call this when work starts in this process: its account may have been banned while it waited. */
   checkStarted({ accountId, admittedAtMs }: Pick<AdmittedRequest, 'accountId' | 'admittedAtMs'>): void {
     if (this.#banned.has(accountId)) this.#options.endAccount(accountId);
     else if (Date.now() - admittedAtMs > maxStartDelayMs)

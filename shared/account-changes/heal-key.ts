@@ -10,7 +10,7 @@ export interface HealKeyDeps {
 /**
  * Checks which key an account has if the presented key differs from the one in Redis. A crash in the middle of a
  * replacement leaves Redis and MongoDB inconsistent. MongoDB is the source of truth, and Redis is updated from it.
- * @returns whether the presented key is the account's current key; if so, the refused request may be retried
+ * @returns whether the presented key is the account's current key; if so, the rejected request may be retried
  * @throws AppError `service_unavailable`
  */
 export async function healKey(

@@ -10,7 +10,7 @@ export interface ReplaceKeyDeps extends ChangeDeps {
 /**
  * Replaces an account's key everywhere. The old key stops working immediately, but requests already admitted with it
  * continue. MongoDB is the source of truth for keys. If Redis fails after MongoDB was changed, the old key is restored.
- * @param expected the key to be replaced
+ * @param expected the key that the account must still have; any key if empty
  * @param signal aborted if the new key can no longer be delivered; the old key is then restored
  * @returns the new key in plain text, or null if there is no such account or its key is not the expected one
  */
@@ -32,9 +32,9 @@ export async function replaceKey(
     await accounts.restoreKey(accountId, replaced);
     throw error;
   }
-  await accounts.forgetSecret(replaced.old.keyHash).catch(() => {
-    // The key has been replaced, and the caller must get the new one. Only the secret of a key that no longer works
-    // remains.
+  await accounts.deleteSecret(replaced.old.keyHash).catch(() => {
+    // The key has been replaced, so the caller must get the new one. A failure only leaves behind the secret of the old
+    // key, which no longer works.
   });
   return replaced.apiKey;
 }

@@ -131,7 +131,9 @@ export class AccountStore {
     return apiKey;
   }
 
-  /** @param needsLatest whether the read must include every acknowledged write, as needed to copy a balance to Redis */
+  /**
+   * @param needsLatest whether the read must include every acknowledged write; required for copying a balance to Redis
+   */
   async findById(id: string, needsLatest = false): Promise<AccountDocument | null> {
     return await callMongo(() => this.#accounts.findOne({ _id: id }, needsLatest ? linearizableRead : {}));
   }
@@ -204,7 +206,7 @@ export class AccountStore {
   }
 
   /** Deletes the secret of a key that no longer works. */
-  async forgetSecret(keyHash: string): Promise<void> {
+  async deleteSecret(keyHash: string): Promise<void> {
     await this.#secrets.delete(keyHash);
   }
 

@@ -14,7 +14,10 @@ export interface KeyHolder {
 }
 
 const cachedKeys = 50_000;
-/** Long enough to blunt a flood of requests with one wrong key. A key created in the meantime is a different key. */
+/**
+ * How long unknown keys are cached, to limit lookups in a flood of requests with one wrong key. Safe, because a new key
+ * is random and never equals one that was tried before.
+ */
 const unknownKeyMs = 5_000;
 const knownKeySeconds = 24 * 60 * 60;
 
@@ -95,7 +98,7 @@ export class ApiKeyStore {
   async #queryMongo(keyHash: string, network: string): Promise<string | null> {
     const refuse = (): AppError =>
       new AppError('service_unavailable', { message: 'too many API key lookups are waiting for MongoDB' });
-    // Held until MongoDB responds, even if no caller is still waiting.
+    // The slot is held until MongoDB responds, even if no caller is still waiting.
     const slot = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
     try {
       const query = this.#accounts.findIdByKeyHash(keyHash);

@@ -2,11 +2,11 @@
 export interface JobSettings {
   /** Jobs that may wait in the queue at the same time. With 0 the account cannot have durable jobs. */
   readonly maxQueuedJobs: number;
-  /** The account's share relative to an account of weight 1 when accounts compete. */
+  /** The account's part of the capacity when accounts compete, relative to an account of weight 1. */
   readonly weight: number;
 }
 
-/** Settings of accounts that never changed them. Accounts created by earlier releases have neither field. */
+/** The defaults of settings that were never set. Accounts created by earlier releases have neither field. */
 export const defaultJobSettings: JobSettings = { maxQueuedJobs: 10_000, weight: 1 };
 
 export const maxQueuedJobsBound = 1_000_000_000;

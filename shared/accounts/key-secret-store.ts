@@ -38,7 +38,7 @@ export class KeySecretStore {
   /**
    * Migrates or deletes secrets stored by older releases or under another REVEAL setting. Safe to repeat; run at every
    * start.
-   * @returns whether the stored secrets were encrypted under this master key, judged by one sample
+   * @returns whether the stored secrets were encrypted under this master key, checked with one sample
    */
   async prepare(): Promise<boolean> {
     if (!this.#isOn) {

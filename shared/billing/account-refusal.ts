@@ -1,8 +1,8 @@
 import type { RateLimit } from './rate-window.ts';
 
 /**
- * Refusals that depend only on the account, not on the content of the request. Every script that admits requests can
- * return them.
+ * Reasons to reject a request that depend only on its account, not on its content. Every script that admits requests
+ * can return them.
  */
 export type AccountRefusal =
   | { readonly outcome: 'unknown' | 'revoked' | 'banned' }

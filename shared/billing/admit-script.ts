@@ -11,7 +11,7 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
  * belongs to it, that the sliding minute has enough slots and that no earlier request used the same Idempotency-Key.
  * Then it takes a free request or reserves the maximum cost of the request.
  *
- * Requests refused for insufficient balance still use up their slots, and so do replays and conflicts of an
+ * Requests rejected for insufficient balance still use up their slots, and so do replays and conflicts of an
  * Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
  */
 const script = new RedisScript(`${storedBytesFunctions}
@@ -21,17 +21,17 @@ local fixed, unit, requested, minUnits = tonumber(ARGV[4]), tonumber(ARGV[5]), t
 local share, freeAllowed, streamBound, accountId = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
 local slotsTaken = tonumber(ARGV[12])
 
-local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
-if not a[1] then return {'unknown'} end
-if a[6] == '1' then return {'banned'} end
-if a[7] ~= keyHash then return {'revoked'} end
+local fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
+if not fields[1] then return {'unknown'} end
+if fields[6] == '1' then return {'banned'} end
+if fields[7] ~= keyHash then return {'revoked'} end
 local known = claim and redis.call('HMGET', claim, 'body', 'id')
 local isKnown = known and known[1]
 if not isKnown and redis.call('XLEN', stream) >= streamBound then return {'ledger_full'} end
 ${rateWindowLua}
-local limit = tonumber(a[5])
+local limit = tonumber(fields[5])
 slots = math.max(1, math.min(slots, limit)) - slotsTaken
-local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, slots)
+local used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, slots)
 if refusal or isKnown then redis.call('HSET', account, 'win', used) end
 if refusal then return refusal end
 if isKnown then
@@ -44,14 +44,14 @@ if claim and storedBytesExceed(KEYS[6], tonumber(ARGV[16])) then
   return {'kept_too_much', limit, limit - used, 60}
 end
 
-local free, freeHeld = tonumber(a[3]), tonumber(a[4])
+local free, freeHeld = tonumber(fields[3]), tonumber(fields[4])
 local units, cost, maxCharge, isFree = requested, 0, 0, '0'
 if freeAllowed == '1' and free > freeHeld then
   isFree = '1'
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'fres', freeHeld + 1)
 else
-  local reserved = tonumber(a[2])
-  local spendable = tonumber(a[1]) - reserved
+  local reserved = tonumber(fields[2])
+  local spendable = tonumber(fields[1]) - reserved
   cost = fixed + unit * units
   local budget = spendable
   if share < 1000 then budget = math.floor(spendable / 1000) * share end
@@ -65,8 +65,8 @@ else
     return {'insufficient', limit, limit - used, 60, string.format('%.0f', cost), string.format('%.0f', spendable)}
   end
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
-  -- Units that are limited by the balance are not an estimate that a vendor may rightly exceed, so they are not
-  -- multiplied.
+  -- The margin is for estimates that a vendor may exceed. The number of units is a limit and not an estimate if the
+  -- balance determines it, so the units get no margin then.
   maxCharge = cost * ${maxReservationMultiple}
   if share < 1000 then maxCharge = maxCharge - unit * units * ${maxReservationMultiple - 1} end
 end
@@ -82,8 +82,8 @@ return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
 
 /**
- * Entries that may wait for MongoDB in one shard's stream before new work is refused. This is about 1 GB across all
- * shards.
+ * Maximum number of entries that wait for MongoDB in one shard's stream. Above this, new requests are rejected. It is
+ * about 1 GB across all shards.
  */
 export const ledgerStreamBound = 100_000;
 
@@ -100,7 +100,7 @@ export interface AdmissionRequest {
   /** Completion tokens requested. The account may get fewer, but never fewer than `minUnits`. */
   readonly requestedUnits: number;
   readonly minUnits: number;
-  /** The share of the spendable balance, in thousandths, that this request may reserve before its units are reduced. */
+  /** The part of the spendable balance, in thousandths, that this request may reserve before its units are reduced. */
   readonly sharePermille: number;
   readonly freeAllowed: boolean;
   /** The idempotency claim; null if the caller sent no Idempotency-Key. */

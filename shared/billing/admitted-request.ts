@@ -13,7 +13,7 @@ export interface AdmittedRequest {
   /** Work that has not started by then is dropped. */
   readonly deadlineAtMs: number;
   readonly userIp: string;
-  /** Our own count, used if the vendor does not report one. */
+  /** Our own estimate, used if the vendor does not report the usage. */
   readonly promptTokens: number;
   readonly user: string | null;
   /**
@@ -23,7 +23,7 @@ export interface AdmittedRequest {
   readonly claimHash: string | null;
   /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */
   readonly jobAttempt?: number;
-  /** For a durable job: whether it holds a free request instead of money. */
+  /** For a durable job: whether it reserves a free request instead of money. */
   readonly isFree?: boolean;
 }
 

@@ -75,7 +75,7 @@ const restoreRetryMs = 100;
 const restoreAttempts = 40;
 
 export interface HotAccountOptions {
-  /** How many stream entries one run of a restore scans. */
+  /** How many stream entries one execution of the restore script scans. */
   readonly entriesPerRun?: number;
   /** How long a caller waits for one load. */
   readonly maxLoadMs?: number;

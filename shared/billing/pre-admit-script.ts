@@ -4,27 +4,27 @@ import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Pre-admits a request in one round trip, before its body is read and its tokens are counted. It checks that the
+ * Pre-admits a request in one round trip, before its body is read and tokenized. It checks that the
  * account is not banned and that the key still belongs to it, and takes slots of the sliding minute. If no slots are
- * requested, one must be free. Returns the spendable balance; whether that is enough is known only once the tokens are
- * counted.
+ * requested, one must be free. Returns the spendable balance; whether that is enough is known only once the request is
+ * tokenized.
  */
 const script = new RedisScript(`
 local account, window, claim = KEYS[1], KEYS[2], KEYS[3]
 local slots = tonumber(ARGV[2])
-local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
-if not a[1] then return {'unknown'} end
-if a[6] == '1' then return {'banned'} end
-if a[7] ~= ARGV[1] then return {'revoked'} end
+local fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
+if not fields[1] then return {'unknown'} end
+if fields[6] == '1' then return {'banned'} end
+if fields[7] ~= ARGV[1] then return {'revoked'} end
 ${rateWindowLua}
-local limit = tonumber(a[5])
+local limit = tonumber(fields[5])
 local needed = math.max(1, math.min(slots, limit))
-local used, refusal = takeSlots(window, tonumber(a[8] or '0'), limit, needed, slots == 0)
+local used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, needed, slots == 0)
 redis.call('HSET', account, 'win', used)
 if refusal then return refusal end
 local isReplay = claim and redis.call('EXISTS', claim) or 0
-local spendable = string.format('%.0f', tonumber(a[1]) - tonumber(a[2]))
-return {'ok', limit, limit - used, 60, spendable, tonumber(a[3]) - tonumber(a[4]), isReplay, slots == 0 and 0 or needed}
+local spendable = string.format('%.0f', tonumber(fields[1]) - tonumber(fields[2]))
+return {'ok', limit, limit - used, 60, spendable, tonumber(fields[3]) - tonumber(fields[4]), isReplay, slots == 0 and 0 or needed}
 `);
 
 export interface PreAdmissionRequest {
@@ -36,7 +36,7 @@ export interface PreAdmissionRequest {
   readonly claimHash: string | null;
 }
 
-/** The result of pre-admission, before the request is read or counted. */
+/** The result of pre-admission, before the request is read and tokenized. */
 export interface PreAdmission {
   readonly rateLimit: RateLimit;
   /** RPM slots already taken. Admission takes only the slots beyond these. */

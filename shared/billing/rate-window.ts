@@ -5,23 +5,24 @@ export interface RateLimit {
   readonly resetSeconds: number;
 }
 
-/** Parses the values that every script that counts requests returns after its outcome. */
+/** Parses the rate-limit values of a script's reply, which follow its outcome. */
 export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown[]): RateLimit {
   return { limit: Number(limit), remaining: Number(remaining), resetSeconds: Number(resetSeconds) };
 }
 
 /**
- * Lua of the sliding minute, for the scripts that count requests. It defines `now` (seconds), `nowMs` and `takeSlots`.
+ * Lua of the sliding minute, for the scripts that rate-limit requests. It defines `now` (seconds), `nowMs` and
+ * `takeSlots`.
  *
  * The window is a list of one-second buckets (`second:slots`) in ascending order. The account's field `win` is their
- * sum, so counting a request takes the same time however many came before it. Redis's clock may step. After a step
+ * sum, so rate-limiting a request takes the same time however many came before it. Redis's clock may step. After a step
  * back, buckets ahead of the clock are dropped like those older than a minute; otherwise an account at its limit would
- * be refused until the clock caught up. A step in either direction can therefore allow an account one limit's worth of
- * requests early, and never takes any away.
+ * stay rate-limited until the clock caught up. A step in either direction can therefore allow an account one limit's
+ * worth of requests early, but never denies it any.
  *
- * `takeSlots` returns how many slots are used now, which the caller stores as `win`, and the refusal if too few remain,
- * in which case it takes nothing. A request that needs no more slots than it has already taken is never refused. If
- * `isCheck` is true, it never takes any.
+ * `takeSlots` returns how many slots are used now, which the calling script stores as `win`. If too few remain, it
+ * takes none and also returns the error reply. A request that needs no more slots than it has already taken never
+ * fails. If `isCheck` is true, it only checks and takes none.
  */
 export const rateWindowLua = `
 local time = redis.call('TIME')

@@ -6,20 +6,20 @@ import type { RefillEvent } from '../ledger/usage-event.ts';
 
 /**
  * Credits an account once per refill id. A negative amount debits it, but never below what its requests have reserved;
- * the entry records the amount actually debited. A balance above the cap would no longer be exact in Lua, so such a
- * credit is refused entirely.
+ * the entry records the amount actually debited. A balance above the cap would no longer be exact in Lua, so a credit
+ * that would exceed it is rejected entirely.
  */
 const script = new RedisScript(`
 local account, marker, stream = KEYS[1], KEYS[2], KEYS[3]
 local amount, free, cap, event = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local isCode = ARGV[5]
-local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres')
-if not a[1] then return {'unknown'} end
+local fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres')
+if not fields[1] then return {'unknown'} end
 if redis.call('EXISTS', marker) == 1 then return {'repeated'} end
-local balance = tonumber(a[1])
+local balance = tonumber(fields[1])
 if balance + amount > cap then return {'capped'} end
-amount = math.max(amount, math.min(0, tonumber(a[2]) - balance))
-free = math.max(free, math.min(0, tonumber(a[4]) - tonumber(a[3])))
+amount = math.max(amount, math.min(0, tonumber(fields[2]) - balance))
+free = math.max(free, math.min(0, tonumber(fields[4]) - tonumber(fields[3])))
 local text = string.format('%.0f', amount)
 redis.call('SET', marker, '1', 'EX', 604800)
 redis.call('HINCRBY', account, 'bal', text)

@@ -12,7 +12,7 @@ export interface Reservation {
   readonly requestId: string;
   readonly accountId: string;
   readonly costNano: bigint;
-  /** Holds a free request instead of money. */
+  /** Whether it holds a free request instead of money. */
   readonly free: boolean;
   readonly admittedAtMs: number;
   /** The maximum that may be charged for the request; null in a reservation of an earlier version. */
@@ -42,8 +42,8 @@ export interface HeartbeatRequest {
 }
 
 /**
- * How often every process sends heartbeats for its requests. Requests shorter than this get none. A request without a
- * heartbeat for `heartbeatTimeoutMs` has lost its process.
+ * The interval at which every process sends heartbeats for its requests. Requests that take less time get none. If a
+ * request has no heartbeat for `heartbeatTimeoutMs`, its process is considered dead.
  */
 export const requestHeartbeatIntervalMs = 3_000;
 const heartbeatTimeoutMs = 9_000;
@@ -54,7 +54,7 @@ const graceMs = heartbeatTimeoutMs;
 /** How long a request may still be settled after its reservation was released as an orphan. */
 const orphanLifetimeMs = 60 * 60 * 1_000;
 
-/** Far below Redis's limit on the arguments of one call. */
+/** Far below Redis's limit on the arguments of one command. */
 const idsPerCommand = 1_000;
 
 const now = `
@@ -62,7 +62,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 `;
 
-/** A heartbeat only ever extends the previous one. A job that may outlive its process sets a longer one. */
+/** A heartbeat never shortens the previous one. A job that may outlive its process sets a longer one. */
 const heartbeatScript = new RedisScript(`${now}
 local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
@@ -74,16 +74,16 @@ const clockStepMs = 1_000;
 
 /**
  * If the clock stepped back, the heartbeats of dead processes would stay valid for the length of the step. This moves
- * all of them back by it.
+ * all heartbeats back by that length.
  */
 const followClockScript = new RedisScript(`${now}
 local held, clock = KEYS[1], KEYS[2]
 local stepMs = tonumber(redis.call('GET', clock) or '0') - now
 redis.call('SET', clock, string.format('%.0f', now))
 if stepMs < ${clockStepMs} then return 0 end
-local marks = redis.call('ZRANGE', held, 0, -1, 'WITHSCORES')
-for i = 1, #marks, 2 do
-  redis.call('ZADD', held, string.format('%.0f', tonumber(marks[i + 1]) - stepMs), marks[i])
+local heartbeats = redis.call('ZRANGE', held, 0, -1, 'WITHSCORES')
+for i = 1, #heartbeats, 2 do
+  redis.call('ZADD', held, string.format('%.0f', tonumber(heartbeats[i + 1]) - stepMs), heartbeats[i])
 end
 return stepMs
 `);
@@ -109,7 +109,7 @@ export interface OrphanScan {
   readonly orphans: readonly Orphan[];
   /** Reservations admitted before Redis's clock stepped back, so their age is unknown. */
   readonly ahead: readonly Reservation[];
-  /** When they were read. */
+  /** When the reservations were read. */
   readonly nowMs: number;
 }
 

@@ -9,11 +9,11 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
  * Loads an account from MongoDB into Redis. The state is MongoDB's copy, plus the entries in its shard's stream that
  * are not in MongoDB yet, plus the reservations of its running requests.
  *
- * One run scans a bounded number of entries and returns how far it got; the next continues from there. Nothing is
- * written before the last run, which finds the end of the stream and writes the account in the same step. Entries never
- * change, so those already read stay valid as long as none is trimmed before it is read. Each run checks that: the last
- * entry read must still be in the stream or be the last one trimmed. The first run checks the entry that was trimmed
- * last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
+ * Each execution scans a bounded number of entries and returns its position; the next one continues from there. Only
+ * the last execution writes: it finds the end of the stream and writes the account in the same step. Entries never
+ * change, so those already read stay valid as long as none is trimmed before it is read. Each execution checks that:
+ * the last entry read must still be in the stream or be the last one trimmed. The first execution checks the entry that
+ * was trimmed last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
  */
 const script = new RedisScript(`${advanceStream}
 local account, reservations, stream, window, trimmedKey, recovering, jobsHeld = unpack(KEYS)
@@ -26,7 +26,7 @@ if advanceStream(stream, recovering, checkpoint) then return {'recovering'} end
 
 local fields = {}
 for i = 7, #ARGV, 2 do fields[ARGV[i]] = ARGV[i + 1] end
--- The same conditions as in parseLedgerEntry: what does not count in MongoDB does not count here.
+-- The same conditions as in parseLedgerEntry: an entry that MongoDB ignores must be ignored here, too.
 local function isInteger(text, pattern)
   return text and string.find(text, pattern) and math.abs(tonumber(text)) <= ${Number.MAX_SAFE_INTEGER}
 end
@@ -35,12 +35,12 @@ local sums = {bal = 0, added = 0, free = 0}
 local highest = {charges = tonumber(fields.charges), codes = tonumber(fields.codes)}
 local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', maxEntries)
 for _, entry in ipairs(entries) do
-  local pairsOf = entry[2]
+  local entryFields = entry[2]
   -- Most entries belong to other accounts.
-  if pairsOf[4] == accountId and pairsOf[3] == 'account' and pairsOf[1] == 'kind' then
+  if entryFields[4] == accountId and entryFields[3] == 'account' and entryFields[1] == 'kind' then
     local e = {}
-    for i = 1, #pairsOf, 2 do e[pairsOf[i]] = pairsOf[i + 1] end
-    local kind = pairsOf[2]
+    for i = 1, #entryFields, 2 do e[entryFields[i]] = entryFields[i + 1] end
+    local kind = entryFields[2]
     if kind == 'charge' and isCount(e.cost) and isCount(e.shortfall) and isCount(e.ordinal)
       and (e.free == '0' or e.free == '1') then
       sums.bal = sums.bal - tonumber(e.cost)
@@ -89,14 +89,14 @@ for name, value in pairs(fields) do redis.call('HSET', account, name, value) end
 return {'restored'}
 `);
 
-/** A run over this many entries takes Redis a few milliseconds, during which all other commands wait. */
+/** Scanning this many entries takes Redis a few milliseconds, during which all other commands wait. */
 const defaultEntriesPerRun = 500;
 
 /**
  * - `present`: the account is already in Redis
  * - `stale`: the ledger has moved on since MongoDB was read; read it again
- * - `recovering`: the shard has lost data in Redis; a batch that was being written to MongoDB gets there within a
- *   moment
+ * - `recovering`: the shard has lost data in Redis; a batch that was being written to MongoDB will
+ *   arrive there in a moment
  */
 export type RestoreOutcome = 'restored' | 'present' | 'stale' | 'recovering';
 
@@ -110,13 +110,13 @@ export interface RestoreRequest {
    * Whether to replace an account that is already in Redis. Only for an account known to be older than MongoDB's copy.
    */
   readonly overwrites: boolean;
-  /** How many stream entries one run of the script scans. */
+  /** How many stream entries one execution of the script scans. */
   readonly entriesPerRun?: number | undefined;
 }
 
 /**
- * The first process to reach the end of the stream writes the account. A process that dies before that leaves nothing
- * behind.
+ * Loads the account. If several processes do so, the first to reach the end of the stream writes it. A process that
+ * dies before that leaves nothing behind.
  */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
   const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;

@@ -1,20 +1,20 @@
 /**
  * Counts the bytes of stored responses in Redis, per account. Responses stored under Idempotency-Keys and those of
- * durable jobs are counted separately: each kind has its own bound and must not use up the other's. The counter is a
+ * durable jobs are counted separately: each kind has its own limit and must not use up the other's. The counter is a
  * hash with `sum`, and one field per ten minutes in which keys expire (named by their end, in Unix seconds). Expiring
- * keys are not subtracted, so `sum` is an upper bound, and it is recomputed from the fields when a bound is reached.
+ * keys are not subtracted, so `sum` is an upper bound, and it is recomputed from the fields when a limit is reached.
  */
 
 /**
- * Above this, further requests of the account with an Idempotency-Key are refused. Jobs are not: the number of jobs
- * that an account may create in a day is bounded, and so are the bytes that each leaves in Redis.
+ * Above this, further requests of the account with an Idempotency-Key are rejected. Jobs are not, because their number
+ * per account and day is limited, and so are the bytes that each stores in Redis.
  */
 export const maxStoredBytesPerAccount = 64_000_000;
 
 /**
- * Requests admitted below the bound of their account continue to produce output. Above this bound, their output is no
+ * Requests admitted below `maxStoredBytesPerAccount` continue to produce output. Above this limit, their output is no
  * longer stored and they end, because a full Redis could not admit any requests. Job responses above it go to the
- * object store, and fail while the store is down.
+ * object store, and the jobs fail while the store is down.
  */
 export const maxStoredBytesInFlight = 4 * maxStoredBytesPerAccount;
 

@@ -69,7 +69,7 @@ export interface CatalogUpstream {
   readonly maxConcurrency: number;
   /** Concurrent calls per key. Null means no limit per key. */
   readonly maxConcurrencyPerKey: number | null;
-  /** For the whole call. */
+  /** Timeout of the whole call. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
@@ -120,7 +120,7 @@ export interface CatalogDimensions {
   readonly max?: number;
 }
 
-/** How long vectors are cached, and how much of Redis they may take. */
+/** How long vectors are cached, and how much of Redis they may use. */
 export interface CatalogEmbeddingCache {
   readonly ttlSeconds: number;
   /** Across all accounts. */
@@ -140,7 +140,7 @@ export interface CatalogModel {
   readonly tokensPerPage: number;
   /** The encoding used to count tokens here. */
   readonly tokenizer: EncodingName;
-  /** Whether that is the vendor's own encoding, according to the catalog. */
+  /** Whether that is also the vendor's encoding, according to the catalog. */
   readonly hasTokenizer: boolean;
   /** Tokens the vendor adds to each embedding input. Null if the catalog does not specify it. */
   readonly specialTokens: number | null;

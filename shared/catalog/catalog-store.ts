@@ -30,7 +30,7 @@ export class CatalogStore {
   #catalog: Catalog;
   /** Text of the current catalog. */
   #text: string;
-  /** State of the file before it was last read. A write during the read shows as a difference from this. */
+  /** State of the file before it was last read. A write during the read makes the next state differ from this. */
   #readFingerprint: string;
   /** State of the file at the last check. Null while it is unchanged since it was read. */
   #changingFingerprint: string | null = null;
@@ -126,7 +126,7 @@ export class CatalogStore {
   }
 
   async #poll(): Promise<void> {
-    // Checks must not pile up if the disk or Redis is slow.
+    // Do not start another check while one is running, because the disk or Redis may be slow.
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {

@@ -3,7 +3,7 @@ import type { ChatRequest } from '../contract/chat.ts';
 
 type Body = Pick<ChatRequest, 'web_search' | 'web_search_options'>;
 
-/** How often an Anthropic model may pause during its searches and be resumed. The prompt is counted again each time. */
+/** How many times an Anthropic model may pause while it searches. The prompt is billed again after each pause. */
 export const maxPauses = 2;
 
 export function requestsSearch({ web_search: search, web_search_options: options }: Body): boolean {
@@ -24,7 +24,7 @@ export function countSearchCalls(body: Body, { routes }: Pick<CatalogModel, 'rou
 /**
  * The maximum number of prompt tokens to reserve for a chat that may search. Search results also count as prompt
  * tokens.
- * @param calls how many calls to the vendor are counted
+ * @param calls number of calls to the vendor to reserve tokens for
  */
 export function allowForSearch(model: CatalogModel, promptTokens: number, calls: number): number {
   return Math.max(promptTokens, Math.min(model.context, promptTokens + model.tokensPerSearch)) * calls;

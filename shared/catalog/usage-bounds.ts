@@ -1,7 +1,7 @@
 import type { CatalogRoute } from './catalog-schema.ts';
 
 /**
- * Upper bounds of the usage that a vendor can have counted for a request. A report above them is a vendor error and is
+ * Upper bounds of the usage that a vendor can report for a request. A report above them is a vendor error and is
  * treated as missing.
  */
 
@@ -42,13 +42,13 @@ export interface UsageBounds {
 }
 
 export interface ChatUsageBounds extends UsageBounds {
-  /** For a completion of a vendor that ignored the bound. */
+  /** Allowance for a completion of a vendor that ignored the bound. */
   readonly overrunTokens: number;
 }
 
 const boundNames = ['max_tokens', 'max_completion_tokens'];
 
-/** Whether the vendor is sent a token bound that covers everything generated. */
+/** Whether we send the vendor a token bound that covers everything generated. */
 export function isBounded({ drops, maxTokens }: CatalogRoute): boolean {
   return maxTokens === 'all' && !boundNames.every((name) => drops.has(name));
 }
@@ -58,7 +58,7 @@ export interface UsageTerms {
   readonly context: number;
   /** The maximum tokens of one call's prompt in any vocabulary; null if the vendor may add any number to it. */
   readonly mostPromptTokens: number | null;
-  /** How often the vendor reads and counts the prompt. */
+  /** How many times the vendor reads and bills the prompt. */
   readonly calls: number;
   /** Tokens that searches may add to the prompt. */
   readonly searchTokens: number;
@@ -98,15 +98,15 @@ export function allowOverrun(
   };
 }
 
-/** The parts of a prompt for which a vendor may count more tokens than we do. */
+/** The parts of a prompt that may be more tokens for a vendor than for us. */
 export interface PromptParts {
-  /** The whole prompt, by our own count. */
+  /** The whole prompt, according to our own estimate. */
   readonly tokens: number;
   readonly textBytes: number;
   readonly fileTextBytes: number;
   /** Images, pages, and files that are not parsed here. */
   readonly pictures: number;
-  /** Tokens of the files that are not parsed here, by our own count. */
+  /** Tokens of the files that are not parsed here, according to our own estimate. */
   readonly fileTokens: number;
   readonly audioTokens: number;
 }
@@ -134,7 +134,7 @@ export interface ImageUsageTerms {
   readonly previews: number;
 }
 
-/** Bounds for `n` images of one prompt. Some vendors read and count the prompt once per image. */
+/** Bounds for `n` images of one prompt. Some vendors read and bill the prompt once per image. */
 export function findImageBounds({
   context,
   maxOutputTokens,

@@ -24,7 +24,7 @@ function isMongoUrl(value: string): boolean {
   return hosts?.split(',').every(isHost) ?? false;
 }
 
-/** Refuses a path or options because they would be ignored. */
+/** Rejects a path or options because they would be ignored. */
 function isSmtpUrl(value: string): boolean {
   if (!isUrl(value, ['smtp:', 'smtps:'])) return false;
   const { username, password, pathname, search, hash } = new URL(value);

@@ -2,24 +2,26 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 
 /** Removes Ajv errors that do not help the caller. */
 export function dropNoise(all: readonly ErrorObject[]): ErrorObject[] {
-  const errors = dropOtherLists(all);
+  const errors = removeErrorsOfOtherLists(all);
   // A failed union reports itself and each of its branches. If a branch of the value's type failed, only that branch's
   // error helps the caller. Otherwise only the union's error does.
   const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(locationKey));
-  const explained = new Set<string>();
+  const explainedUnions = new Set<string>();
   for (const error of errors) {
     const isUnmatchedType = (union: string): boolean =>
       error.keyword === 'type' && union === enclosingUnion(error);
     for (const union of enclosingUnions(error))
-      if (unions.has(union) && !isUnmatchedType(union)) explained.add(union);
+      if (unions.has(union) && !isUnmatchedType(union)) explainedUnions.add(union);
   }
   // A value of the wrong type also fails the enum, and the list of allowed values is more helpful.
-  const listed = new Set(errors.filter((error) => error.keyword === 'enum').map(parentOf));
-  const isNoise = (error: ErrorObject): boolean => {
-    if (error.keyword === 'anyOf') return explained.has(locationKey(error));
-    return error.keyword === 'type' && (unions.has(enclosingUnion(error)) || listed.has(parentOf(error)));
+  const enumParents = new Set(errors.filter((error) => error.keyword === 'enum').map(parentOf));
+  const isUnhelpful = (error: ErrorObject): boolean => {
+    if (error.keyword === 'anyOf') return explainedUnions.has(locationKey(error));
+    return (
+      error.keyword === 'type' && (unions.has(enclosingUnion(error)) || enumParents.has(parentOf(error)))
+    );
   };
-  return errors.filter((error) => !isNoise(error));
+  return errors.filter((error) => !isUnhelpful(error));
 }
 
 interface Branch {
@@ -28,10 +30,10 @@ interface Branch {
 }
 
 /**
- * For a union of several kinds of lists, a list gets only the errors for the kind of its first item.
- * A list of no known kind gets the union's error.
+ * For a union of several kinds of lists: keeps only the errors for the kind of the list's first item, or the union's
+ * error if the kind is unknown.
  */
-function dropOtherLists(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+function removeErrorsOfOtherLists(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const others: { readonly schema: string; readonly instance: string }[] = [];
   for (const { keyword, data, schema, schemaPath, instancePath } of errors) {
     if (keyword !== 'anyOf' || !Array.isArray(data)) continue;

@@ -19,7 +19,7 @@ export interface ErrorKind {
   readonly retryAfterSeconds?: number;
 }
 
-/** The closed set of `error.code`. `expose: false` hides the cause's message behind the text given here. */
+/** All values of `error.code`. With `expose: false`, callers see the text given here instead of the error's own. */
 export const errorKinds = {
   invalid_api_key: {
     status: 401,

@@ -74,7 +74,7 @@ export class AppError extends Error {
     return this.issues[0]?.loc.slice(1).join('.') || null;
   }
 
-  /** The text a caller may read. */
+  /** The text that the caller may read. */
   get publicMessage(): string {
     return this.#expose ? this.message : this.kind.en;
   }

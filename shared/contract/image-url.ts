@@ -1,8 +1,8 @@
 const maxHttpsUrlLength = 2083;
 const maxDataUriBytes = 20_000_000;
 /**
- * Some vendors detect the type from the media type, or from the bytes if that is inconclusive, and bill documents by
- * their text.
+ * Some vendors detect the type from the media type, or from the bytes if that is inconclusive, and bill the text of
+ * documents.
  */
 const dataUriStart = /^data:image\/[a-z0-9.+-]+(?:;[a-z0-9=.+-]+)*;base64,/i;
 /** PDF readers look for the header within the first 1024 bytes, whatever comes before it. */
@@ -11,7 +11,7 @@ const sniffedChars = Math.ceil(1024 / 3) * 4;
 const lineBreakChars = 2 * Math.ceil(sniffedChars / 64);
 const base64Only = /^[a-z0-9+/]*={0,2}$/i;
 /**
- * The first bytes of PNG, JPEG, GIF, WebP, BMP, TIFF, HEIC and AVIF. SVG is excluded: it is text, and billed as text.
+ * The first bytes of PNG, JPEG, GIF, WebP, BMP, TIFF, HEIC and AVIF. SVG is excluded: vendors bill it as text.
  */
 const imageStart =
   /^(?:\x89PNG\r\n.\n|\xff\xd8\xff|GIF8[79]a|RIFF[^]{4}WEBP|BM[^]{4}\0{4}|II\*\0|MM\0\*|[^]{4}ftyp(?:hei|hev|mif1|msf1|avi[fs]))/;

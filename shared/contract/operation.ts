@@ -51,19 +51,19 @@ export interface Operation {
   readonly method: Method;
   /** Below the version segment, in OpenAPI's form: `/models/{model_id}`. */
   readonly path: string;
-  /** The path has no version segment in front. */
+  /** Whether the path is served without the version segment. */
   readonly atRoot?: true;
   /** `web`: the account area's session. `refresh`: a session's refresh token. */
   readonly auth: 'key' | 'none' | 'web' | 'refresh';
   /** If the session cookie is not valid, the refresh cookie is accepted instead, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
-  /** The response sets or clears session cookies. */
+  /** Whether the response sets or clears session cookies. */
   readonly setsCookies?: true;
   /** Types of the models that perform the operation. Its requests are rate limited and charged. */
   readonly modelTypes?: readonly ModelType[];
   /** Maximum body size. A longer body is a 413. Without a body schema, no body is read. */
   readonly bodyLimitBytes?: number;
-  /** How many small integers the body's arrays may hold, in addition to the values that any body may hold. */
+  /** Maximum small integers in the body's arrays, in addition to the values that any body may hold. */
   readonly bodyIntegers?: number;
   /** An object schema of the path's parameters. A parameter that it does not list may be any text. */
   readonly pathParameters?: TSchema;
@@ -79,9 +79,9 @@ export interface Operation {
   /** Success status. */
   readonly status?: number;
   readonly additionalResponses?: readonly AdditionalResponse[];
-  /** The response has an `ETag`. A caller that sends it back gets a 304. */
+  /** Whether the response has an `ETag`. A caller that sends it back gets a 304. */
   readonly hasETag?: true;
-  /** The response is a file and supports `Range`, `If-Range` and all of HTTP's conditional headers. */
+  /** Whether the response is a file that supports `Range`, `If-Range` and all of HTTP's conditional headers. */
   readonly servesRanges?: true;
   /** Error codes, in addition to those implied by authentication, query and body. */
   readonly errors: readonly ErrorCode[];
@@ -122,7 +122,7 @@ export const needsCsrfToken = (operation: Operation): boolean =>
 
 /**
  * Returns whether the operation changes a user's data. Ending sessions does not count: users must always be able to
- * lock a thief out.
+ * lock an attacker out.
  */
 export const changesUserData = (operation: Operation): boolean =>
   needsCsrfToken(operation) && operation.body !== undefined;

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { ValidationIssue } from './errors.ts';
 
-/** Refuses other notations (`0x10`, `1e2`, ` 1`, `+1`, `1.0`): they are most likely mistakes. */
+/** Rejects other notations (`0x10`, `1e2`, ` 1`, `+1`, `1.0`): they are most likely mistakes. */
 const decimal = /^-?\d+$/;
 
 interface Properties {

@@ -5,7 +5,7 @@ import { authResultExample, codeRequestedExample, webUserExample } from './web-a
 
 /** How long a mailed code is valid. */
 export const codeLifetimeSeconds = 600;
-/** How many attempts a mailed code allows, right or wrong. */
+/** How many tries a mailed code allows, right or wrong. */
 export const maxCodeAttempts = 5;
 
 export const SignInPurpose = StringEnum(['login', 'signup'], {

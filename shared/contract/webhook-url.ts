@@ -9,7 +9,7 @@ export const maxWebhookUrlLength = 2_000;
 
 /**
  * Checks a webhook's URL without resolving its host. The host's addresses are checked at each delivery, because the
- * name may resolve differently by then. Names that are local by definition are refused immediately.
+ * name may resolve differently by then. Names that are local by definition are rejected immediately.
  * @returns the URL in its normalized form
  * @throws AppError `unsafe_url`
  */

@@ -7,7 +7,7 @@ const replacement = Buffer.from('\ufffd');
 export class Utf8Check {
   /** Total bytes of all chunks so far. */
   #length = 0;
-  /** First bytes of a character that the last chunk cut off. */
+  /** First bytes of a character that continues in the next chunk. */
   #incomplete = nothing;
 
   /** @returns the offset of the first invalid byte; -1 if there is none so far */

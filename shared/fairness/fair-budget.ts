@@ -3,11 +3,11 @@ import { maxTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
-/** For this long, smaller amounts may overtake, without limit, an amount that does not fit yet. */
+/** How long smaller amounts may overtake an amount that does not fit yet, without limit. */
 const unlimitedOvertakingMs = 5_000;
 /**
- * After that, they may use only this part of the budget. Everything else that is freed is saved up for the overtaken
- * one.
+ * After that, smaller amounts may use only this part of the budget. The rest of what is freed is saved up for the
+ * overtaken amount.
  */
 const overtakingPart = 1 / 4;
 const defaultMaxWaitingPerHolder = 256;
@@ -20,7 +20,7 @@ export interface FairBudgetOptions {
    * still limit each holder, but a holder that holds nothing never waits.
    */
   readonly mayOverrun?: boolean;
-  /** How many requests of one holder may wait at the same time; more are refused. */
+  /** How many requests of one holder may wait at the same time; further ones fail. */
   readonly maxWaitingPerHolder?: number;
   /** A clock in milliseconds, for tests. */
   readonly nowMs?: () => number;
@@ -29,13 +29,13 @@ export interface FairBudgetOptions {
 export interface AcquireOptions {
   /** Aborted when the caller disconnects; `acquire` then rejects with its reason. */
   readonly signal?: AbortSignal;
-  /** How long to wait before the request is refused. */
+  /** How long to wait before the request fails. */
   readonly waitMs: number;
   /** How many requests of the holder may wait at the same time, including this one; the budget's setting by default. */
   readonly maxWaiting?: number;
-  /** Creates the error for a refused request. */
+  /** Creates the error for a request that gets no share. */
   readonly refuse: () => AppError;
-  /** Called before waiting. Throws if there is no point in waiting. */
+  /** Called before waiting. Throws if waiting is pointless. */
   readonly checkBeforeWaiting?: () => Promise<void>;
 }
 
@@ -62,8 +62,8 @@ interface PendingAcquire {
 
 /**
  * A limited resource that holders share, such as memory or slots of a process. Holders are accounts, or client networks
- * if there is no account. Waiting holders take turns. No holder gets more than half of the capacity that others do not
- * hold, so there is always some capacity for one more holder, however long the others keep theirs. A holder's first
+ * if there is no account. Waiting holders take turns. A holder gets at most half of the capacity not held by
+ * others, so some capacity always remains for one more holder, however long the others hold theirs. A holder's first
  * share is granted whenever it fits. A share larger than the whole budget is granted when nothing else is held.
  *
  * A smaller amount that fits may overtake a larger one that does not. After a while, only a part of the budget remains
@@ -146,15 +146,15 @@ export class FairBudget {
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
       };
-      const giveUp = (error: unknown): void => {
+      const fail = (error: unknown): void => {
         stopWaiting();
         this.#queue.remove(entry);
         reject(error);
         // This request may have been the one blocking the others.
         this.#grantWaiting();
       };
-      const onAbort = (): void => giveUp(signal!.reason);
-      const timer = setTimeout(() => giveUp(refuse()), Math.min(maxTimerMs, waitMs));
+      const onAbort = (): void => fail(signal!.reason);
+      const timer = setTimeout(() => fail(refuse()), Math.min(maxTimerMs, waitMs));
       signal?.addEventListener('abort', onAbort, { once: true });
       const entry: QueueEntry<PendingAcquire> = this.#queue.add(holder, {
         amount,
@@ -180,7 +180,7 @@ export class FairBudget {
     while (this.#grantNext());
   }
 
-  /** Skips holders that have their full share. @returns whether a share was granted */
+  /** Grants one share, skipping holders that are at their limit. @returns whether a share was granted */
   #grantNext(): boolean {
     const overtaken = this.#findOvertaken();
     for (const entry of this.#queue.heads()) {
@@ -193,7 +193,7 @@ export class FairBudget {
     return false;
   }
 
-  /** The first entry that does not fit and that others have overtaken for long enough. */
+  /** Finds the first entry that does not fit and has been overtaken for long enough to save up capacity for it. */
   #findOvertaken(): PendingAcquire | null {
     const nowMs = this.#nowMs();
     for (const { holder, item } of this.#queue.heads()) {
@@ -209,8 +209,8 @@ export class FairBudget {
   }
 
   /**
-   * The part available for overtaking leaves enough for the overtaken amount, however long the overtaking shares are
-   * held.
+   * Whether this amount may overtake. The part available for overtaking leaves enough for the overtaken amount, however
+   * long the overtaking shares are held.
    */
   #mayOvertake(holder: string, amount: number, overtaken: PendingAcquire): boolean {
     const part = Math.min(this.#capacity * overtakingPart, this.#capacity - overtaken.amount);

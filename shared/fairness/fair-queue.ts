@@ -1,6 +1,6 @@
 /** A queued item, as returned to the code that added it. */
 export interface QueueEntry<T> {
-  /** Takes turns with the other holders: an account, or a client network if there is no account. */
+  /** The account, or the client network if there is no account. Holders take turns. */
   readonly holder: string;
   readonly item: T;
 }
@@ -23,12 +23,12 @@ interface HolderQueue<T> {
 }
 
 /**
- * A queue in which holders take turns: however many entries one holder has added, the next turn is another holder's.
+ * A queue in which holders take turns: however many entries a holder has added, the next turn goes to another holder.
  * Entries of one holder stay in FIFO order. A holder that was served moves behind the others, and one that starts to
  * wait joins at the end.
  */
 export class FairQueue<T> {
-  /** In the order of their turns. */
+  /** Holders with entries, in the order of their turns. */
   readonly #holders = new Map<string, HolderQueue<T>>();
   #size = 0;
 

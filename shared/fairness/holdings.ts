@@ -19,8 +19,8 @@ export class Holdings {
   }
 
   /**
-   * Whether a holder with this additional amount has at most half of the capacity that others do not hold. Its first
-   * share is always allowed, whatever its size.
+   * Whether a holder with this additional amount has at most half of the capacity not held by others. Its first share
+   * is always allowed, whatever its size.
    * @param before the amount that the same request already holds and that the new amount replaces
    */
   isWithinShare(capacity: number, holder: string, before: number, amount: number): boolean {

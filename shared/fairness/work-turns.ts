@@ -6,7 +6,7 @@ import { FairQueue } from './fair-queue.ts';
  */
 type Holder = readonly [string, ...string[]];
 
-/** Requests waiting for a turn. Requests of one group take turns within it in the same way. */
+/** Requests waiting for an event-loop turn. Within a group, requests take turns in the same way. */
 class Turns {
   readonly #waiting = new FairQueue<() => void>();
   readonly #groups = new Map<string, Turns>();
@@ -54,7 +54,7 @@ const files = 'files';
 /**
  * Waits until the account may continue with work that would block the event loop if it were done in one go. One request
  * continues in each iteration of the loop, and accounts take turns. Fifty large requests therefore delay the rest of
- * the process no longer than one does, and those of one account do not delay another's.
+ * the process no longer than one does, and the requests of one account do not delay those of another.
  */
 export function nextWorkTurn(accountId: string): Promise<void> {
   return nextTurn([accountId]);
@@ -70,14 +70,15 @@ export function nextTurnWithoutKey(network: string, operationId: string): Promis
 }
 
 /**
- * Waits for a turn to send more of a file that was requested by its link. Files form a group of their own, in which
- * networks take turns: their number is bounded, and a flood of calls without a key does not slow them down.
+ * Waits for a turn to send more of a file that was requested by its link. Files form a separate group, in which
+ * networks take turns: the number of such requests is limited, and a flood of calls without a key does not slow them
+ * down.
  */
 export function nextFileTurn(network: string): Promise<void> {
   return nextTurn([files, network]);
 }
 
-/** How many requests of an account wait for a turn in this process. */
+/** How many requests of an account wait for an event-loop turn in this process. */
 export function countWaitingForTurns(accountId: string): number {
   return turns.countOf(accountId);
 }
@@ -94,7 +95,7 @@ function serveTurn(): void {
   if (turns.size > 0) setImmediate(serveTurn);
 }
 
-/** How long one turn may take and block the rest of the process. */
+/** How long one turn may block the rest of the process. */
 const turnMs = 4;
 
 /**

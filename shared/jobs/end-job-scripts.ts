@@ -9,13 +9,13 @@ import { jobLeaseMs, deadlineMissedMessage } from './run-job-scripts.ts';
 /** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
 /**
- * Workers that freeze during a job recover, so these lapses do not count as deaths. A job that freezes every worker
- * must still end.
+ * Maximum attempts of a job. If a worker freezes and recovers, its expired lease does not count as a death, but a job
+ * that freezes every worker must still end.
  */
-const maxLapses = 30;
+const maxAttempts = 30;
 
-/** Maximum number of due items per run, so that a run stays short. */
-const maxPerRun = 64;
+/** Maximum number of due items per script execution, so that it stays short. */
+const maxPerScript = 64;
 
 const cancelled = 'The job was cancelled before it started, and nothing was charged.';
 const lost = 'The work failed repeatedly and was given up: its worker died each time. Nothing was charged.';
@@ -39,13 +39,14 @@ return {'cancelled', r[3], r[4]}
 /** Finds jobs whose workers went silent. Each is requeued at its old position, or ends if this happened too often. */
 const recoverLostScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
-local again, ended = {}, 0
--- Shortens leases written before the clock stepped back. Otherwise no worker would count as lost until it caught up.
-local longest = now + ${jobLeaseMs}
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(longest), '+inf', 'BYSCORE', 'LIMIT', 0, ${maxPerRun})) do
-  redis.call('ZADD', p .. 'job-leases', longest, member)
+local requeued, ended = {}, 0
+-- Shorten leases written before the clock stepped back. Otherwise no worker would count as lost until the clock has
+-- caught up.
+local maxUntilMs = now + ${jobLeaseMs}
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(maxUntilMs), '+inf', 'BYSCORE', 'LIMIT', 0, ${maxPerScript})) do
+  redis.call('ZADD', p .. 'job-leases', maxUntilMs, member)
 end
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})) do
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   local record = p .. 'job:' .. account .. ':' .. id
   local r = redis.call('HMGET', record, 'st', 'n', 'q', 'm', 'cx')
@@ -54,21 +55,21 @@ for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BY
     if r[5] == '1' then
       endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
       ended = ended + 1
-    elseif recordDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxLapses} then
+    elseif recordDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxAttempts} then
       endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
       ended = ended + 1
     else
-      again[#again + 1] = {account, id, r[3], r[4], requeue(p, account, id, now)}
+      requeued[#requeued + 1] = {account, id, r[3], r[4], requeue(p, account, id, now)}
     end
   end
 end
-return {again, ended}
+return {requeued, ended}
 `);
 
 /** Ends jobs that did not start in time. */
 const expireScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
-local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})
+local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})
 local lines = {}
 for _, member in ipairs(late) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
@@ -100,7 +101,7 @@ return {scan[1], lines}
 const hooksScript = new RedisScript(`${jobFunctions}
 local p = KEYS[1]
 local due = {}
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${maxPerRun - 1})) do
+for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${maxPerScript - 1})) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'url', 'st')
   if r[1] then due[#due + 1] = {account, id, r[1], r[2]}
@@ -112,7 +113,7 @@ return due
 /** Deletes jobs that ended a day ago. */
 const deleteEndedScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
-local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerRun})
+local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})
 for _, member in ipairs(old) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'jobs-ended', member)
@@ -195,7 +196,7 @@ export async function expireJobs(
   const reply = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [deadlineMissedMessage]));
   const [checked, lines] = reply as [number, [string, QueueName, string][]];
   return {
-    isMore: checked === maxPerRun,
+    isMore: checked === maxPerScript,
     left: lines.map(([accountId, queue, model]) => ({ accountId, queue, model })),
   };
 }
@@ -205,7 +206,7 @@ export async function expireJobs(
  * @returns whether there may be more
  */
 export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
-  return (await callRedis(() => deleteEndedScript.run(redis, [prefixOf(shard)], []))) === maxPerRun;
+  return (await callRedis(() => deleteEndedScript.run(redis, [prefixOf(shard)], []))) === maxPerScript;
 }
 
 /** A list of waiting jobs with its current length. */

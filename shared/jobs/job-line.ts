@@ -1,8 +1,8 @@
 import type { QueueName } from '../queue/job-kinds.ts';
 
 /**
- * Identifies a line: the jobs waiting for one model in one queue. Accounts take turns within a line, lines within a
- * queue.
+ * Identifies a line: the jobs waiting for one model in one queue. Accounts take turns within a line, and lines take
+ * turns within a queue.
  */
 export interface JobLine {
   readonly queue: QueueName;

@@ -5,7 +5,7 @@ import { jobLifetimeMs } from './job-record.ts';
 const maxFailedBodies = 1_000;
 
 /**
- * Failure codes that a retry does not fix: the same request would be refused again, or its caller no longer wants it.
+ * Failure codes that a retry does not fix: the same request would be rejected again, or its caller no longer wants it.
  */
 export const finalFailures: readonly string[] = [
   'account_banned',
@@ -18,7 +18,7 @@ export const finalFailures: readonly string[] = [
 /** Approximate Redis memory for a job, excluding its body and webhook URL. */
 const recordBytes = 1_500;
 
-/** A record can still be read for this long after its list entries are removed. */
+/** How long a record outlives its list entries. */
 const recordSlackSeconds = 600;
 
 /** Lua: the clock behind all times of durable jobs, and number formatting without loss of digits. */
@@ -35,7 +35,12 @@ local function whole(number) return string.format('%.0f', number) end
  * Lua shared by the scripts of durable jobs. `p` is the prefix of all keys of a shard. An account's script touches only
  * keys of the account's shard and builds their names from `p` and the ids that it finds.
  *
- * A record's `hold` is its reservation without the account: `cost free admittedAt <maxCharge claim`.
+ * A job's record is a hash. Besides fields with full names it has: `st` status (first letter), `n` number of the
+ * attempt, `w` the worker that has the job, `at` admission time, `dl` deadline, `op` operation, `q` queue, `m` model,
+ * `cx` cancellation requested, `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position,
+ * `fm` format, `wh` state of the webhook, and `rt` the id of its retry. `hold` is the reservation without the account,
+ * as `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum
+ * number of queued jobs and `wgt` the weight.
  */
 export const jobFunctions = `${clockFunctions}
 
@@ -55,7 +60,7 @@ local function addToWaitingList(p, account, id, queue, model, at)
   redis.call('HINCRBY', p .. 'job-totals', queue, 1)
 end
 
--- Requeues a job that its worker no longer has, at its old position and until its deadline.
+-- Requeues a job that its worker has lost or handed back, at its old position and until its deadline.
 local function requeue(p, account, id, now)
   local record = p .. 'job:' .. account .. ':' .. id
   local member = account .. ' ' .. id
@@ -102,7 +107,7 @@ local function claimOf(p, account, id, hold)
 end
 
 -- Must be the first write of a script that ends a job, because it needs no memory. When Redis is out of memory, it
--- refuses scripts whose first write needs some, and jobs that cannot end would never free theirs.
+-- rejects scripts whose first write needs some, and jobs that cannot end would never free theirs.
 local function dropLease(p, account, id)
   redis.call('ZREM', p .. 'job-leases', account .. ' ' .. id)
 end
@@ -132,7 +137,7 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   if r[5] then redis.call('ZADD', p .. 'job-hooks', now, member) end
 end
 
--- Whether this attempt still has the job. A worker that lost the job or handed it back is no longer in the record.
+-- Whether this attempt still owns the job. The record no longer names a worker that lost it or handed it back.
 local function isHeldBy(record, attempt)
   local r = redis.call('HMGET', record, 'st', 'n', 'w')
   return r[2] == attempt and r[3] and (r[1] == 'q' or r[1] == 'a')

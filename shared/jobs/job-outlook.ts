@@ -25,9 +25,9 @@ export interface JobOutlook {
 
 /** Estimated progress of a line. */
 interface Pace {
-  /** Current duration of a job. */
+  /** How long a job currently takes. */
   readonly serviceMs: number;
-  /** Time until each run slot is expected to become free, soonest first. */
+  /** Expected times until the line's running slots become free, soonest first. */
   readonly remainingMs: readonly number[];
 }
 
@@ -46,7 +46,7 @@ function findPace(outlook: JobOutlook): Pace | null {
  * On average, running jobs are observed half-way through. If they have already run longer than jobs used to take in
  * total, jobs have become slower. The median is used because one job that hangs says nothing about the others.
  *
- * If fewer jobs run now than ran on average over one job duration, the next ones are on their way to the slots that
+ * If fewer jobs run now than ran on average over one job duration, the next jobs are about to start in the slots that
  * have just become free. Jobs that started together end together: without counting these slots, an estimate made at
  * that moment would assume that the line runs one job at a time.
  */
@@ -55,8 +55,8 @@ function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): P
   const serviceMs = elapsedMs === null ? measuredMs : Math.max(measuredMs ?? 2 * elapsedMs, elapsedMs);
   if (serviceMs === null) return null;
   const remainingMs = runningMs.map((elapsedMs) => findRemainingMs(serviceMs, elapsedMs));
-  const free = Math.round(averageRunning(runningMs, ended, serviceMs)) - runningMs.length;
-  for (let i = 0; i < free; i++) remainingMs.push(0);
+  const freeSlots = Math.round(averageRunning(runningMs, ended, serviceMs)) - runningMs.length;
+  for (let i = 0; i < freeSlots; i++) remainingMs.push(0);
   return { serviceMs, remainingMs: remainingMs.sort((one, other) => one - other) };
 }
 

@@ -8,15 +8,15 @@ interface Moment {
   readonly accountId: string;
 }
 
-/** Returns whether an account's job at this tag, or at one a whole number of turns away, goes first. */
+/** Returns whether one moment is before the other. Both tags may be shifted by the same whole number of turns. */
 const isBefore = (one: Moment, other: Moment): boolean =>
   one.tag < other.tag || (one.tag === other.tag && one.accountId < other.accountId);
 
 /**
- * Accounts of one weight, whose turns all take the same virtual time. An account with start tag t and n jobs has jobs
- * at t, t + cost, … (n times). This is an endless sequence from t minus an endless sequence from t + n × cost, and
- * both have the same remainder modulo the cost. A moment falls into some turn of the sequence. Only the remainders
- * decide whether the sequence's job of that turn goes before it.
+ * Accounts of one weight, whose turns all take the same virtual time (the cost). An account with start tag t and n jobs
+ * has jobs at t, t + cost, … (n times): an endless sequence from t, minus an endless sequence from t + n × cost. Both
+ * have the same remainder modulo the cost. If a moment falls into a turn of such a sequence, the remainders alone
+ * decide whether the sequence's job in that turn is before the moment.
  */
 class WeightClass {
   readonly #cost: number;
@@ -86,7 +86,7 @@ export function estimatePosition(outlook: JobOutlook, accountId: string, rank: n
     tag: (existing?.startTag ?? outlook.virtualTime) + rank * turnCost(existing?.weight ?? 1),
     accountId,
   };
-  const known = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
-  // The account's jobs that the outlook does not include yet.
-  return known + Math.max(0, rank - (existing?.waiting ?? 0));
+  const countedJobs = line.classes.reduce((sum, weightClass) => sum + weightClass.countBefore(moment), 0);
+  // Add the account's jobs that the outlook does not include yet.
+  return countedJobs + Math.max(0, rank - (existing?.waiting ?? 0));
 }

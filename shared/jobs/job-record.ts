@@ -10,8 +10,8 @@ export const statusLetter = (status: JobStatus): string => status[0]!;
 export const jobLifetimeMs = 24 * 60 * 60_000;
 
 /**
- * A started job has met its caller's deadline. If its worker dies or stops, the job must start again within this
- * time.
+ * The deadline for starting again if the worker of a started job dies or stops. The caller's own deadline was met by
+ * the first start.
  */
 export const restartWindowMs = 24 * 60 * 60_000;
 
@@ -42,7 +42,7 @@ export interface JobRecord {
   readonly format: string | null;
   /** From 0 to 1. Null if the work does not report it. */
   readonly progress: number | null;
-  /** The lowest queue position ever reported. Null if none was. */
+  /** The lowest queue position ever reported. Null if none was reported. */
   readonly position: number | null;
   readonly error: { readonly code: ErrorCode; readonly message: string } | null;
   /** What was charged. Null until the job has ended. */

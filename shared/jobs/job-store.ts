@@ -17,13 +17,13 @@ local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account
 return {fields, rank or -1, nowMs()}
 `);
 
-/** A reported position never increases afterwards. */
+/** Once reported, a position never increases. */
 const positionScript = new RedisScript(`
 local reported = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
 if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return reported end
-local now = math.min(reported, tonumber(ARGV[1]))
-redis.call('HSET', KEYS[1], 'pos', now)
-return now
+local lowest = math.min(reported, tonumber(ARGV[1]))
+redis.call('HSET', KEYS[1], 'pos', lowest)
+return lowest
 `);
 
 /**
@@ -40,7 +40,7 @@ return 1
 
 export interface FoundJob {
   readonly job: JobRecord;
-  /** How many of the account's own jobs of the same line are before it. Null if it is not waiting. */
+  /** How many of the account's own jobs in the same line start before it. Null if it is not waiting. */
   readonly rank: number | null;
   /** When the job was read, from the same clock as its own times. */
   readonly nowMs: number;

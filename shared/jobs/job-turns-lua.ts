@@ -1,12 +1,12 @@
 import { redisChannels } from '../redis/redis-keys.ts';
 import { turnUnits } from './job-line.ts';
 
-/** How long an empty line keeps its unsettled turns and the start tags of accounts that are ahead of it. */
+/** How long an empty line keeps its unsettled turns, and the start tags that are later than its virtual time. */
 const emptyLineMs = 60_000;
 
 /**
- * Lua functions for the line of one model, shared by all scripts of job-turns-script. A record holds an account's
- * number of waiting jobs, the number of its latest addition, its weight, and the turns it has taken that are not
+ * Lua functions for the line of one model, shared by all scripts of job-turns-script. A record holds the number of an
+ * account's waiting jobs, the number of its latest addition, its weight, and how many turns it has taken that are not
  * settled. Its start tag in the sorted set of turns is the virtual time at which its next job may start. The line's
  * virtual time is the start tag of the last turn taken.
  *
@@ -29,14 +29,16 @@ local function read(line, account)
   if not waiting then return nil end
   return { waiting = tonumber(waiting), adds = adds, weight = tonumber(weight), taken = tonumber(taken) }
 end
+-- Moves the model behind the others.
 local function rotate(model)
   redis.call('ZADD', models, redis.call('HINCRBY', index, 'rotations', 1), model)
 end
+-- Called when the account starts to wait.
 local function join(line, account)
   local tag = math.max(line.time, tonumber(redis.call('ZSCORE', line.idle, account) or '0'))
   redis.call('ZREM', line.idle, account)
   redis.call('ZADD', line.turns, text(tag), account)
-  -- Workers that found nothing to take try again.
+  -- Wakes workers that found no job.
   redis.call('SPUBLISH', '${redisChannels.jobsAdded('')}' .. string.match(index, '[^:]+$'), '')
   if not redis.call('ZSCORE', models, line.model) then
     rotate(line.model)
@@ -44,6 +46,7 @@ local function join(line, account)
     redis.call('PERSIST', line.idle)
   end
 end
+-- Called when the account has no more waiting jobs.
 local function leave(line, account)
   local tag = tonumber(redis.call('ZSCORE', line.turns, account) or '0')
   redis.call('ZREM', line.turns, account)

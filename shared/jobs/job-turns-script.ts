@@ -14,9 +14,9 @@ return 1
 `);
 
 /**
- * Takes one turn of each model that has capacity, then the next of each, in the order in which the models were last
- * served. If held jobs are given, skips an account that holds as much as the remaining capacity, which leaves
- * capacity for newcomers.
+ * Takes one turn from each model that has capacity, then the next from each, starting with the model that was served
+ * longest ago. If held jobs are given, skips an account that holds as many jobs as the remaining capacity, which leaves
+ * capacity for accounts that start to wait.
  */
 const takeScript = new RedisScript(`${jobTurnsLua}
 local remaining, capacities = tonumber(ARGV[1]), cjson.decode(ARGV[2])
@@ -31,16 +31,16 @@ local function rebase(line)
   line.time = 0
 end
 local function takeOne(line)
-  local first, account, tag = nil, nil, nil
+  local earliest, account, tag = nil, nil, nil
   local at = 0
   repeat
     local next = redis.call('ZRANGE', line.turns, at, at, 'WITHSCORES')
     account, tag = next[1], tonumber(next[2])
-    first, at = first or tag, at + 1
+    earliest, at = earliest or tag, at + 1
   until not account or not held or (line.held[account] or 0) < line.capacity
   if not account then
     line.isDone = true
-    if first then return 0 end
+    if earliest then return 0 end
     line.isEmpty = true
     redis.call('ZREM', models, line.model)
     return 0
@@ -48,8 +48,8 @@ local function takeOne(line)
   local record = read(line, account)
   -- The record was lost. sync restores the account.
   if not record then redis.call('ZREM', line.turns, account) return 0 end
-  -- The start tag of the next account, even if that account was skipped: the virtual time never decreases.
-  line.time = math.max(line.time, first)
+  -- The virtual time becomes the earliest start tag, even if its account was skipped. It never decreases.
+  line.time = math.max(line.time, earliest)
   if held then line.held[account] = (line.held[account] or 0) + 1 end
   record.taken = record.taken + 1
   redis.call('ZADD', line.turns, text(tag + costOf(record.weight)), account)
@@ -90,8 +90,8 @@ return taken
 
 /**
  * An account's count is never below the number of jobs that really wait, except when a job is dropped long after it was
- * taken from its list. Jobs enter their lists before they are added here, and leave them before they are dropped here.
- * If a count is too high, some turns find no job. These are returned, and the last of them removes the account.
+ * taken from its list. Jobs are put on their lists before they are added here, and taken off before they are dropped
+ * here. If a count is too high, some turns find no job. These are returned, and the last of them removes the account.
  */
 const settleScript = new RedisScript(`${jobTurnsLua}
 local line, account, weight, remaining = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
@@ -112,7 +112,10 @@ write(line, account, record, waiting)
 return 1
 `);
 
-/** Only a turn that found nothing removes an account: a job may have been added since the number was read. */
+/**
+ * Corrects an account's count. Never removes the account, because a job may have been added since the number was read;
+ * only a turn that found no job removes it.
+ */
 const syncScript = new RedisScript(`${jobTurnsLua}
 local line, account, waiting = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[4])
 local record = readOrCreate(line, account)

@@ -5,12 +5,12 @@ import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
 import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';
 
-/** A weight outside the allowed range must not block a line. */
-const boundWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));
+/** Moves a weight into the allowed range, so that it cannot block a line. */
+const clampWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));
 
 /**
- * Decides whose durable job is next, across all accounts. It is an index next to the lists of waiting jobs, which are
- * stored in the shards of their accounts, and holds neither jobs nor money. Accounts share a line by start-time fair
+ * Decides whose durable job is next, across all accounts. It is an index of the lists of waiting jobs, which are stored
+ * in the shards of their accounts, and holds neither jobs nor money. Accounts share a line by start-time fair
  * queueing: a turn takes virtual time in inverse proportion to the account's weight, the account with the earliest
  * start tag is next, and an account that starts to wait begins at the current virtual time, whatever backlog others
  * have.
@@ -29,14 +29,14 @@ export class JobTurns {
 
   /** Adds a job that was put on its account's list. */
   async add(line: JobLine, accountId: string, weight: number): Promise<void> {
-    await callRedis(() => runAdd(this.#redis, line, accountId, boundWeight(weight)));
+    await callRedis(() => runAdd(this.#redis, line, accountId, clampWeight(weight)));
   }
 
   /**
    * Takes up to `count` turns. Models take turns too, so that one without capacity does not block the others.
    * @param capacities how many more jobs of each model the worker can take; models that are not in the map get none
-   * @param held the jobs that the worker already holds; an account that holds as much as the remaining capacity gets no
-   * turn. Null lets one account use all of it.
+   * @param held the jobs that the worker already holds; an account that holds as many as the remaining capacity gets
+   * no turn. Null lets one account use all of it.
    */
   async take(
     queue: QueueName,
@@ -50,7 +50,7 @@ export class JobTurns {
   /**
    * Ends a turn.
    * @param remaining length of the account's list afterwards
-   * @param isUsed false if the list was empty: the turn then does not count against the account
+   * @param isUsed false if the list was empty: the turn then takes none of the account's virtual time
    */
   async settle(queue: QueueName, turn: JobTurn, remaining: number, isUsed = true): Promise<void> {
     await callRedis(() => runSettle(this.#redis, queue, turn, remaining, isUsed));
@@ -58,7 +58,7 @@ export class JobTurns {
 
   /** Corrects the count to the real length of the account's list. Adds a missing account but never removes one. */
   async sync(line: JobLine, accountId: string, weight: number, waiting: number): Promise<void> {
-    await callRedis(() => runSync(this.#redis, line, accountId, boundWeight(weight), waiting));
+    await callRedis(() => runSync(this.#redis, line, accountId, clampWeight(weight), waiting));
   }
 
   /** Drops a waiting job that was cancelled or discarded and is no longer on its account's list. */

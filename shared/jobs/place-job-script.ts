@@ -17,9 +17,9 @@ const maxWaitingPerShard = 500_000;
 
 /** A body outlives its job's deadline by this much, so that the job can run again. */
 const bodySlackSeconds = restartWindowMs / 1_000;
-/** Work that has started may take days if its workers die or are stopped. */
+/** How long a claim outlives its job's deadline. A started job may take days if its workers die or are stopped. */
 const claimSlackSeconds = 7 * 24 * 60 * 60;
-/** Until the job is placed, which follows immediately. */
+/** Lifetime of a body until its job is placed, which follows immediately. */
 const unplacedBodySeconds = 60;
 
 /**
@@ -40,8 +40,8 @@ local limits = redis.call('HMGET', p .. 'account:' .. account, 'mqj', 'wgt')
 local weight = tonumber(limits[2] or '1')
 local held = p .. 'jobs-held:' .. account
 local lists = p .. 'jobs:' .. account .. ':'
-local open = redis.call('ZCARD', lists .. 'q') + redis.call('ZCARD', lists .. 'a')
-if open >= tonumber(limits[1] or '${defaultMaxQueued}') then return {'too_many_jobs', open} end
+local unfinished = redis.call('ZCARD', lists .. 'q') + redis.call('ZCARD', lists .. 'a')
+if unfinished >= tonumber(limits[1] or '${defaultMaxQueued}') then return {'too_many_jobs', unfinished} end
 if redis.call('ZCARD', lists .. 'all') >= ${maxJobsPerAccount} then return {'too_many_kept', ${maxJobsPerAccount}} end
 local storedBytes = bytes + recordBytes(url)
 if tonumber(redis.call('HGET', held, 'bytes') or '0') + storedBytes > ${maxBytesPerAccount} then
@@ -83,7 +83,7 @@ export interface NewJob extends NewJobFields {
   readonly body: Buffer;
 }
 
-/** A new job, with what its creator would otherwise query next. */
+/** A new job, with the weight of its account and its rank among the account's waiting jobs. */
 export interface PlacedJob extends FoundJob {
   readonly weight: number;
   readonly rank: number;
@@ -128,30 +128,30 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
   }
   // Best effort: the body also expires.
   if (body.length > maxInlineBytes) payloads.unlink(bodyKey).catch(() => undefined);
-  throw toRefusal(outcome, number);
+  throw toError(outcome, number);
 }
 
 const retryAfterSeconds = 30;
 
-function toRefusal(outcome: string, bound: number): AppError {
+function toError(outcome: string, limit: number): AppError {
   const headers = { 'retry-after': String(retryAfterSeconds) };
   switch (outcome) {
     case 'too_many_jobs':
       return new AppError('too_many_jobs', {
         message:
-          bound === 0
+          limit === 0
             ? 'This account may not create jobs. Send the request without "Prefer: respond-async", or ask the operator.'
-            : `This account has ${bound} jobs that have not ended, and may not have more. Wait for some of them to end.`,
+            : `This account has ${limit} jobs that have not ended, and may not have more. Wait for some of them to end.`,
         headers,
       });
     case 'too_many_kept':
       return new AppError('too_many_jobs', {
-        message: `This account created ${bound} jobs within the last day, which is its limit. Send fewer, larger ones.`,
+        message: `This account created ${limit} jobs within the last day, which is its limit. Send fewer, larger ones.`,
         headers,
       });
     case 'too_many_bytes':
       return new AppError('too_many_jobs', {
-        message: `The jobs of this account that have not ended hold ${bound} MB, which is the limit. Wait for some of them to end.`,
+        message: `The jobs of this account that have not ended hold ${limit} MB, which is the limit. Wait for some of them to end.`,
         headers,
       });
     case 'queue_full':

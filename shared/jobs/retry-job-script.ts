@@ -5,7 +5,7 @@ import { clockFunctions } from './job-lua.ts';
 
 /**
  * Reserves the same amount as for a failed job, for a new request that does the same work. The failed job has its row
- * in the log, and its id is never charged again. A job is retried once; the new one may be retried in turn.
+ * in the log, and its id is never charged again. A job can be retried once; its retry can be retried too.
  */
 const script = new RedisScript(`${clockFunctions}
 local p, account, id, newId = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
@@ -44,7 +44,7 @@ export type RetryOutcome =
   | 'charged'
   /** The caller has sent the request again under its Idempotency-Key. */
   | 'sent_again'
-  /** The body is gone: it was large, one of very many failures, or the failure was final. */
+  /** The body is no longer stored: it was large, the account has too many failed jobs, or a retry would not help. */
   | 'not_kept'
   /** The account is not loaded into Redis. */
   | 'unknown'

@@ -24,7 +24,7 @@ local waiting = p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model
 local now = nowMs()
 local isBanned = redis.call('HGET', p .. 'account:' .. account, 'ban') == '1'
 local taken = {}
--- While MongoDB is unavailable, the ledger's stream is bounded, so jobs that would add to it wait.
+-- The ledger's stream is full because MongoDB is unavailable. Jobs would add to it, so they wait.
 if redis.call('XLEN', p .. 'ledger') >= ${ledgerStreamBound} then return {redis.call('ZCARD', waiting), taken} end
 for _ = 1, 16 do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
@@ -92,7 +92,7 @@ end
 return stop
 `);
 
-/** Returns a taken job to its old position in the line when its worker stops or cannot run it. */
+/** Returns a taken job to its old position when its worker stops or cannot run it. */
 const handBackScript = new RedisScript(`${jobFunctions}
 local p, account, id, attempt = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record = p .. 'job:' .. account .. ':' .. id
@@ -123,14 +123,14 @@ export interface TakenJob {
   readonly accountId: string;
   /** How many workers have taken it, including this one. */
   readonly attempt: number;
-  /** JSON. Null if the body is large or gone; it must then be read separately. */
+  /** JSON. Null if the body is large or gone; the worker must then read it separately. */
   readonly body: Buffer | null;
   readonly bytes: number;
-  /** The job reserves a free request instead of money. */
+  /** Whether the job reserves a free request instead of money. */
   readonly free: boolean;
 }
 
-export interface Take {
+export interface TakeResult {
   /** Jobs of the account and model that still wait. */
   readonly left: number;
   /** Null if there was none to run. */
@@ -150,7 +150,7 @@ export async function takeJob(
   line: { readonly queue: QueueName; readonly model: string },
   accountId: string,
   workerId: string,
-): Promise<Take> {
+): Promise<TakeResult> {
   const args = [accountId, line.queue, line.model, workerId, '', deadlineMissedMessage, banned];
   const reply = await callRedis(() => takeScript.run(redis, [prefixOf(accountId)], args));
   const [left, taken] = reply as [number, [string, number, string, number, string] | []];
@@ -211,8 +211,8 @@ export async function renewJobs(
 /**
  * Returns a taken job to its line.
  * @returns the weight of its account, with which it waits again; `gone` if another worker has it or it has ended. If
- * `cancelled`, this worker must end the job: calls already made to a model are charged, and only this worker knows
- * about them.
+ * `cancelled`, this worker must end the job: the caller pays for calls already made to a model, and only this worker
+ * knows about them.
  */
 export async function handBackJob(
   redis: RedisClient,

@@ -5,7 +5,7 @@ import type { JobLine, RunningJob } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
 import { averageServiceMs, maxStoredRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
-/** Service times of a line that was unused for this long are no longer meaningful. */
+/** How long the service times of an unused line stay meaningful. */
 const serviceTimesLifetimeMs = 7 * 24 * 3_600_000;
 
 /** Uses Redis's own clock, so that the clocks of machines need not agree. */
@@ -16,7 +16,7 @@ local function text(number) return string.format('%.0f', number) end
 `;
 
 /**
- * Starts or extends leases. A job that the index has lost is put back, as if it started now. If the clock stepped back,
+ * Starts or extends leases. A job that Redis has lost is added again, as if it started now. If the clock stepped back,
  * leases of dead workers would stay valid until it caught up, so all leases are shortened to the usual length. Expired
  * leases are removed.
  */
@@ -28,12 +28,12 @@ for i = 3, #ARGV, 2 do
   if ARGV[2] == 'start' then redis.call('HDEL', started, ARGV[i + 1]) end
   redis.call('HSETNX', started, ARGV[i + 1], text(now))
   redis.call('HSETNX', KEYS[1], 'waiting:' .. ARGV[i], 0)
-  for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', running, '(' .. untilMs, '+inf')) do
-    redis.call('ZADD', running, untilMs, ahead)
+  for _, jobId in ipairs(redis.call('ZRANGEBYSCORE', running, '(' .. untilMs, '+inf')) do
+    redis.call('ZADD', running, untilMs, jobId)
   end
-  for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', running, '-inf', text(now))) do
-    redis.call('ZREM', running, lapsed)
-    redis.call('HDEL', started, lapsed)
+  for _, expired in ipairs(redis.call('ZRANGEBYSCORE', running, '-inf', text(now))) do
+    redis.call('ZREM', running, expired)
+    redis.call('HDEL', started, expired)
   end
 end
 return 1

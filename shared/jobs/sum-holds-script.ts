@@ -1,10 +1,10 @@
 import type { ChainableCommander } from 'ioredis';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Summing more jobs than this would block Redis for other clients. */
+/** Maximum number of jobs to sum. More would block Redis for other clients. */
 const maxSummedJobs = 10_000;
 
-const text = `
+const sumLua = `
 local p, account = KEYS[1], ARGV[1]
 local held = redis.call('HMGET', p .. 'jobs-held:' .. account, 'cost', 'free')
 local lists = { p .. 'jobs:' .. account .. ':q', p .. 'jobs:' .. account .. ':a' }
@@ -27,5 +27,5 @@ return { held[1], held[2], string.format('%.0f', cost), string.format('%.0f', fr
  * over the jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
  */
 export function sumJobReservations(transaction: ChainableCommander, shard: number, accountId: string): void {
-  transaction.eval(text, 1, redisKeys.jobsOf(shard), accountId);
+  transaction.eval(sumLua, 1, redisKeys.jobsOf(shard), accountId);
 }

@@ -2,7 +2,7 @@ import { redisKeys } from '../redis/redis-keys.ts';
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { formatStreamId, type StreamId } from './usage-event.ts';
 
-/** Lua: whether one stream id is later than another. */
+/** Lua: returns whether one stream id is later than another. */
 export const isLaterId = `
 local function isLaterId(one, other)
   local function split(id)
@@ -16,9 +16,9 @@ end`;
 
 /**
  * Lua: advances a stream that ends before the last entry that MongoDB has applied, which means that Redis has lost
- * entries. The stream continues after that position, so that no new entry is mistaken for one already applied. Blocks
- * account restores for two seconds, so that a reader's last batch from before the loss reaches MongoDB first. Returns
- * whether the stream was advanced.
+ * entries. The stream continues after that position, so that no new entry is mistaken for one already applied. Also
+ * blocks account restores for two seconds, so that a reader's last batch from before the loss reaches MongoDB first.
+ * Returns whether the stream was advanced.
  */
 export const advanceStream = `
 local function advanceStream(stream, recovering, checkpoint)
@@ -59,15 +59,15 @@ export async function hasLostEntries(
 }
 
 /**
- * Advances a shard's stream. Call before several accounts are restored; otherwise each account whose sums end later
- * than those restored before it would wait again.
+ * Advances a shard's stream. Call this before restoring several accounts. Otherwise each account whose sums end later
+ * than those restored before it would have to wait again.
  */
 export async function advanceShard(redis: RedisClient, shard: number, end: StreamId): Promise<void> {
   const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerRecovering(shard)];
   await advanceScript.run(redis, keys, [formatStreamId(end)]);
 }
 
-/** Call once everything that Redis had lost is restored. */
+/** Call this once all lost entries are restored in Redis. */
 export async function advanceTrimPosition(
   redis: RedisClient,
   shard: number,

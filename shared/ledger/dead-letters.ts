@@ -1,7 +1,7 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardCount } from '../redis/redis-keys.ts';
 
-/** Per shard. More unreadable entries than this are not damage but the wrong release, so the shard waits for the right one. */
+/** Per shard. More unreadable entries than this mean that a different release wrote them, so the shard waits for it. */
 export const maxDeadLetters = 1_000;
 
 /** An entry of a shard's ledger stream that could not be read completely. */
@@ -9,25 +9,25 @@ export interface UnreadEntry {
   /** Its id in the ledger stream. */
   readonly streamId: string;
   readonly reason: string;
-  /** Whether its amounts count, and only its event could not be read. Otherwise the entry counts nowhere. */
+  /** Whether its amounts are applied, because only its event could not be read. Otherwise the entry is ignored. */
   readonly isCounted: boolean;
 }
 
-/** Its copy in the dead-letter stream. */
+/** The copy of an unread entry in the dead-letter stream. */
 export interface DeadLetter extends UnreadEntry {
   /** Its id in the dead-letter stream. */
   readonly id: string;
   readonly shard: number;
-  /** Null if the entry does not name one. */
+  /** The account. Null if the entry has none. */
   readonly accountId: string | null;
-  /** The fields and values of the entry in turn, unchanged. */
+  /** The entry's fields and values, alternating and unchanged. */
   readonly fields: readonly string[];
 }
 
 /**
  * Lua: copies entries from the ledger stream to the dead-letter stream, if they are still there. The script that trims
  * them calls this first, so an entry is always in exactly one of the two. `letters` has three values per entry: stream
- * id, reason, and 1 if it is counted.
+ * id, reason, and 1 if its amounts are applied.
  */
 export const copyDeadLetters = `
 local function copyDeadLetters(stream, dead, letters)
@@ -43,7 +43,10 @@ export const toScriptArguments = (letters: readonly UnreadEntry[]): string[] =>
 
 const pageSize = 100;
 
-/** The dead-letter streams, one per shard. They keep what ledger readers could not read, for people to look at. */
+/**
+ * The dead-letter streams, one per shard. They keep the entries that ledger readers could not read, for operators to
+ * inspect.
+ */
 export class DeadLetters {
   readonly #redis: RedisClient;
 
@@ -83,6 +86,6 @@ function toDeadLetter(shard: number, id: string, values: readonly string[]): Dea
   return { id, shard, streamId, reason, isCounted: counted === '1', accountId: readAccount(fields), fields };
 }
 
-/** @returns the account that an entry names; null if it does not name one where entries do */
+/** @returns the account of an entry; null if it is not at the usual position */
 export const readAccount = (fields: readonly string[]): string | null =>
   fields[2] === 'account' && fields[3] !== undefined && fields[3] !== '' ? fields[3] : null;

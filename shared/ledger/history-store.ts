@@ -28,7 +28,7 @@ const inOneRoundTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: r
 
 /**
  * The part of the ledger that an account's owner may read. Rows are paged by their ordinals, so the last page of a
- * million rows costs as much as the first: nothing is counted or skipped.
+ * million rows takes no longer than the first: no rows are counted or skipped.
  */
 export class HistoryStore {
   readonly #ledger: LedgerStore;

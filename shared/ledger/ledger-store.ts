@@ -4,7 +4,7 @@ import type { Collection, Database } from '../storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
-/** Every entry that ever moved a balance; kept forever. `_id` is the id of the request or refill. */
+/** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument {
   readonly _id: string;
   readonly kind: 'charge' | 'refill';
@@ -24,9 +24,9 @@ export interface LedgerDocument {
 /** One row of the request log; kept for 72 hours. `_id` is the request's id. */
 export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' | 'at'> {
   readonly _id: string;
-  /** When it was admitted. */
+  /** When the request was admitted. */
   readonly at: Date;
-  /** When it was settled. Rows expire by this time, in the order of their ordinals. */
+  /** When the request was settled. Rows expire at a fixed time after this, in the order of their ordinals. */
   readonly settledAt: Date;
   /** Numbers the account's rows from 1, without gaps, in the order of settlement. */
   readonly ordinal: number;

@@ -35,7 +35,7 @@ export async function findMissing(
   return rows.filter((_, i) => found[i]!.length === 0);
 }
 
-/** An account, and the position up to which its sums cover its entries. */
+/** An account, and the position up to which its sums include its entries. */
 export interface SummedAccount {
   readonly _id: string;
   readonly appliedMs: number;
@@ -43,9 +43,10 @@ export interface SummedAccount {
 }
 
 /**
- * Adds rows to the account's sums that a crashed reader did not add. Normally they are added from the stream. If Redis
- * has lost the entries since, only the rows exist, so this sums the rows. It also sums everything before them, even
- * entries still in the stream, because sums cover all entries up to a position and never move back.
+ * Adds to an account's sums the ledger rows that a crashed reader inserted but did not add. Normally the stream still
+ * has their entries, and the next reader adds those. If Redis has lost the entries, only the rows remain, so this adds
+ * the rows. It also adds everything before them, even entries still in the stream, because sums include all entries up
+ * to a position that never moves back.
  * @returns whether there was anything to add, in which case the account has changed
  */
 export async function addMissingRows(
@@ -61,7 +62,7 @@ export async function addMissingRows(
   const to = positionOf(last);
   const streamed = await findEntries(redis, id, from, to);
   try {
-    // The reader writes their other documents later and finds these already inserted.
+    // A reader processes these entries later, and finds their ledger documents already inserted.
     await ledger.insertEntries(streamed.map(toLedgerDocument));
     const rows = await ledger.findAfter([id], from);
     await ledger.addRows(
@@ -70,8 +71,8 @@ export async function addMissingRows(
       rows.filter((row) => !isAfter(positionOf(row), to)),
     );
   } catch (error) {
-    // They were applied and trimmed after the account was read, or a new primary does not show them yet. The caller
-    // retries.
+    // The entries were applied and trimmed after the account was read, or a new primary does not show them yet. The
+    // caller retries.
     if (!(error instanceof LedgerConflict)) throw error;
   }
   return true;

@@ -27,7 +27,7 @@ export class PriceStore {
   readonly #prices: Collection<PriceDocument>;
   readonly #found = new Map<string, Pricing>();
   readonly #saved = new Set<string>();
-  /** Noted but not saved yet. */
+  /** Prices still to be saved. */
   readonly #pending = new Map<string, PricedModel>();
   #isFlushing = false;
 
@@ -85,7 +85,7 @@ export class PriceStore {
   /**
    * Returns the day (UTC) since which each price has been known. Used for prices whose catalog does not specify a date.
    * Empty while MongoDB is unavailable.
-   * @throws ConfigError if MongoDB refuses access; this is a process's first query
+   * @throws ConfigError if MongoDB denies access; this is a process's first query
    */
   async readDays(): Promise<PriceDays> {
     const days = new Map<string, string>();

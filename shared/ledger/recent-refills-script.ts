@@ -3,8 +3,8 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { tryParseLedgerEntry, type LedgerEntry } from './usage-event.ts';
 
 /**
- * Finds one account's refills among the stream entries before a position, newest first, and returns how far it has
- * read.
+ * Finds one account's refills among the stream entries before a position, newest first, and returns the id of the last
+ * entry read.
  */
 const script = new RedisScript(`
 local found = {}
@@ -16,12 +16,12 @@ local isAll = #entries < tonumber(ARGV[3])
 return {isAll and '' or entries[#entries][1], found}
 `);
 
-const entriesPerRun = 500;
+const entriesPerScan = 500;
 /**
- * Covers more entries than running readers ever leave in the stream. While all readers are down, older entries are
- * omitted.
+ * Together, these scans cover more entries than running readers ever leave in the stream. While all readers are down,
+ * older entries are omitted.
  */
-const maxRuns = 10;
+const maxScans = 10;
 
 export type Refill = LedgerEntry & { readonly kind: 'refill' };
 
@@ -34,8 +34,8 @@ export async function findRecentRefills(
   const keys = [redisKeys.ledgerStream(shardOf(accountId))];
   const refills: Refill[] = [];
   let before = '+';
-  for (let run = 1; run <= maxRuns; run += 1) {
-    const args = [accountId, before, entriesPerRun];
+  for (let scan = 1; scan <= maxScans; scan += 1) {
+    const args = [accountId, before, entriesPerScan];
     const [last, found] = (await callRedis(() => script.run(redis, keys, args))) as [
       string,
       [string, string[]][],

@@ -24,7 +24,7 @@ export interface UsageEvent {
   readonly cacheReadTokens: number | null;
   readonly cacheWriteTokens: number | null;
   readonly completionTokens: number;
-  /** The vendor reported no usage, so the counts are ours. */
+  /** Whether the usage is our own estimate, because the vendor reported none. */
   readonly counted: boolean;
   readonly images: number;
   readonly imageQuality: string | null;
@@ -107,7 +107,7 @@ export function isAfter(a: StreamId, b: StreamId): boolean {
   return a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
 }
 
-/** An entry whose amounts cannot be read: it was damaged, or a later release wrote it. It counts nowhere. */
+/** An entry whose amounts cannot be read: it was damaged, or a later release wrote it. It is ignored. */
 export class UnreadableEntry extends Error {
   override readonly name = 'UnreadableEntry';
 }
@@ -117,9 +117,9 @@ export const unknownModel = 'unknown';
 const unknownCode = 'unknown';
 
 /**
- * Reads an entry. Its amounts are in separate fields, so they count even if its event cannot be read. Such an event is
- * replaced by one with only the ids, and `damage` has the reason. A restored account must count the same entries, so
- * restore-script.ts has the same conditions.
+ * Reads an entry. Its amounts are in separate fields, so they are applied even if its event cannot be read. Such an
+ * event is replaced by one with only the ids, and `damage` has the reason. A restored account must apply the same
+ * entries, so restore-script.ts has the same conditions.
  * @throws UnreadableEntry if it does not begin with its kind and its account, or an amount or its ordinal is invalid
  */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
@@ -177,7 +177,7 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
   }
 }
 
-/** Like `parseLedgerEntry`, but returns null for an entry that counts nowhere. */
+/** Like `parseLedgerEntry`, but returns null for an entry that is ignored. */
 export function tryParseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry | null {
   try {
     return parseLedgerEntry(streamIdText, fields);

@@ -2,8 +2,8 @@ import { within } from '../runtime/within.ts';
 import { AppError } from '../contract/errors.ts';
 
 /**
- * Waits a limited time for a lookup in the stores. The lookup continues after that, and its result is there when the
- * caller retries.
+ * Waits a limited time for a lookup in the stores. The lookup continues after that, so its result is available
+ * when the caller retries.
  * @param what name of the lookup in the log
  * @throws AppError `service_unavailable` when the time runs out
  */

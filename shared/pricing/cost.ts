@@ -155,13 +155,13 @@ export interface WorstCase {
 const maxVendorCountRatio = 1.25;
 
 /**
- * The maximum cost of a request with this usage, whichever override the vendor's own count of the prompt reaches.
+ * The maximum cost of a request with this usage, whichever price override the vendor's own token count reaches.
  * `usage.completionTokens` is ignored; the reservation bounds it.
  */
 export function computeWorstCase(pricing: Pricing, usage: Usage): WorstCase {
   if (pricing.type !== 'tokens')
     return { fixedNano: computeCost(pricing, usage), nanoPerCompletionToken: 0n };
-  // A vendor may count more tokens than we do, and so reach an override that is just above our count.
+  // A vendor may count more tokens than we do and reach a price override that is just above our count.
   const promptBound = Math.ceil(usage.promptTokens * maxVendorCountRatio);
   const thresholds = (pricing.overrides ?? []).map((override) => override.min_prompt_tokens);
   const lengths = [

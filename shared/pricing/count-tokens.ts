@@ -4,12 +4,12 @@ import { nextWorkTurn } from '../fairness/work-turns.ts';
 import { isFirstHalf } from '../runtime/surrogate-check.ts';
 
 /**
- * Counts tokens with OpenAI's public encodings. The counts are used to estimate prompts, and to bill when a vendor
- * reports no usage.
+ * Counts tokens with OpenAI's public encodings. The counts are used to estimate prompts, and to bill callers when a
+ * vendor reports no usage.
  *
- * Text is counted in blocks that are cut where the encoding cuts anyway, so the sum is exact. Only a run of more than
- * `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is cut anyway,
- * because merging is quadratic in the bytes of a run. The sum is then off by a token or two per cut.
+ * Text is tokenized in blocks. They end where the encoding splits the text anyway, so the sum is exact. A run of more
+ * than `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is split all
+ * the same, because merging is quadratic in the bytes of a run. The sum is then off by a token or two per split.
  */
 
 const blockBytes = 2000;
@@ -20,10 +20,11 @@ const maxBytesPerChar = 3;
  */
 const maxTokenChars = 128;
 const yieldEveryChars = 32 * 1024;
-/** A request may count this much as soon as it arrives. If it has more to count, it waits for a turn first. */
+/** How much a request may tokenize as soon as it arrives. If it has more, it waits for an event-loop turn first. */
 const maxImmediateChars = 8 * 1024;
 /**
- * Text that merges badly (random characters) takes 100 times as long as prose, so length alone does not bound a turn.
+ * Text that merges badly (random characters) takes 100 times as long as prose, so a limit on length alone does not
+ * limit the time of a turn.
  */
 const yieldEveryMs = 4;
 /**
@@ -32,7 +33,7 @@ const yieldEveryMs = 4;
  */
 const cachedWords = 20_000;
 const clearCacheEveryChars = 1_000_000;
-/** Special tokens such as <|endoftext|> in a prompt are counted as ordinary text. */
+/** Special tokens such as <|endoftext|> in a prompt are tokenized as ordinary text. */
 const asText = { disallowedSpecial: new Set<string>() };
 
 type Encoding = typeof o200kBase;
@@ -71,8 +72,8 @@ export function countTokens(text: string, name: EncodingName = defaultEncoding):
 }
 
 /**
- * How much one request may count before it yields to other work of the process: 32 KB or 4 ms, over all of its texts
- * together. A short text is counted immediately. A long one also waits before its first turn; otherwise a thousand
+ * How much one request may tokenize before it yields to other work of the process: 32 KB or 4 ms, over all of its texts
+ * together. A short text is tokenized immediately. A long one also waits before its first turn; otherwise a thousand
  * simultaneous requests would block the process for as long as all of their first turns take.
  */
 export class CountingTurn {
@@ -82,18 +83,18 @@ export class CountingTurn {
   #chars = 0;
   #startedMs = performance.now();
 
-  /** @param check called after waiting for each turn; throws if the count is no longer needed */
+  /** @param check called after waiting for each turn; throws if the result is no longer needed */
   constructor(check: () => void | Promise<void> = () => undefined, accountId = '') {
     this.#check = check;
     this.#accountId = accountId;
   }
 
-  /** Whether a text of this length must wait before any of it is counted. */
+  /** Whether a text of this length must wait before any of it is tokenized. */
   mustWaitFor(chars: number): boolean {
     return this.#isFirst && this.#chars + chars > maxImmediateChars;
   }
 
-  /** Records that this many characters were counted. @returns whether the turn is used up */
+  /** Records that this many characters were tokenized. @returns whether the turn is used up */
   spend(chars: number): boolean {
     this.#chars += chars;
     return this.#chars >= yieldEveryChars || performance.now() - this.#startedMs >= yieldEveryMs;
@@ -109,7 +110,7 @@ export class CountingTurn {
 }
 
 /**
- * Counts tokens, or returns null if there are more than `limit`. The limit bounds the work, however long the text is.
+ * Counts tokens, or returns null if there are more than `limit`. The work is limited, however long the text is.
  * The work is done in turns, which the texts of one request share. Rejects with the signal's reason once it is aborted.
  */
 export async function countTokensAsync(

@@ -3,7 +3,7 @@ import { redisKeys } from '../redis/redis-keys.ts';
 
 /** How long after its deadline a worker may still take a queued job. */
 const slackMs = 30 * 60_000;
-/** Longer than any deadline plus that slack. */
+/** How long an entry is stored. Longer than any deadline plus that slack. */
 const lifetimeMs = 25 * 60 * 60_000;
 
 /**

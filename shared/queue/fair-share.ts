@@ -7,8 +7,8 @@ const quickInputs = 1_024;
 const quickRequests = 64;
 
 /**
- * The priority class of an account, by its running work. Class 0 goes first, and each further class has twice as much
- * running work as the one before. Pure.
+ * The priority class of an account, according to its running work. Class 0 goes first, and each further class has twice
+ * as much running work as the one before. Pure.
  */
 export function chooseShareClass(inputs: number, requests: number): number {
   const times = Math.max(inputs / quickInputs, requests / quickRequests);
@@ -19,19 +19,19 @@ export function chooseShareClass(inputs: number, requests: number): number {
 const quickLaneRequests = 16;
 
 /**
- * Two lanes to the workers, each with its own or reserved runs. An account with much work running never blocks one with
- * little, however much it sends and however long that takes.
+ * Two lanes to the workers. Each has its own worker slots or reserves some of them, so an account with much work
+ * running never blocks one with little, however many requests it sends and however long they take.
  */
 export type Lane = 'quick' | 'bulk';
 
 /** In the order in which workers take from them. */
 export const lanes: readonly Lane[] = ['quick', 'bulk'];
 
-/** The share of a worker's chat runs that the bulk lane leaves free for the quick lane. */
+/** The part of a worker's chat slots that only the quick lane may use. */
 const reservedForQuick = 0.25;
 /**
- * BullMQ jobs use memory while they wait for their upstream's slots, and running more than this many has no benefit. A
- * single account gets half of the bulk runs while no other account has any.
+ * Worker slots per BullMQ queue. A running job uses memory while it waits for a call slot, and more jobs have no
+ * benefit. A single account gets at most half of the bulk slots, even if no other account uses any.
  */
 const maxQueuedRuns: Record<BullQueueName, number> = {
   image: 64,
@@ -45,7 +45,7 @@ export function countQueuedRuns(queue: BullQueueName, concurrency: number): numb
   return Math.min(concurrency, maxQueuedRuns[queue]);
 }
 
-/** How many runs a worker has for accounts with much work running. Pure. */
+/** How many slots a worker has for accounts with much work running. Pure. */
 export function countBulkRuns(queue: QueueName, concurrency: number): number {
   if (queue === 'chat') return concurrency - Math.floor(concurrency * reservedForQuick);
   return countQueuedRuns(`${queue}-bulk`, concurrency);

@@ -9,8 +9,8 @@ export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];
 
 /**
- * The BullMQ queues behind each of those names. Accounts with much work running have a separate queue with its own
- * runs, so that an account that sends a million texts does not delay one that sends a single one.
+ * The BullMQ queues behind each of those names. Accounts with much work running have a separate queue with its
+ * own worker slots, so that an account that sends a million texts does not delay one that sends a single one.
  */
 export const bullQueues = {
   image: ['image', 'image-bulk'],
@@ -35,7 +35,7 @@ export interface ChatJob {
   readonly mostPromptTokens?: number;
   /** Completion tokens that were reserved, for all choices together; absent in a job of an earlier version. */
   readonly reservedTokens?: number;
-  /** The stored reasoning of earlier turns, counted at admission; absent if there is none. */
+  /** The stored reasoning of earlier turns, included in the estimate at admission; absent if there is none. */
   readonly reasoning?: readonly LoadedReasoning[];
   readonly replyChannel: string;
   readonly attempt: number;
@@ -101,7 +101,7 @@ export interface ImageJob {
 export interface EmbeddingPart {
   readonly request: AdmittedRequest;
   readonly inputs: readonly string[];
-  /** Tokens of each input by our own count, used to split the usage of a merged call. */
+  /** Our own estimate of each input's tokens, used to split the usage of a merged call. */
   readonly inputTokens: readonly number[];
   /** Null for the model's default. */
   readonly dimensions: number | null;

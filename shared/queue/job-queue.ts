@@ -14,7 +14,7 @@ import { maxInlineBytes } from './payload-limits.ts';
 import type { PayloadStore } from './payload-store.ts';
 
 /**
- * Maximum number of items waiting in a queue; further ones are refused with a 503. An item of `embedding` is a batch of
+ * Maximum number of items waiting in a queue; further ones get a 503. An item of `embedding` is a batch of
  * many calls.
  */
 const queueBounds: Record<BullQueueName, number> = {
@@ -24,7 +24,7 @@ const queueBounds: Record<BullQueueName, number> = {
   'embedding-bulk': 20_000,
 };
 
-/** How stale the count of waiting items may be. The bound may be exceeded by the items that arrive in that time. */
+/** How old the count of waiting items may be. The limit may be exceeded by the items that arrive in that time. */
 const countLifetimeMs = 250;
 
 /** Failed jobs are stored for operators to inspect, up to a number and an age in seconds. */
@@ -83,7 +83,9 @@ export class JobQueue<T extends QueuedJob> {
     this.#waiting += 1;
   }
 
-  /** Drops the stored payload of a job that is no longer needed. The caller need not wait: it expires anyway. */
+  /**
+   * Deletes the stored payload of a job that is no longer needed. Callers need not wait: the payload expires anyway.
+   */
   dropPayload(jobId: string): void {
     this.#payloads.drop(jobId);
   }

@@ -3,9 +3,8 @@ import { bullPrefix } from '../redis/redis-keys.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 
 /**
- * Opens a BullMQ queue for adding and inspecting jobs. By default BullMQ first reads Redis's version, and if that
- * fails, never tries again. If Redis or this process stalled at that moment, every later call would fail until a
- * restart.
+ * Opens a BullMQ queue for adding and inspecting jobs. By default BullMQ first reads Redis's version, and never tries
+ * again if that fails. If Redis or this process stalled at that moment, every later call would fail until a restart.
  */
 export function openBullQueue<T>(
   name: string,

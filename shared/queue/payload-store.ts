@@ -2,7 +2,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** How long a payload outlives its reader's start deadline. It must not expire before its reader could read it. */
+/** How long a payload outlives its reader's start deadline. It must not expire before the reader can read it. */
 const lifetimeSeconds = 30 * 60;
 
 const chunkBytes = 512 * 1024;
@@ -41,7 +41,10 @@ export class PayloadStore {
     }
   }
 
-  /** Deletes a payload in the background. It expires anyway, so callers neither wait for this nor fail if it fails. */
+  /**
+   * Deletes a payload in the background. Callers neither wait for this nor see a failure, because the payload expires
+   * anyway.
+   */
   drop(id: string): void {
     callRedis(() => this.#redis.unlink(redisKeys.payload(id))).catch((error: unknown) => {
       this.#log.debug({ payload: id, err: error }, 'payload deletion failed; it expires anyway');

@@ -23,8 +23,8 @@ return redis.call('INCR', KEYS[2])
 `);
 
 /**
- * Blanks a waiting item in place. The queue is FIFO, and two counters give the position of a ticket only as long as
- * nothing is removed from the middle.
+ * Blanks a waiting item in place. Removing it would shift the items behind it, and the position of their tickets could
+ * no longer be computed.
  */
 const cancelScript = new RedisScript(`
 local taken = tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
@@ -40,7 +40,7 @@ return tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
 
 /**
  * Lightweight dispatch of interactive chats: a bounded list that workers take from as slots become free. It keeps no
- * record of what was taken. The api process that waits for the response owns the request and dispatches it again.
+ * record of taken items. The api process that waits for the response owns the request and dispatches it again.
  */
 export class ReadyQueue {
   readonly #redis: RedisClient;
@@ -62,7 +62,7 @@ export class ReadyQueue {
     return ticket;
   }
 
-  /** @returns whether it was still waiting */
+  /** Cancels a waiting item. @returns false if a worker has already taken it */
   async cancel(ticket: number): Promise<boolean> {
     return (await callRedis(() => cancelScript.run(this.#redis, this.#keys, [ticket]))) === 1;
   }

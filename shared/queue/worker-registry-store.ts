@@ -12,8 +12,8 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local untilMs = string.format('%.0f', now + tonumber(ARGV[2]))
 redis.call('ZADD', KEYS[1], untilMs, ARGV[1])
-for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. untilMs, '+inf')) do
-  redis.call('ZADD', KEYS[1], untilMs, ahead)
+for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. untilMs, '+inf')) do
+  redis.call('ZADD', KEYS[1], untilMs, worker)
 end
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
 for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))) do
@@ -33,11 +33,11 @@ return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now), '+inf')
 export interface WorkerLoad {
   /** Running requests. */
   readonly active: number;
-  /** Embedding inputs waiting in the worker for their turn at a vendor. */
+  /** Embedding inputs waiting in the worker for a call to a vendor. */
   readonly waitingInputs: number;
-  /** How many runs it has for accounts with much work running. */
+  /** How many of its slots are for accounts with much work running. */
   readonly bulkRuns: number;
-  /** How many of its parts fail until someone fixes them. */
+  /** How many of its parts have permanent failures. */
   readonly faults: number;
 }
 

@@ -2,7 +2,7 @@ import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Logger } from '../runtime/logger.ts';
 
-/** A conversation that continues after this time does so without its reasoning. */
+/** A conversation that continues later than this has lost its reasoning. */
 const lifetimeSeconds = 6 * 60 * 60;
 const maxValueBytes = 256 * 1024;
 /** Limits per request. Vendors require the reasoning of the latest turns. */

@@ -12,9 +12,9 @@ import { replyCode } from './reply-code.ts';
 /** Receives the messages of a channel, and is notified when some may have been missed. */
 export interface ChannelListener {
   readonly onMessage: (message: Buffer) => void;
-  /** From now on, messages are missed. */
+  /** The subscription is lost. From now on, messages are missed. */
   readonly onLost?: () => void;
-  /** Messages arrive again; those since the loss were missed. */
+  /** Messages arrive again. Those since the loss were missed. */
   readonly onRestored?: () => void;
 }
 
@@ -23,9 +23,9 @@ export interface ChannelConnectionOptions {
   readonly channels: ReadonlyMap<string, readonly ChannelListener[]>;
   /** Nodes to try in turn. Each node of a Cluster knows which one owns the channels. */
   readonly nodes: readonly RedisNode[];
-  /** Creates a client that connects only when told to and never reconnects by itself. */
+  /** Creates a client that does not connect or reconnect by itself. */
   readonly createClient: (node: RedisNode) => Redis;
-  /** How often to ping the server. A network that drops packets does not close connections. */
+  /** Interval of pings to the server. A network that drops packets does not close connections. */
   readonly pingIntervalMs: number;
   readonly log: Logger;
 }
@@ -58,7 +58,7 @@ export class ChannelConnection {
 
   /**
    * Listens until closed. Calls `onFirst` once Redis has accepted the subscriptions.
-   * @throws ConfigError if Redis refuses the first subscription permanently
+   * @throws ConfigError if Redis rejects the first subscription permanently
    */
   async run(onFirst: () => void): Promise<void> {
     let node = this.#nodes[0]!;
@@ -100,7 +100,7 @@ export class ChannelConnection {
     try {
       await client.connect();
       await requireOwner(client, channels[0]!);
-      // All nodes configured at the start may be gone one day.
+      // All nodes configured at the start may have been replaced by now.
       if (this.#nodes.length > 1)
         this.#nodes = mergeNodes(await listClusterNodes(client), this.#options.nodes);
       await client.ssubscribe(...channels);

@@ -41,7 +41,7 @@ export async function locateRedis(urls: string, timeoutMs = 10_000): Promise<str
   }
 }
 
-/** The server is not ready yet, but may be within seconds. */
+/** The server is not ready yet, but may be ready within seconds. */
 class NotReady extends Error {}
 
 interface Found {
@@ -50,7 +50,7 @@ interface Found {
   readonly nodeUrls: readonly string[];
 }
 
-/** @returns what serves at the URL, or the reason why that is not known yet */
+/** @returns what kind of server the URL leads to, or the reason why that is not known yet */
 async function inspect(url: string): Promise<Found | string> {
   let reason = 'it did not respond';
   const client = new Redis(url, {

@@ -14,7 +14,8 @@ export type RedisClient = Redis | Cluster;
 
 /**
  * - `commands`: shared by the whole process, pipelined automatically, fails immediately while Redis is unavailable
- * - `payloads`: the same for large values, so that small ones do not wait behind them; not copied into a pipeline
+ * - `payloads`: like `commands`, for large values, so that small ones do not wait behind them; not copied into a
+ *   pipeline
  * - `blocking`: for commands that block for up to a second; no other commands use it
  * - `bullmq`: for a BullMQ worker, which waits for work on a duplicate of it
  */
@@ -44,7 +45,7 @@ export function redisOptions(purpose: RedisPurpose) {
     // Fail immediately: by the time of a reconnect, the caller has long disconnected.
     enableOfflineQueue: false,
     maxRetriesPerRequest: isForCommands ? 0 : null,
-    // An admission that is sent twice reserves twice, but a worker's blocking wait for work must be sent again.
+    // An admission sent twice would reserve twice. Only a worker's blocking wait for work may be sent again.
     autoResendUnfulfilledCommands: !isForCommands,
     ...(isForCommands ? { commandTimeout: commandTimeoutMs } : {}),
   };
@@ -145,7 +146,7 @@ const unavailableCodes = new Set([
   'ASK',
 ]);
 
-/** Whether a failure means that Redis is unavailable. If not, our command is wrong. */
+/** Whether a failure means that Redis is unavailable. Otherwise our command is wrong. */
 export function isRedisUnavailable(error: unknown): boolean {
   const code = replyCode(error);
   return code === null || unavailableCodes.has(code);

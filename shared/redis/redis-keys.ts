@@ -49,7 +49,7 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,
   /** Hash: `sum` of an account's bytes stored in Redis under Idempotency-Keys, and the bytes by expiry time; a day. */
   storedBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:kept-bytes:${accountId}`,
-  /** Hash: the same for the responses of durable jobs. */
+  /** Hash: like `storedBytes`, for the responses of durable jobs. */
   jobStoredBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:job-kept-bytes:${accountId}`,
   /**
    * Prefix of all keys of durable jobs in a shard, so that one script can change a job, its reservation and its lists.
@@ -97,7 +97,7 @@ export const redisKeys = {
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
   /** String: the worker that checks this shard for orphaned reservations now; seconds. */
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
-  /** String: a refill that was credited or withdrawn; a week. After that, only MongoDB has it. */
+  /** String: marks a refill as credited or withdrawn; a week. After that, only MongoDB has it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
   /**
    * String: the reasoning that led to a tool call, which vendors require back and clients drop, by the hash of the call
@@ -181,7 +181,7 @@ export const redisKeys = {
   struckOn: (routeId: string) => `mg:{routes}:struck:route:${routeId}`,
   /** Sorted set: account → when its last call with this key on this route succeeded (ms); half a minute. */
   servedBy: (routeId: string, fingerprint: string) => `mg:{routes}:served:key:${fingerprint}:${routeId}`,
-  /** Sorted set: account for which the vendor refused this key on this route → when its cooldown ends (ms). */
+  /** Sorted set: account for which the vendor rejected this key on this route → when its cooldown ends (ms). */
   refusedTo: (routeId: string, fingerprint: string) => `mg:{routes}:refused:key:${fingerprint}:${routeId}`,
   /** Sorted set: running call at an upstream, with one of its keys, or on one route → when its lease expires (ms). */
   callsOfUpstream: (upstream: string) => `mg:{routes}:calls:upstream:${upstream}`,
@@ -193,7 +193,7 @@ export const redisKeys = {
   waitingFor: (callsKey: string) => `${callsKey}:waiting`,
   /** Sorted set: account whose durable jobs wait for slots of these calls → since when (ms). */
   jobsWaitSince: (callsKey: string) => `${callsKey}:jobs-since`,
-  /** Sorted set: the same accounts → when the entry expires unless they try again (ms). */
+  /** Sorted set: the accounts of `jobsWaitSince` → when the entry expires unless they try again (ms). */
   jobsWaitUntil: (callsKey: string) => `${callsKey}:jobs-until`,
   /** Hash: the account last granted a slot of these calls, when, and when another account last was; ten minutes. */
   slotUsersOf: (callsKey: string) => `${callsKey}:users`,
@@ -237,7 +237,7 @@ export const redisChannels = {
    * the index in its keys.
    */
   jobsAdded: (queue: string) => `mg:{jobs}:added:${queue}`,
-  /** What every process must drop from its caches immediately. */
+  /** Announces changes that every process must drop from its caches immediately. */
   invalidation: 'mg:{all}:invalidation',
   /** Carries no messages. Its number of subscribers is the number of api processes. */
   apis: 'mg:{all}:apis',

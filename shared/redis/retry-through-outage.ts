@@ -4,7 +4,7 @@ import { AppError } from '../contract/errors.ts';
 const defaultPauseMs = 500;
 
 export interface OutageLimits {
-  /** Whether to retry after this failure. By default, if Redis was unavailable. */
+  /** Whether to retry after this failure. By default, retries if Redis was unavailable. */
   readonly isOutage?: (error: unknown) => boolean;
   /** Pause between two attempts. */
   readonly pauseMs?: number;

@@ -7,7 +7,7 @@ import { readAccess, readNode, splitRedisUrls, type RedisNode } from './redis-ur
  * Sharded pub/sub. A message goes through the node that owns its channel's slot, so messages keep their order and the
  * publisher learns the number of listeners. On a single node it works like plain pub/sub, so both use the same code.
  *
- * The sharded subscribers of ioredis report neither missed messages nor a refused subscription.
+ * The sharded subscribers of ioredis report neither missed messages nor a rejected subscription.
  */
 export class Subscriber {
   readonly #urls: readonly string[];
@@ -18,7 +18,7 @@ export class Subscriber {
 
   /**
    * @param urls in the form that `createRedis` accepts
-   * @param timeoutMs how often Redis is pinged, and how long a reply may take
+   * @param timeoutMs the interval of pings to Redis, and how long a reply may take
    */
   constructor(urls: string, log: Logger, timeoutMs = 5_000) {
     this.#urls = splitRedisUrls(urls);
@@ -35,7 +35,7 @@ export class Subscriber {
 
   /**
    * Resolves once Redis has accepted all subscriptions. They are renewed whenever they are lost.
-   * @throws ConfigError if Redis refuses them
+   * @throws ConfigError if Redis rejects them
    */
   async start(): Promise<void> {
     const groups = new Map<string, Map<string, readonly ChannelListener[]>>();

@@ -13,8 +13,8 @@ export interface ClaimDeps {
 }
 
 /**
- * `before`: it was already credited, by an earlier call or by another process. `released`: it would exceed the balance
- * cap.
+ * `now`: credited by this call. `before`: already credited, by an earlier call or another process. `released`: not
+ * credited, because it would exceed the balance cap.
  */
 export type CreditOutcome = 'now' | 'before' | 'released';
 

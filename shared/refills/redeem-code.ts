@@ -17,8 +17,8 @@ export interface RedeemDeps extends ClaimDeps {
 
 /**
  * The number of unknown codes within an hour at which an account is banned. A code has 99 random bits, so ten guesses
- * per hour would not find one in the lifetime of the universe. Codes would be safe with a higher number, too; it only
- * has to allow for typing errors.
+ * per hour would not find one in the lifetime of the universe. Codes would be safe with a higher number, too; this one
+ * only has to allow for typing errors.
  */
 export const maxUnknownCodes = 10;
 
@@ -38,9 +38,9 @@ export async function redeemCode(
   const made = await codes.claim(code, accountId, createTimeOrderedId());
   const found = made === null ? await codes.find(code) : null;
   const claim = made ?? (found && findClaimOf(found, accountId));
-  if (claim === null) throw await refuseCode(deps, accountId, found);
+  if (claim === null) throw await rejectCode(deps, accountId, found);
   const outcome = await creditClaim(deps, claim);
-  if (outcome === 'before' && made === null) throw await refuseCode(deps, accountId, found);
+  if (outcome === 'before' && made === null) throw await rejectCode(deps, accountId, found);
   if (outcome === 'released') {
     throw invalidField(
       ['body', 'code'],
@@ -54,12 +54,12 @@ export async function redeemCode(
   return claim;
 }
 
-async function refuseCode(
+async function rejectCode(
   deps: RedeemDeps,
   accountId: string,
   found: RefillCodeDocument | null,
 ): Promise<AppError> {
-  if (found === null) return await refuseUnknown(deps, accountId);
+  if (found === null) return await rejectUnknownCode(deps, accountId);
   const status = statusOfRefillCode(found, new Date());
   switch (status) {
     case 'redeemed':
@@ -90,7 +90,7 @@ async function refuseCode(
   }
 }
 
-async function refuseUnknown(deps: RedeemDeps, accountId: string): Promise<AppError> {
+async function rejectUnknownCode(deps: RedeemDeps, accountId: string): Promise<AppError> {
   if ((await countUnknownCode(deps.redis, accountId)) < maxUnknownCodes) {
     return invalidCode(
       'There is no such code. Check what you typed: guessing codes bans the account.',

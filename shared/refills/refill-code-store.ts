@@ -4,7 +4,7 @@ import { createRefillCode, formatRefillCode, hashRefillCode } from '../accounts/
 /** A refill code in MongoDB. `_id` is its hash, so a stolen database contains no redeemable codes. */
 export interface RefillCodeDocument {
   readonly _id: string;
-  /** The end of the code, to recognise it by. */
+  /** The last characters of the code, to recognise it by. */
   readonly hint: string;
   readonly balanceNano: bigint;
   readonly freeRequests: number;

@@ -60,7 +60,7 @@ const headerLength = 31;
 /** Byte offset of the kind in a frame. */
 export const kindOffset = 26;
 
-/** Returns the binary form of a request id. Parsed once, written in every frame. */
+/** Returns the binary form of a request id. A request id is parsed once and written to every frame. */
 export function packRequestId(requestId: string): Uint8Array {
   return parseUuid(requestId);
 }
@@ -113,7 +113,10 @@ export function decodeMark(payload: Buffer): { readonly workerId: string; readon
   return { workerId, sentBytes: Number(sentBytes) };
 }
 
-/** Decodes the frames of one message. Payloads are views into it. @throws RangeError if it is truncated or malformed */
+/**
+ * Decodes the frames of one message. Payloads are views into it. @throws RangeError if the message is truncated or
+ * malformed
+ */
 export function decodeFrames(message: Buffer): Frame[] {
   const frames: Frame[] = [];
   let at = 0;

@@ -57,7 +57,7 @@ export class ResponseStore {
     this.#readMs = readMs;
   }
 
-  /** @throws AppError `too_many_jobs` if neither store takes it */
+  /** @throws AppError `too_many_jobs` if neither store can take it */
   async put(request: StoredRequest, bytes: Buffer): Promise<StoredResponse> {
     const { jobAttempt: attempt } = request;
     const stored = { bytes: bytes.length, ...(attempt !== undefined && { attempt }) };
@@ -65,7 +65,7 @@ export class ResponseStore {
       await this.#objects.put(objectKey(request, stored), bytes, contentType);
       return { in: 'objects', ...stored };
     } catch {
-      // The vendor has already billed the response. Redis stores it while the object store is unavailable.
+      // The vendor has already billed the response, so it must not be lost. Store it in Redis instead.
       await this.#frames.putResponse(request, bytes);
       return { in: 'redis', ...stored };
     }
@@ -73,8 +73,8 @@ export class ResponseStore {
 
   /**
    * Stores the complete response of one attempt at a durable job: in Redis if it is small and the account has space
-   * there. Readers use the job's last attempt, so leftovers of an earlier one do not matter.
-   * @throws AppError `too_many_jobs` if neither store takes it
+   * there. Readers use the job's last attempt, so data left by an earlier one does not matter.
+   * @throws AppError `too_many_jobs` if neither store can take it
    */
   async keep(
     request: StoredJob,
@@ -86,13 +86,16 @@ export class ResponseStore {
     const header = { requestId, attempt, sequence: 0, tokens: 0 } as const;
     if (bytes.length <= maxInlineBytes) {
       const frame = encodeFrame({ ...header, kind: 'result', payload: bytes });
-      const size = await this.#frames.append(request, 'result', frame, { isBounded: true, isAlone: true });
+      const size = await this.#frames.append(request, 'result', frame, {
+        isBounded: true,
+        isOnlyInFlight: true,
+      });
       if (size !== null) return { size };
     }
     const stored = await this.put(request, bytes);
     const payload = Buffer.from(encodeStored(stored));
     const marker = encodeFrame({ ...header, kind: 'stored', payload });
-    await this.#frames.append(request, 'stored', marker, { isAlone: true });
+    await this.#frames.append(request, 'stored', marker, { isOnlyInFlight: true });
     return { stored };
   }
 
@@ -108,7 +111,7 @@ export class ResponseStore {
 
   /**
    * @param movedBytes how many bytes have moved in total
-   * @throws AppError `service_unavailable` if they are gone or their store is unavailable
+   * @throws AppError `service_unavailable` if the frames are gone or their store is unavailable
    */
   async readMovedFrames(
     request: HeartbeatRequest,
@@ -124,7 +127,7 @@ export class ResponseStore {
 
   /**
    * Copies a value from Redis to the object store in small pieces, and then removes it from Redis.
-   * @returns false if it changed or expired during the copy; it is not removed then
+   * @returns false if the value changed or expired during the copy; it is not removed then
    * @throws Error while either store is unavailable
    */
   async move(part: StoredPart, request: StoredRequest, bytes: number): Promise<boolean> {

@@ -11,15 +11,16 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys } from '../redis/redis-keys.ts';
 import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
 
-/** Longer than the lifetime of the claim that refers to it, so that no caller finds half a response. */
+/** Longer than the lifetime of the claim that refers to the frames, so that no caller finds half a response. */
 const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
 
 /** Failures are not replayed. Only readers that are connected now still need them. */
 const failureLifetimeSeconds = 5 * 60;
 
 /**
- * For an attempt at a durable job: whether another attempt owns the job by now, or the job has ended. Late output of an
- * overtaken attempt must not replace the output that the caller was charged for.
+ * Lua: returns whether an attempt at a durable job is overtaken: another attempt owns the job by now, or the job has
+ * ended. Its late output must not replace the output that the caller was charged for. In a job's record, `st` is the
+ * status (`q` queued, `a` active) and `n` the current attempt.
  */
 const fenceFunction = `
 local function isOvertaken(record, attempt)
@@ -30,8 +31,8 @@ end
 `;
 
 /**
- * Appends a frame and counts its bytes. Refuses a bounded frame if a limit is reached. Other frames are small. For
- * frames that are not deltas, also returns whether the account is crowded.
+ * Appends a frame and counts its bytes. Rejects a bounded frame if a limit is reached. Unbounded frames are small. For
+ * frames that are not deltas, also returns whether the account has more than `crowdedBytes` in Redis.
  */
 const appendScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
 local frames, counter = KEYS[1], KEYS[2]
@@ -44,10 +45,10 @@ end
 local length = redis.call('APPEND', frames, frame)
 local expiresAt = before > 0 and redis.call('EXPIRETIME', frames) or -1
 if expiresAt < 0 or not isDelta then
-  local later = endOfBucket(redis.call('TIME')[1] + lifetime)
+  local newExpiry = endOfBucket(redis.call('TIME')[1] + lifetime)
   if expiresAt > 0 then changeStoredBytes(counter, expiresAt, -before) end
-  redis.call('EXPIREAT', frames, later)
-  changeStoredBytes(counter, later, length)
+  redis.call('EXPIREAT', frames, newExpiry)
+  changeStoredBytes(counter, newExpiry, length)
 else
   changeStoredBytes(counter, expiresAt, #frame)
 end
@@ -82,7 +83,10 @@ end
 return 1
 `);
 
-/** Another attempt owns the job by now, or the job has ended. Output of this attempt is neither stored nor charged. */
+/**
+ * Another attempt owns the job by now, or the job has ended. The output of this attempt is not stored, and the caller
+ * is not charged for it.
+ */
 export class AttemptOvertaken extends Error {
   override readonly name = 'AttemptOvertaken';
 }
@@ -137,14 +141,14 @@ export class StoredFramesStore {
 
   /**
    * Appends a frame. Returns null if it was not stored because a limit is reached.
-   * @param isBounded whether the frame may be refused: true for deltas and for what can be stored elsewhere
-   * @param isAlone no other frame of the request is in flight, so the order holds without sending the script's text
+   * @param isBounded whether the frame may be rejected: true for deltas and for frames that can be stored elsewhere
+   * @param isOnlyInFlight whether no other frame of the request is in flight, so that the order cannot change
    */
   async append(
     request: StoredRequest,
     kind: FrameKind,
     frame: Buffer,
-    { isBounded = kind === 'delta', isAlone = false } = {},
+    { isBounded = kind === 'delta', isOnlyInFlight = false } = {},
   ): Promise<StoredSize | null> {
     const fence = fenceOf(request);
     const keys = [...this.#keys('frames', request), ...fence.keys];
@@ -159,9 +163,9 @@ export class StoredFramesStore {
       ...fence.args,
     ];
     const [bytes, crowded] = (await callRedis(() =>
-      isAlone
+      isOnlyInFlight
         ? appendScript.run(this.#redis, keys, args)
-        : // Frames must stay in order. Without this, they could overtake each other while the script is being loaded.
+        : // `run` could change the order of frames while the script is being loaded.
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     if (bytes < 0) throw new AttemptOvertaken();
@@ -213,7 +217,7 @@ export class StoredFramesStore {
     await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '', fenceOf(request));
   }
 
-  /** @throws AppError `too_many_jobs` if the account already has too much in Redis */
+  /** @throws AppError `too_many_jobs` if the account already has too many bytes in Redis */
   async putResponse(request: StoredRequest, bytes: Buffer): Promise<void> {
     const fence = fenceOf(request);
     const isResponseStored = await this.#replace(
@@ -225,7 +229,7 @@ export class StoredFramesStore {
       lifetimeSeconds,
       fence,
     );
-    const message = request.jobAttempt === undefined ? tooMuchStoredMessage : tooMuchOfJobs;
+    const message = request.jobAttempt === undefined ? tooMuchStoredMessage : tooMuchStoredForJobsMessage;
     if (!isResponseStored) throw new AppError('too_many_jobs', { message });
   }
 
@@ -267,13 +271,13 @@ export class StoredFramesStore {
 
 const megabytes = (bytes: number): number => bytes / 1_000_000;
 
-/** The message for a caller whose response is not stored. Its usage is charged. */
+/** The message for a caller whose response is not stored. The caller pays for the usage. */
 export const tooMuchStoredMessage =
   `An answer under an Idempotency-Key is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
   `that are under way up to ${megabytes(maxStoredBytesInFlight)} MB together. Send fewer of them at once, or send this ` +
   'request without the header.';
 
-/** The message for a job whose response cannot be stored. Nothing is charged. */
-const tooMuchOfJobs =
+/** The message for a job whose response cannot be stored. The caller is not charged. */
+const tooMuchStoredForJobsMessage =
   `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
   `take ${megabytes(maxStoredBytesInFlight)} MB already. Make fewer jobs until it is back, and this one again then.`;

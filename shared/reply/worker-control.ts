@@ -1,9 +1,9 @@
 import type { RedisClient } from '../redis/redis-client.ts';
 import { redisChannels } from '../redis/redis-keys.ts';
 
-/** Why a request is no longer needed although its caller did not disconnect. */
+/** Why a request is cancelled although its caller did not disconnect. */
 export interface CancelCause {
-  /** We cannot deliver the response, so the caller is not charged as it would be after disconnecting. */
+  /** The gateway cannot deliver the response. The caller is not charged, unlike one that disconnects. */
   readonly isOurFault?: true;
   /** The caller did not read the response. */
   readonly isUnread?: true;
@@ -12,7 +12,7 @@ export interface CancelCause {
 /** A message from an api process to the worker that runs a request. */
 export type RunControl = { readonly requestId: string } & (
   | { readonly action: 'pause' | 'resume' }
-  /** The request is no longer needed: the caller disconnected, unless the cause differs. */
+  /** The request is no longer needed, by default because the caller disconnected. */
   | ({ readonly action: 'cancel' } & CancelCause)
   /** The worker may send the result that this attempt offered, up to this byte. */
   | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }

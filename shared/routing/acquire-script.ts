@@ -11,9 +11,9 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
  * lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease held by the
  * account that uses it. If a worker dies, its leases expire.
  *
- * A key may be on cooldown only for some accounts. An open breaker blocks the accounts that failed until its pause ends
- * and one of them sends the probe. If it blocks all accounts, one that did not fail may probe a moment after the last
- * failure, however long the pause has become.
+ * A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its
+ * pause ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the
+ * probe shortly after the last failure, however long the pause has become.
  *
  * The slot goes to the first account that may have it. While another account waits for slots of the same upstream, key
  * or route, an account gets at most half of them. The half is rounded up, so that the last slot of an odd number is not
@@ -26,17 +26,17 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
  * Redis's clock may be set back, so times further in the future than any the scripts set are ignored.
  *
  * Returns the numbers of the candidate and of the account (from 1), whether the call is its route's probe, how many
- * more slots could have been granted, and the total number of slots. If no slot was granted, returns 0, 0, whether only
- * a free slot was missing, and the milliseconds until the first key's cooldown ends and until the first breaker lets a
- * probe through; -1 for each that does not apply.
+ * more slots could have been granted, and the total number of slots. If no slot was granted, returns 0, 0, whether a
+ * free slot was the only thing missing, and the milliseconds until the first key's cooldown ends and until the first
+ * breaker lets a probe through; -1 for each that does not apply.
  */
 const acquireScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local accounts, recentMs, isBackground = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
--- Without waiting accounts, pauses are not reported: the result is busy.
-local keyMs, breakerMs, busy, fullSets, fullForJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
+-- If no account waits, the result is busy, never a pause.
+local keyMs, breakerMs, busy, waitingSets, fullForJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
 local function sooner(known, ms)
   if known < 0 or ms < known then return ms end
   return known
@@ -51,52 +51,54 @@ local function isContested(waiting, account)
 end
 
 -- If the clock was set back, leases of dead workers would otherwise last that much longer.
-local function shortenLeases(calls)
+local function shortenLeases(leases)
   local longest = string.format('%.0f', now + leaseMs)
-  for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', calls, '(' .. longest, '+inf')) do
-    redis.call('ZADD', calls, longest, ahead)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', leases, '(' .. longest, '+inf')) do
+    redis.call('ZADD', leases, longest, member)
   end
 end
 
--- Read at most once per set, and only if accounts contend for it. A set has no more leases than slots.
-local counted = {}
-local function countHeld(calls, account)
-  if not counted[calls] then
+-- How many slots of a set an account holds. Each set is read at most once, and only if accounts contend for it. A set
+-- has no more leases than slots.
+local heldBySet = {}
+local function countHeld(leases, account)
+  if not heldBySet[leases] then
     local held = {}
-    for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
+    for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
       local holder = string.match(member, '^(.-)|')
       if holder then held[holder] = (held[holder] or 0) + 1 end
     end
-    counted[calls] = held
+    heldBySet[leases] = held
   end
-  return counted[calls][account] or 0
+  return heldBySet[leases][account] or 0
 end
 
 ${slotUsers}
 
 ${jobWaits}
--- Whether the breaker blocks all accounts because of the failures of some.
-local function blocksAll(failedOn, servedOn)
-  local failed = redis.call('ZCOUNT', failedOn, now - ${breakerRules.failedMs}, now)
+-- Whether so many accounts failed that the breaker blocks all accounts.
+local function blocksAll(failedAccounts, servedAccounts)
+  local failed = redis.call('ZCOUNT', failedAccounts, now - ${breakerRules.failedMs}, now)
   if failed < ${breakerRules.minAccounts} then return false end
-  return failed > redis.call('ZCOUNT', servedOn, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
+  return failed > redis.call('ZCOUNT', servedAccounts, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
 end
 
--- Returns the accounts that the breaker lets through, and which of them would be probes.
-local function passBreaker(health, failedOn, servedOn, candidates)
+-- Returns the accounts that the breaker lets through, and whose calls would be probes.
+local function filterByBreaker(health, failedAccounts, servedAccounts, candidates)
   local breaker = redis.call('HMGET', health, 'until', 'probe', 'failedAt')
   if not breaker[1] then return candidates, {} end
-  local openMs, probeEndsMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
-  local newcomerMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
-  if openMs > ${breakerRules.maxPauseMs} then openMs = 0 end
-  if newcomerMs > ${breakerRules.firstPauseMs} then newcomerMs = 0 end
+  -- Until an account may send a probe: failedPauseMs if its calls failed, otherwise unfailedPauseMs.
+  local failedPauseMs, probeEndsMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
+  local unfailedPauseMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
+  if failedPauseMs > ${breakerRules.maxPauseMs} then failedPauseMs = 0 end
+  if unfailedPauseMs > ${breakerRules.firstPauseMs} then unfailedPauseMs = 0 end
   if probeEndsMs > probeMs then probeEndsMs = 0 end
-  local isForAll = blocksAll(failedOn, servedOn)
+  local isForAll = blocksAll(failedAccounts, servedAccounts)
   local passed, probes, soonestMs = {}, {}, -1
   for _, a in ipairs(candidates) do
-    local failedAt = tonumber(redis.call('ZSCORE', failedOn, ARGV[7 + a]) or '0')
+    local failedAt = tonumber(redis.call('ZSCORE', failedAccounts, ARGV[7 + a]) or '0')
     local isFailed = now - failedAt < ${breakerRules.failedMs}
-    local pauseMs = isFailed and openMs or newcomerMs
+    local pauseMs = isFailed and failedPauseMs or unfailedPauseMs
     if not isFailed and not isForAll then passed[#passed + 1] = a
     elseif pauseMs <= 0 and probeEndsMs <= 0 then
       passed[#passed + 1] = a
@@ -108,14 +110,14 @@ local function passBreaker(health, failedOn, servedOn, candidates)
 end
 
 -- Returns the accounts for which the key is not on cooldown.
-local function passKey(cooldowns, fieldOfKey, fieldOnRoute, refusedTo)
+local function filterByCooldown(cooldowns, fieldOfKey, fieldOnRoute, refusedAccounts)
   local cooldownMs, passed, soonestMs = 0, {}, -1
   for _, entry in ipairs(redis.call('HMGET', cooldowns, fieldOfKey, fieldOnRoute)) do
     local untilMs = entry and tonumber(string.match(entry, '^%d+'))
     if untilMs then cooldownMs = math.max(cooldownMs, untilMs - now) end
   end
   for a = 1, accounts do
-    local refusedUntil = tonumber(redis.call('ZSCORE', refusedTo, ARGV[7 + a]) or '0')
+    local refusedUntil = tonumber(redis.call('ZSCORE', refusedAccounts, ARGV[7 + a]) or '0')
     local remainingMs = math.max(cooldownMs, refusedUntil - now)
     if remainingMs <= 0 then passed[#passed + 1] = a
     else soonestMs = sooner(soonestMs, remainingMs) end
@@ -126,10 +128,10 @@ end
 
 for i = 0, (#KEYS / 14) - 1 do
   local key, arg = i * 14, 7 + accounts + i * 5
-  local candidates = passKey(KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5], KEYS[key + 14])
+  local candidates = filterByCooldown(KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5], KEYS[key + 14])
   local probes = {}
   if #candidates > 0 then
-    candidates, probes = passBreaker(KEYS[key + 1], KEYS[key + 12], KEYS[key + 13], candidates)
+    candidates, probes = filterByBreaker(KEYS[key + 1], KEYS[key + 12], KEYS[key + 13], candidates)
   end
   if #candidates > 0 then
     local free = {}
@@ -169,7 +171,7 @@ for i = 0, (#KEYS / 14) - 1 do
           if available <= 0 then
             isAllowed = false
             if isBackground then fullForJobs[KEYS[key + 2 + j]] = candidates
-            else fullSets[#fullSets + 1] = KEYS[key + 5 + j] end
+            else waitingSets[#waitingSets + 1] = KEYS[key + 5 + j] end
           end
           if available - 1 < spare then spare, slots = available - 1, limit end
         end
@@ -195,13 +197,13 @@ for i = 0, (#KEYS / 14) - 1 do
     for j = 1, 3 do
       if free[j] and free[j] <= 0 then
         if isBackground then fullForJobs[KEYS[key + 2 + j]] = candidates
-        else fullSets[#fullSets + 1] = KEYS[key + 5 + j] end
+        else waitingSets[#waitingSets + 1] = KEYS[key + 5 + j] end
       end
     end
   end
 end
 for calls, candidates in pairs(fullForJobs) do jobWaits('refused', calls, candidates) end
-for _, waiting in ipairs(fullSets) do
+for _, waiting in ipairs(waitingSets) do
   for a = 1, accounts do redis.call('ZADD', waiting, now + waitingMs, ARGV[7 + a]) end
   redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
   redis.call('PEXPIRE', waiting, waitingMs)
@@ -209,13 +211,16 @@ end
 return { 0, 0, busy, keyMs, breakerMs }
 `);
 
-/** Longer than the interval at which a waiting process tries again. */
+/** How long an account counts as waiting. Longer than the interval at which a waiting process tries again. */
 const waitingMs = 500;
 
 /** How long slots are kept free for an account that used some. */
 const recentMs = 10 * 60_000;
 
-/** Maximum accounts per call: more than can have their share of an upstream, key and route at the same time. */
+/**
+ * Maximum accounts per acquire. It exceeds the number of accounts that can hold half of the slots of an upstream, a key
+ * or a route at the same time, so accounts at their limit cannot fill the list.
+ */
 export const maxAccountsPerAcquire = 10;
 
 export interface CallSlot {
@@ -246,7 +251,7 @@ export interface AcquirePause {
 /**
  * Tries to acquire a call slot, in one round trip.
  * @param accountIds the waiting accounts, next first; at most `maxAccountsPerAcquire`
- * @param lease the call's name, unique across all workers
+ * @param lease the call's id, unique across all workers
  * @param leaseMs how long its slots are held without renewal
  * @param isBackground no caller waits for the call: it gets no slot while callers wait, and never the last eighth
  */
@@ -290,10 +295,10 @@ export async function runAcquire(
   if (candidateNumber > 0) {
     const accountId = accountIds[accountNumber - 1]!;
     const candidate = candidates[candidateNumber - 1]!;
-    const shares = { isProbe: third === 1, spareSlots: fourth, slots: fifth };
+    const capacity = { spareSlots: fourth, slots: fifth };
     return {
       outcome: 'granted',
-      slot: { candidate, accountId, lease: nameLease(accountId, lease), ...shares },
+      slot: { candidate, accountId, lease: nameLease(accountId, lease), isProbe: third === 1, ...capacity },
     };
   }
   if (third === 1) return { outcome: 'busy' };

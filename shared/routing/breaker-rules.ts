@@ -1,5 +1,5 @@
 /**
- * When a route's circuit breaker opens, and how it closes again. Calls count in the window in which they end. Only
+ * When a route's circuit breaker opens, and how it closes again. A call belongs to the window in which it ends. Only
  * server failures count against a route; rejected requests and rate limits of a key do not. An open breaker blocks the
  * accounts whose calls failed. It blocks all accounts if several failed and they outnumber those whose latest call
  * succeeded. A failure caused by one account's requests therefore does not block the others.
@@ -18,8 +18,8 @@ export const breakerRules = {
   /** The first pause of a route. It doubles each time the probe fails, up to the longest pause. */
   firstPauseMs: 1_000,
   maxPauseMs: 30_000,
-  /** A probe that takes longer no longer prevents others. */
+  /** How long a probe prevents others. */
   probeMs: 5_000,
-  /** How long the state is kept after the last call. */
+  /** How long the state is stored after the last call. */
   retentionMs: 15 * 60_000,
 } as const;

@@ -1,8 +1,8 @@
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Longer than for waiting callers, so that jobs keep their position even if a busy worker is late to try again. */
+/** Lifetime of an entry. Longer than for waiting callers, so that jobs keep their position if a busy worker is late. */
 const entryMs = 1_000;
-/** After a grant, a process immediately tries again for the accounts that still wait. */
+/** Lifetime of the other accounts' entries after a grant: their process tries again for them immediately. */
 const retryMs = 50;
 
 const [sinceName, untilName] = [redisKeys.jobsWaitSince(''), redisKeys.jobsWaitUntil('')];
@@ -12,22 +12,24 @@ const [sinceName, untilName] = [redisKeys.jobsWaitSince(''), redisKeys.jobsWaitU
  * just released a slot would be the first to try and would get it again each time, so the account that has waited
  * longest goes next. A slot is reserved for each account ahead, up to a quarter of all slots, because their workers
  * take up to a tenth of a second to try. All of this is one function, because Redis recreates every function of a
- * script in each run.
+ * script each time it runs.
+ *
+ * `a` is the number of the account in the script's arguments; for `refused`, a list of such numbers. The actions are:
  *
  * - `ahead`: how many accounts have waited longer than this one
  * - `granted`: the account got its slot; if it tries again, its wait starts from zero
  * - `refused`: these accounts found no free slot in this set
  */
 export const jobWaits = `
-local function jobWaits(action, calls, a)
-  local since, untils = calls .. '${sinceName}', calls .. '${untilName}'
+local function jobWaits(action, leases, a)
+  local since, untils = leases .. '${sinceName}', leases .. '${untilName}'
   if action == 'ahead' then
     local all = redis.call('ZCARD', since)
     if all == 0 then return 0 end
     for _, range in ipairs({ { '-inf', now }, { '(' .. now + ${entryMs}, '+inf' } }) do
-      for _, gone in ipairs(redis.call('ZRANGEBYSCORE', untils, range[1], range[2])) do
-        redis.call('ZREM', since, gone)
-        redis.call('ZREM', untils, gone)
+      for _, expired in ipairs(redis.call('ZRANGEBYSCORE', untils, range[1], range[2])) do
+        redis.call('ZREM', since, expired)
+        redis.call('ZREM', untils, expired)
         all = all - 1
       end
     end

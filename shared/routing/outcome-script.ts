@@ -13,8 +13,8 @@ import { cooldownFields, slotsOf } from './candidate-keys.ts';
  * as failed after two failures in a row, because a single one happens on any route. Calls that began before the breaker
  * opened do not change the vote of an account that it blocks. Once all failures have expired, the breaker closes.
  *
- * A vendor may have refused a key because of what one account requested. The key then goes on cooldown only for that
- * account. It goes on cooldown for all accounts if several were refused and they outnumber those served with it
+ * A vendor may have rejected a key because of what one account requested. The key then goes on cooldown only for that
+ * account. It goes on cooldown for all accounts if it was rejected for several and they outnumber those served with it
  * recently.
  *
  * Returns the state change of the breaker, and the accounts for which the key went on cooldown.
@@ -22,8 +22,8 @@ import { cooldownFields, slotsOf } from './candidate-keys.ts';
 const outcomeScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local health, cooldowns, servedOn, failedOn, struckOn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local servedBy, refusedTo = KEYS[6], KEYS[7]
+local health, cooldowns, servedAccounts, failedAccounts, struckAccounts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local servedWithKey, refusedAccounts = KEYS[6], KEYS[7]
 local lease, outcome, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
 local field, scope, reason = ARGV[4], ARGV[5], ARGV[6]
 local forMs, forAccountMs = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -31,32 +31,32 @@ local accounts = {}
 for i = 9, #ARGV do accounts[#accounts + 1] = ARGV[i] end
 local bucketMs, buckets = ${breakerRules.bucketMs}, ${breakerRules.buckets}
 local firstPauseMs, maxPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.maxPauseMs}
-local minAccounts, failedMs, forgottenMs = ${breakerRules.minAccounts}, ${breakerRules.failedMs}, ${breakerRules.retentionMs}
+local minAccounts, failedMs, retentionMs = ${breakerRules.minAccounts}, ${breakerRules.failedMs}, ${breakerRules.retentionMs}
 local windowMs = bucketMs * buckets
 for i = 8, #KEYS do redis.call('ZREM', KEYS[i], lease) end
 
-local function keepFor(key, ms)
+local function extendExpiry(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, string.format('%.0f', ms)) end
 end
-local function forget(votes, ms) redis.call('ZREMRANGEBYSCORE', votes, '-inf', now - ms) end
+local function removeOld(votes, ms) redis.call('ZREMRANGEBYSCORE', votes, '-inf', now - ms) end
 local function startCooldown(name, ms)
   local untilMs = now + ms
   local known = redis.call('HGET', cooldowns, name)
   if not known or tonumber(string.match(known, '^%d+')) < untilMs then
     redis.call('HSET', cooldowns, name, string.format('%.0f', untilMs) .. ' ' .. reason)
   end
-  keepFor(cooldowns, ms)
+  extendExpiry(cooldowns, ms)
 end
-local function coolKeyDown()
+local function startKeyCooldown()
   if scope ~= 'key' then
     for _, account in ipairs(accounts) do
-      redis.call('ZADD', refusedTo, 'GT', now + forAccountMs, account)
-      redis.call('ZREM', servedBy, account)
+      redis.call('ZADD', refusedAccounts, 'GT', now + forAccountMs, account)
+      redis.call('ZREM', servedWithKey, account)
     end
-    forget(refusedTo, windowMs)
-    keepFor(refusedTo, forAccountMs + windowMs)
-    local refused = redis.call('ZCARD', refusedTo)
-    if refused < minAccounts or refused <= redis.call('ZCOUNT', servedBy, now - windowMs, now) then
+    removeOld(refusedAccounts, windowMs)
+    extendExpiry(refusedAccounts, forAccountMs + windowMs)
+    local refused = redis.call('ZCARD', refusedAccounts)
+    if refused < minAccounts or refused <= redis.call('ZCOUNT', servedWithKey, now - windowMs, now) then
       startCooldown('some ' .. field, forAccountMs)
       return 'accounts'
     end
@@ -64,70 +64,71 @@ local function coolKeyDown()
   startCooldown(field, forMs)
   return 'all'
 end
-local cooldownFor = field == '' and 'nobody' or coolKeyDown()
+local cooldownFor = field == '' and 'nobody' or startKeyCooldown()
 
 local bucket = math.floor(now / bucketMs)
 local index = bucket % buckets
-local function count()
+local function countOutcome()
   if tonumber(redis.call('HGET', health, 'at:' .. index) or '-1') ~= bucket then
     redis.call('HSET', health, 'at:' .. index, bucket, 'ok:' .. index, 0, 'bad:' .. index, 0, 'limited:' .. index, 0)
   end
   redis.call('HINCRBY', health, outcome .. ':' .. index, 1)
-  redis.call('PEXPIRE', health, forgottenMs)
+  redis.call('PEXPIRE', health, retentionMs)
 end
 if outcome == 'none' or outcome == 'limited' then
   if probe then redis.call('HDEL', health, 'probe') end
-  if outcome == 'limited' then count() end
+  if outcome == 'limited' then countOutcome() end
   return { 'same', cooldownFor }
 end
 
 local openUntil = tonumber(redis.call('HGET', health, 'until') or '0')
 if openUntil > 0 then
-  forget(failedOn, failedMs)
-  if redis.call('ZCARD', failedOn) == 0 then
+  removeOld(failedAccounts, failedMs)
+  if redis.call('ZCARD', failedAccounts) == 0 then
     redis.call('HDEL', health, 'until', 'probe', 'pauses', 'failedAt')
     openUntil = 0
   end
 end
 -- A probe whose response started well has already closed the breaker.
 probe = probe and openUntil > 0
-local function record(votes, account, keepMs)
+local function addVote(votes, account, lifetimeMs)
   redis.call('ZADD', votes, now, account)
-  keepFor(votes, keepMs)
+  extendExpiry(votes, lifetimeMs)
 end
-local function isRecorded(votes, account)
+-- Whether the vote was added within the last second.
+local function isRecent(votes, account)
   local at = tonumber(redis.call('ZSCORE', votes, account) or '0')
   return at <= now and at > now - 1000
 end
 local function recordSuccess(account)
-  -- Recorded within the last second. A failure since then would have removed it.
-  if isRecorded(servedOn, account) and isRecorded(servedBy, account) then return end
-  forget(servedOn, windowMs)
-  forget(servedBy, windowMs)
-  record(servedBy, account, windowMs)
-  local refusedUntil = redis.call('ZSCORE', refusedTo, account)
-  if refusedUntil and tonumber(refusedUntil) <= now then redis.call('ZREM', refusedTo, account) end
-  if openUntil > 0 and not probe and redis.call('ZSCORE', failedOn, account) then return end
-  record(servedOn, account, windowMs)
-  redis.call('ZREM', failedOn, account)
-  redis.call('ZREM', struckOn, account)
+  -- The success is already recorded: a later failure would have removed it.
+  if isRecent(servedAccounts, account) and isRecent(servedWithKey, account) then return end
+  removeOld(servedAccounts, windowMs)
+  removeOld(servedWithKey, windowMs)
+  addVote(servedWithKey, account, windowMs)
+  local refusedUntil = redis.call('ZSCORE', refusedAccounts, account)
+  if refusedUntil and tonumber(refusedUntil) <= now then redis.call('ZREM', refusedAccounts, account) end
+  if openUntil > 0 and not probe and redis.call('ZSCORE', failedAccounts, account) then return end
+  addVote(servedAccounts, account, windowMs)
+  redis.call('ZREM', failedAccounts, account)
+  redis.call('ZREM', struckAccounts, account)
 end
 local function recordFailure(account)
-  redis.call('ZREM', servedOn, account)
-  local isAgain = redis.call('ZREM', struckOn, account) == 1 or redis.call('ZSCORE', failedOn, account)
-  if probe or isAgain then record(failedOn, account, failedMs)
-  else record(struckOn, account, windowMs) end
+  redis.call('ZREM', servedAccounts, account)
+  local isAgain = redis.call('ZREM', struckAccounts, account) == 1 or redis.call('ZSCORE', failedAccounts, account)
+  if probe or isAgain then addVote(failedAccounts, account, failedMs)
+  else addVote(struckAccounts, account, windowMs) end
 end
 if outcome == 'ok' then
   for _, account in ipairs(accounts) do recordSuccess(account) end
 else
-  forget(failedOn, failedMs)
-  forget(struckOn, windowMs)
+  removeOld(failedAccounts, failedMs)
+  removeOld(struckAccounts, windowMs)
   for _, account in ipairs(accounts) do recordFailure(account) end
 end
 if probe then
   if outcome == 'ok' then
-    redis.call('DEL', health, failedOn, struckOn)
+    redis.call('DEL', health, failedAccounts, struckAccounts)
     return { 'closed', cooldownFor }
   end
   redis.call('HDEL', health, 'probe')
@@ -138,11 +139,11 @@ if probe then
     local pauseMs = math.min(maxPauseMs, firstPauseMs * 2 ^ math.min(pauses - 1, 20))
     redis.call('HSET', health, 'until', string.format('%.0f', now + pauseMs))
   end
-  redis.call('PEXPIRE', health, forgottenMs)
+  redis.call('PEXPIRE', health, retentionMs)
   return { 'open', cooldownFor }
 end
-count()
-if outcome == 'ok' or openUntil > 0 or redis.call('ZCARD', failedOn) == 0 then return { 'same', cooldownFor } end
+countOutcome()
+if outcome == 'ok' or openUntil > 0 or redis.call('ZCARD', failedAccounts) == 0 then return { 'same', cooldownFor } end
 local ok, bad = 0, 0
 for i = 0, buckets - 1 do
   local counts = redis.call('HMGET', health, 'at:' .. i, 'ok:' .. i, 'bad:' .. i)
@@ -158,7 +159,7 @@ return { 'opened', cooldownFor }
 `);
 
 /**
- * The outcome of a call, for its route. `bad` is a server failure. `limited` is a key over its rate limit, counted only
+ * How a call reflects on its route. `bad` is a server failure. `limited` is a key over its rate limit, counted only
  * for display. `none` does not reflect on the route: the caller disconnected, or the key or the request caused the
  * failure.
  */

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../redis/redis-client.ts';
 
 /**
- * Uses Redis's clock, like the acquire script, so that a worker with a wrong clock neither loses its leases nor keeps
+ * Uses Redis's clock, like the acquire script, so that a worker with a wrong clock neither loses its leases nor holds
  * them too long.
  */
 const renewScript = `

@@ -1,7 +1,7 @@
 /** Part of the acquire script: records which accounts used a set of slots recently. */
 export const slotUsers = `
--- When an account other than this one was last granted a slot of this set. The hash has the latest account and its time,
--- and the time of the latest other account before it.
+-- Returns when an account other than this one was last granted a slot of this set. The hash stores the last account,
+-- the time of its grant, and the time of the last grant to a different account.
 local function findLastUseByOther(users, account)
   local latest = redis.call('HMGET', users, 'account', 'at', 'otherAt')
   return tonumber((latest[1] == account and latest[3] or latest[2]) or '0') or 0

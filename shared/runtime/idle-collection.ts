@@ -2,7 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 export interface IdleCollectionOptions {
-  /** How often to check whether the process is idle. */
+  /** Interval of checks whether the process is idle. */
   readonly checkMs?: number;
   /** The process counts as idle when it uses less CPU time than this share of one core. */
   readonly idleShare?: number;

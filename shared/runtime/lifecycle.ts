@@ -8,7 +8,7 @@ import { collectWhenIdle } from './idle-collection.ts';
 /** A running service. `stop` waits for the work in progress. */
 export interface Running {
   stop(): Promise<void>;
-  /** Called if the process exits before `stop` finishes. Hands back work that other processes would wait for. */
+  /** Called if the process exits before `stop` finishes. Hands back work that other processes wait for. */
   handBack?(): Promise<void>;
 }
 

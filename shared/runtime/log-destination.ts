@@ -6,9 +6,9 @@ const maxWaitingBytes = 4_000_000;
 const retryMs = 1_000;
 /** Polling interval while the reader of a pipe is behind. */
 const pollMs = 20;
-/** An exiting process gives up on a reader that reads nothing for this long. */
+/** How long an exiting process waits for a reader that reads nothing. */
 const defaultMaxStandstillMs = 3_000;
-/** Limit for a slow reader. Meanwhile the exiting process may still occupy a port without serving it. */
+/** Maximum total time for a slow reader. The exiting process may still occupy a port that it no longer serves. */
 const defaultMaxFlushMs = 15_000;
 
 export interface LogDestinationOptions {
@@ -29,10 +29,10 @@ export class LogDestination {
   readonly #fd: 1 | 2;
   readonly #maxStandstillMs: number;
   readonly #maxFlushMs: number;
-  /** False for a file or a terminal: writes to these may block, but are never refused. */
+  /** False for a file or a terminal: writes to these may block, but never fail with EAGAIN. */
   readonly #isStream: boolean;
   #waiting: string[] = [];
-  /** The lines that are being written, as far as they are not written yet. */
+  /** The part of the current lines that is not written yet. */
   #chunk: Buffer = Buffer.alloc(0);
   /** Bytes of `#waiting` and `#chunk` together. */
   #waitingBytes = 0;
@@ -77,8 +77,8 @@ export class LogDestination {
   }
 
   /**
-   * Writes all waiting lines before the process exits. Gives up on a full disk, a stalled reader, and a reader that
-   * takes too long in total. pino also calls it after a fatal line.
+   * Writes all waiting lines before the process exits. Stops at a full disk, a stalled reader, or a reader that takes
+   * too long in total. pino also calls it after a fatal line.
    */
   flushSync(): void {
     const now = performance.now();

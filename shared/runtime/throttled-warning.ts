@@ -4,9 +4,9 @@ export interface ThrottleOptions {
 }
 
 /**
- * Passes on one warning per interval, a minute by default, with the number of those suppressed. Use it for warnings
- * that anyone can trigger, so that they do not fill the log. Use one throttle per message, so that one message does not
- * suppress another.
+ * Passes on one warning per interval (a minute by default), with the number of warnings suppressed before. Use it for
+ * warnings that anyone can trigger, so that they do not fill the log. Use one throttle per message, so that one message
+ * does not suppress another.
  */
 export function createThrottledWarning<Details extends unknown[]>(
   warn: (line: string, ...details: Details) => void,

@@ -14,7 +14,7 @@ import { releaseReservation, runSettlement, type Settlement } from './settle-scr
 
 export interface RequestOutcome {
   readonly usage: Usage;
-  /** The vendor reported no usage, so we counted it ourselves. */
+  /** Whether the usage is our own estimate, because the vendor reported none. */
   readonly counted: boolean;
   /** Null on success. */
   readonly error: { readonly code: ErrorCode; readonly message: string } | null;
@@ -43,7 +43,7 @@ export interface FinishDeps {
   readonly retryPauseMs?: number;
 }
 
-/** Completes a stored response once its job is settled. */
+/** Called once a durable job is settled; completes its stored response. */
 export type AfterSettlement = () => void;
 
 /** Delivers the response and its cost to the caller. For a durable job it stores the response instead. */
@@ -51,8 +51,8 @@ export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
 
 /**
  * Finishes a request: computes the exact cost from the usage, settles it, then delivers the response. Every request
- * that a worker takes ends here, whatever its outcome. If an earlier run of the same request settled it, the receipt is
- * that of the earlier settlement.
+ * that a worker takes ends here, whatever its outcome. If an earlier dispatch of the same request settled it, the
+ * receipt is that of the earlier settlement.
  *
  * The response of a durable job is stored first, and the settlement then ends the job. The caller is therefore charged
  * for a job if and only if it succeeded with a response that can be fetched. If the response cannot be stored,
@@ -145,12 +145,12 @@ async function settle(
   const { claimHash, jobAttempt } = request;
   const costNano = charged ? computeCost(request.pricing, usage) : null;
   const settlement = await settleThroughOutage(deps, async () => {
-    const run = (): Promise<Settlement> =>
+    const tryToSettle = (): Promise<Settlement> =>
       runSettlement(redis, event, costNano, { claimHash, jobAttempt, error });
-    const first = await run();
+    const first = await tryToSettle();
     if (first.outcome !== 'unknown') return first;
     await hotAccounts.load(request.accountId);
-    return await run();
+    return await tryToSettle();
   });
   if (settlement.outcome === 'settled') {
     traffic.note(event);
@@ -174,7 +174,7 @@ const shortenDetails = (text: string | null): string | null =>
 /**
  * Retries through an outage for as long as the process lives, because settling again is harmless and not settling would
  * lose the charge. Requests that retry keep occupying their concurrency slots, which limits their number, and still
- * send heartbeats, which keeps their reservations. When the process exits, the sweeper releases reservations that are
+ * send heartbeats, which keep their reservations. When the process exits, the sweeper releases reservations that are
  * not settled.
  */
 async function settleThroughOutage(

@@ -18,24 +18,27 @@ import { maxReservationMultiple } from '../billing/reservation-store.ts';
  * request is then settled late only if the caller has not sent it again: the caller is charged for only one of the two.
  * A late success gets its claim back, so that later retries find the response.
  *
- * A failure ends the claim of its Idempotency-Key, because failures are not replayed. A success keeps it.
+ * A failure deletes the claim of its Idempotency-Key, because failures are not replayed. A success keeps it.
  *
  * A durable job has its reservation in its own record and ends in the same step. Only the attempt that currently owns
  * the job may end it; an attempt that was presumed lost changes nothing.
  *
- * One run settles all requests that a process has to settle on one shard in one event loop turn. They are settled
- * separately and in order, and a failure in one does not affect the others.
+ * One script execution settles all requests that a process has to settle on one shard in one event loop turn. They are
+ * settled separately and in order, and a failure in one does not affect the others.
+ *
+ * `p`, the prefix of the shard's keys, is defined only if at least one request is a durable job. A job's record has its
+ * status in `st` (`q` queued, `a` active), the number of its current attempt in `n`, and its reservation in `hold`.
  */
 const settleLua = `
 local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
 
-local function settle(account, minutes, claim, id, exactCost, keepsFree, event, keepsClaim, claimSeconds, job)
+local function settle(account, minutes, claim, id, exactCost, refundsFreeRequest, event, keepsClaim, claimSeconds, job)
   local held, late = false, false
   local record = job and p .. 'job:' .. job.account .. ':' .. id
   if job then
-    local r = redis.call('HMGET', record, 'st', 'n', 'hold')
-    if r[2] ~= job.attempt or (r[1] ~= 'q' and r[1] ~= 'a') or not r[3] then return {'absent'} end
-    held = job.account .. ' ' .. r[3]
+    local state = redis.call('HMGET', record, 'st', 'n', 'hold')
+    if state[2] ~= job.attempt or (state[1] ~= 'q' and state[1] ~= 'a') or not state[3] then return {'absent'} end
+    held = job.account .. ' ' .. state[3]
   else
     held = redis.call('HGET', reservations, id)
   end
@@ -46,30 +49,31 @@ local function settle(account, minutes, claim, id, exactCost, keepsFree, event, 
     late = true
   end
   local accountId, reserved, isFree, details = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
-  local bound, claims = string.match(details, '^<(%d+) ?(.*)$')
+  local maxCharge, claims = string.match(details, '^<(%d+) ?(.*)$')
   -- Reservations of earlier versions have no maximum.
-  if not bound then bound, claims = tonumber(reserved) * ${maxReservationMultiple}, details end
+  if not maxCharge then maxCharge, claims = tonumber(reserved) * ${maxReservationMultiple}, details end
   local claimHash, claimBody = string.match(claims, '^(%S*) ?(.*)$')
   local isClaimedLate = late and claimHash ~= ''
   if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
 
-  local a = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
-  if not a[1] and event ~= '' then return {'unknown'} end
+  local amounts = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
+  if not amounts[1] and event ~= '' then return {'unknown'} end
   if job then dropLease(p, job.account, id) else redis.call('HDEL', late and orphans or reservations, id) end
   if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
   if claim and redis.call('HGET', claim, 'id') == id then
     if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
   end
   if job then changeReserved(p, job.account, reserved, isFree, -1) end
-  if not a[1] then
+  if not amounts[1] then
     if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, '0', 0) end
     return {'settled', '0', '0'}
   end
 
-  local balance, allReserved, free, freeHeld = tonumber(a[1]), tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
+  local balance, allReserved = tonumber(amounts[1]), tonumber(amounts[2])
+  local free, freeHeld = tonumber(amounts[3]), tonumber(amounts[4])
   reserved = tonumber(reserved)
   -- A free request reserved no money, so its cost has no maximum if it must be charged after all.
-  local payable = isFree == '1' and exactCost or math.min(exactCost, tonumber(bound))
+  local payable = isFree == '1' and exactCost or math.min(exactCost, tonumber(maxCharge))
   if late then
     reserved = 0
     if isFree == '1' and free <= freeHeld then isFree = '0' end
@@ -80,7 +84,7 @@ local function settle(account, minutes, claim, id, exactCost, keepsFree, event, 
   end
   local cost, shortfall = 0, 0
   if isFree == '1' then
-    if keepsFree == '1' then isFree = '0' else free = free - 1 end
+    if refundsFreeRequest == '1' then isFree = '0' else free = free - 1 end
   else
     cost = payable
     if cost > reserved then
@@ -95,7 +99,7 @@ local function settle(account, minutes, claim, id, exactCost, keepsFree, event, 
     redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
     return {'settled', costText, isFree}
   end
-  local ordinal = tonumber(a[5] or '0') + 1
+  local ordinal = tonumber(amounts[5] or '0') + 1
   redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
     'free', free, 'fres', freeHeld, 'charges', ordinal)
   -- Every entry starts with kind and account: readers find an account's entries by these positions.
@@ -129,8 +133,8 @@ return results
 `;
 
 /**
- * Redis recreates the functions of a script in each run. With the functions for durable jobs, a settlement takes an
- * eighth longer, so only runs that settle a durable job include them.
+ * Redis recreates the functions of a script each time it runs. The functions for durable jobs make a settlement take an
+ * eighth longer, so they are included only if there is a durable job to settle.
  */
 const script = new RedisScript(settleLua);
 const scriptWithJobs = new RedisScript(`${jobFunctions}
@@ -144,7 +148,7 @@ export interface Settlement {
    */
   readonly outcome: 'settled' | 'absent' | 'unknown';
   readonly costNano: bigint;
-  /** Paid with a free request. */
+  /** Whether it was paid for with a free request. */
   readonly free: boolean;
 }
 
@@ -177,8 +181,8 @@ export async function runSettlement(
 ): Promise<Settlement> {
   const { accountId, requestId, success: keepsClaim } = event;
   const request = { accountId, requestId, claimHash, jobAttempt };
-  const ending = { costNano: costNano ?? 0n, keepsFree: costNano === null, keepsClaim, error };
-  return await settle(redis, request, { ...ending, event: JSON.stringify(event) });
+  const requestEnd = { costNano: costNano ?? 0n, refundsFreeRequest: costNano === null, keepsClaim, error };
+  return await settle(redis, request, { ...requestEnd, event: JSON.stringify(event) });
 }
 
 /** Ends the reservation of a request that called no model. Nothing is charged and no row is logged. */
@@ -187,12 +191,19 @@ export async function releaseReservation(
   request: SettlementRequest,
   error: SettledError = null,
 ): Promise<Settlement> {
-  return await settle(redis, request, { costNano: 0n, keepsFree: true, keepsClaim: false, event: '', error });
+  return await settle(redis, request, {
+    costNano: 0n,
+    refundsFreeRequest: true,
+    keepsClaim: false,
+    event: '',
+    error,
+  });
 }
 
-interface Ending {
+/** How a request ends. */
+interface RequestEnd {
   readonly costNano: bigint;
-  readonly keepsFree: boolean;
+  readonly refundsFreeRequest: boolean;
   readonly keepsClaim: boolean;
   /** The usage event as JSON; empty if nothing is to be logged. */
   readonly event: string;
@@ -202,19 +213,24 @@ interface Ending {
 
 interface PendingSettlement {
   readonly request: SettlementRequest;
-  readonly ending: Ending;
+  readonly requestEnd: RequestEnd;
   readonly resolve: (settlement: Settlement) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Keeps a run short, because it blocks all other clients of Redis. */
-const maxPerRun = 64;
+/** Maximum settlements per script execution. A script blocks all other clients of Redis, so it must be short. */
+const maxPerScript = 64;
 
 /** Settlements waiting for the end of this event loop turn, by connection and shard. */
 const pendingOf = new WeakMap<RedisClient, Map<number, PendingSettlement[]>>();
 
-async function settle(redis: RedisClient, request: SettlementRequest, ending: Ending): Promise<Settlement> {
-  if (ending.costNano < 0n) throw new RangeError(`a request cannot cost ${ending.costNano} nano-roubles`);
+async function settle(
+  redis: RedisClient,
+  request: SettlementRequest,
+  requestEnd: RequestEnd,
+): Promise<Settlement> {
+  if (requestEnd.costNano < 0n)
+    throw new RangeError(`a request cannot cost ${requestEnd.costNano} nano-roubles`);
   const shard = shardOf(request.accountId);
   let byShard = pendingOf.get(redis);
   if (byShard === undefined) {
@@ -226,34 +242,38 @@ async function settle(redis: RedisClient, request: SettlementRequest, ending: En
     byShard.set(shard, pending);
     setImmediate(() => {
       byShard.delete(shard);
-      for (let at = 0; at < pending.length; at += maxPerRun) {
-        const part = pending.slice(at, at + maxPerRun);
-        runAll(redis, shard, part).catch((error: unknown) => {
-          // An interrupted run may have settled some of them. Settling those again changes nothing.
-          for (const { reject } of part) reject(error);
+      for (let at = 0; at < pending.length; at += maxPerScript) {
+        const batch = pending.slice(at, at + maxPerScript);
+        settleBatch(redis, shard, batch).catch((error: unknown) => {
+          // Some of them may have been settled before the failure. Settling those again changes nothing.
+          for (const { reject } of batch) reject(error);
         });
       }
     });
   }
   return await new Promise((resolve, reject) => {
-    pending.push({ request, ending, resolve, reject });
+    pending.push({ request, requestEnd, resolve, reject });
   });
 }
 
 /** Describes how a durable job ends; empty for any other request. */
-function describeJob({ accountId, jobAttempt }: SettlementRequest, { error }: Ending): string {
+function describeJob({ accountId, jobAttempt }: SettlementRequest, { error }: RequestEnd): string {
   if (jobAttempt === undefined) return '';
   const to = error === null ? 's' : error.code === 'job_cancelled' ? 'c' : 'f';
   const { code, message } = error ?? { code: '', message: '' };
   return JSON.stringify({ account: accountId, attempt: String(jobAttempt), to, code, message });
 }
 
-/** Runs the settlements and resolves or rejects each of them. */
-async function runAll(redis: RedisClient, shard: number, all: readonly PendingSettlement[]): Promise<void> {
+/** Settles these requests in one script execution, and resolves or rejects each of them. */
+async function settleBatch(
+  redis: RedisClient,
+  shard: number,
+  batch: readonly PendingSettlement[],
+): Promise<void> {
   const reservations = redisKeys.reservations(shard);
   const keys = [reservations, redisKeys.ledgerStream(shard), redisKeys.orphans(shard)];
   const args: (string | number)[] = [];
-  for (const { request, ending } of all) {
+  for (const { request, requestEnd } of batch) {
     const { accountId, requestId, claimHash } = request;
     keys.push(
       redisKeys.account(accountId),
@@ -263,21 +283,21 @@ async function runAll(redis: RedisClient, shard: number, all: readonly PendingSe
     );
     args.push(
       requestId,
-      ending.costNano.toString(),
-      ending.keepsFree ? 1 : 0,
-      ending.event,
-      ending.keepsClaim ? 1 : 0,
+      requestEnd.costNano.toString(),
+      requestEnd.refundsFreeRequest ? 1 : 0,
+      requestEnd.event,
+      requestEnd.keepsClaim ? 1 : 0,
       claimHash === null ? '' : claimLifetimeSeconds,
-      describeJob(request, ending),
+      describeJob(request, requestEnd),
     );
   }
-  const hasJobs = all.some(({ request }) => request.jobAttempt !== undefined);
+  const hasJobs = batch.some(({ request }) => request.jobAttempt !== undefined);
   const results = (await (hasJobs ? scriptWithJobs : script).run(redis, keys, args)) as [
     Settlement['outcome'] | 'error',
     string?,
     string?,
   ][];
-  for (const [i, { resolve, reject }] of all.entries()) {
+  for (const [i, { resolve, reject }] of batch.entries()) {
     const [outcome, cost, free] = results[i]!;
     if (outcome === 'error') {
       reject(new ReplyError(cost ?? 'the settlement failed'));

@@ -6,7 +6,7 @@ const ports = new Set<number>();
 /**
  * Ends a writer's wait for `drain` on a socket that is already closed. MongoDB's driver (7.9 and before) waits for
  * `drain` without a timeout. For a moment after the server closes the connection, Node has destroyed the socket but not
- * yet emitted `close`, and refuses writes without an `error`. A command then waits forever. If that command is the
+ * yet emitted `close`, and rejects writes without an `error`. A command then waits forever. If that command is the
  * driver's server check, the process never finds the server again.
  * @param port sockets to this port are watched for as long as the process lives
  */

@@ -7,11 +7,14 @@ import { explainStoreFailure } from './explain-store-failure.ts';
 import { isDuplicateKey, isMongoUnavailable, isMongoError } from './mongo-client.ts';
 
 /**
- * A part that moves between processes fails again each time it returns to this one. Log the same reason this rarely.
+ * Minimum interval between two log lines with the same reason. A part that moves between processes fails again each
+ * time it returns to this one.
  */
 const repeatAfterMs = 10 * 60_000;
 
-/** Thrown because of a bug: by the engine, or for a value that MongoDB cannot store. Outages are never reported by these. */
+/**
+ * Errors thrown because of a bug: by the engine, or for a value that MongoDB cannot store. Outages never cause them.
+ */
 const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError, mongoose.mongo.BSON.BSONError];
 
 /**

@@ -60,7 +60,7 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     );
   });
   let isClosed = false;
-  // If the driver finds no server in time for its first connection, it gives up permanently, and without a reconnect
+  // If the driver finds no server in time for its first connection, it never tries again, and without this reconnect
   // every later command would fail. That happens if MongoDB starts later than this process, or if the process freezes
   // for two seconds.
   let reconnecting: NodeJS.Timeout | null = null;
@@ -120,7 +120,7 @@ export function isDuplicateKey(error: unknown): boolean {
   return readDuplicateKey(error) !== null;
 }
 
-/** @returns the fields of the unique index that refused a write; null for any other failure */
+/** @returns the fields of the unique index that rejected a write; null for any other failure */
 export function readDuplicateKey(error: unknown): string[] | null {
   if (!(error instanceof MongoServerError) || error.code !== duplicateKeyCode) return null;
   return Object.keys((error['keyPattern'] as object | undefined) ?? {});
@@ -143,7 +143,7 @@ const unavailableCodes: ReadonlySet<unknown> = new Set([
 const lostConnectionCodes = new Set(['EPIPE', 'ECONNRESET']);
 
 /**
- * Returns whether a command failed because MongoDB is unavailable or too slow, as opposed to the command being refused.
+ * Returns whether a command failed because MongoDB is unavailable or too slow, as opposed to rejecting the command.
  * The driver passes some socket errors through unchanged, such as that of a write to a connection that was just closed.
  */
 export function isMongoUnavailable(error: unknown): boolean {

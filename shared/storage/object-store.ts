@@ -44,9 +44,9 @@ const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
 
 export interface StoreTimeouts {
-  /** For one attempt at a request, until the first byte of the response. */
+  /** Timeout of one attempt at a request, until the first byte of the response. */
   readonly attemptMs: number;
-  /** For all attempts to store one object. */
+  /** Timeout of all attempts to store one object. */
   readonly putMs: number;
 }
 
@@ -56,7 +56,7 @@ export interface StoreTimeouts {
  */
 const defaultTimeouts: StoreTimeouts = { attemptMs: 10_000, putMs: 25_000 };
 const streamedPutMs = 120_000;
-/** For each attempt to read an object while a caller waits. Three attempts take 12 s. */
+/** Timeout of each attempt to read an object while a caller waits. Three attempts take 12 s. */
 const maxReadMs = 4_000;
 
 /** The bucket of generated files, on any S3-compatible server. */

@@ -1,7 +1,7 @@
 import type { ModelType, StatusMessage } from '../contract/models.ts';
 import type { ModelSums } from './traffic-sums.ts';
 
-/** Minimum number of judged requests for a statement about a model. */
+/** Minimum number of judged requests to rate a model. */
 export const minJudgedRequests = 5;
 
 type Judged = Pick<ModelSums, 'succeeded' | 'failed'>;

@@ -11,8 +11,7 @@ const flushIntervalMs = 1_000;
  * Records a process's settled requests for the public stats. Sums are kept in memory and written to Redis once per
  * second and at shutdown, so no request waits for it. These are stats, not money: a process that is killed loses the
  * last second of them, and a write whose reply was lost is counted twice. While Redis is unavailable, the sums in
- * memory grow only with the number of models. They are written when it is available again, and count as traffic of that
- * time.
+ * memory grow only with the number of models. They are written when it is available again, as traffic of that time.
  */
 export class TrafficRecorder implements Running {
   readonly #store: Pick<TrafficStore, 'record'>;
@@ -61,7 +60,7 @@ export class TrafficRecorder implements Running {
         this.#log.debug({ err: error }, 'traffic stats not written yet');
         return;
       }
-      // Redis would refuse these sums at every attempt, and all later ones with them.
+      // Redis would reject these sums at every attempt, and all later ones with them.
       this.#log.error(
         { err: error, requests: sums.totals.requests },
         'traffic stats refused by Redis and lost',

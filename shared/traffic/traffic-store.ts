@@ -75,7 +75,7 @@ export class TrafficStore {
       options.readTimeMs ?? (async () => Number(await clockScript.run(redis, [redisKeys.shownModels], [])));
   }
 
-  /** One round trip. After a failure, it is unknown whether Redis has added the sums. */
+  /** Adds sums, in one round trip. After a failure, it is unknown whether Redis has added them. */
   async record(sums: TrafficSums): Promise<void> {
     const models = toModelFields(sums.models).flat();
     await recordScript.run(

@@ -3,7 +3,7 @@ export interface TrafficWindow {
   readonly bucketSeconds: number;
   /** Full buckets before the current one. */
   readonly previousBuckets: number;
-  /** How long a bucket is kept after its last write. Longer than the window reads it. */
+  /** How long a bucket is kept after its last write. Longer than the window that it belongs to. */
   readonly keptSeconds: number;
 }
 

@@ -6,10 +6,10 @@ import { measureEntry } from './entry-size.ts';
 /**
  * Stores vectors and evicts the oldest if there is no space. The order is a list of records, oldest first: hash, expiry
  * time (ms), size, and the total size of all entries ever stored, including this one. The current total is computed
- * from the first and the last record, so no separate counter can drift from the list. An expired entry counts until its
- * record is dropped, and records are only dropped from the front, so the total is never too low. A key stored again
- * after it expired belongs to its later record, which its expiry time identifies. A run evicts a limited number of
- * entries and skips vectors for which that did not free enough space.
+ * from the first and the last record, so no separate counter can drift from the list. The size of an expired entry
+ * counts until its record is dropped, and records are only dropped from the front, so the total is never too low. A key
+ * stored again after it expired belongs to its later record, which its expiry time identifies. One execution evicts a
+ * limited number of entries and skips vectors for which that did not free enough space.
  */
 const storeScript = new RedisScript(`
 local order, prefix = KEYS[1], ARGV[1]
@@ -56,12 +56,14 @@ end
 return { redis.call('LLEN', order), totalBytes, evicted }
 `);
 
-/** Redis frees expired entries with a delay, and they must count until then. */
+/**
+ * How long the list outlives its entries. Redis frees expired entries with a delay, and their size counts until then.
+ */
 const graceMs = 3_600_000;
 
 /**
- * Maximum evictions per run, such as when many short vectors make space for a few long ones. They block Redis for a
- * millisecond or two.
+ * Maximum evictions per execution, such as when many short vectors make space for a few long ones. They block Redis for
+ * a millisecond or two.
  */
 const maxEvictions = 500;
 
@@ -73,7 +75,7 @@ export interface VectorToCache {
 export interface CachedVectors {
   readonly entries: number;
   readonly bytes: number;
-  /** Number of entries evicted by this run. */
+  /** Number of entries evicted by this call. */
   readonly evicted: number;
 }
 

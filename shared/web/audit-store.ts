@@ -2,7 +2,7 @@ import { createTimeOrderedId } from '../runtime/time-ordered-id.ts';
 import type { WebDatabase } from './web-database-store.ts';
 import type { AuditEvent } from './web-models.ts';
 
-/** Omitted fields are null. By default an event is `started` and sends no notice. */
+/** A new event. Omitted fields are null. By default an event is `started` and sends no notice. */
 export type NewAuditEvent = Pick<AuditEvent, 'userId' | 'action'> &
   Partial<Omit<AuditEvent, '_id' | 'userId' | 'action' | 'at'>>;
 

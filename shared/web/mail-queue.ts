@@ -22,7 +22,7 @@ const maxWaiting = 20_000;
 /** Attempts stop when the mail expires, but BullMQ requires a number. */
 const attempts = 100_000;
 
-/** Undeliverable notices are kept for an operator, up to a number and an age. */
+/** Undeliverable notices are kept for operators to inspect, up to a number and an age in seconds. */
 const failedNotices = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 /**
@@ -33,7 +33,7 @@ const sentNotices = { count: 1_000, age: 60 * 60 };
 
 const codeOptions: JobsOptions = { removeOnFail: true };
 /**
- * No priority is set: if notices came after all codes, a thief could delay a notice by requesting more and more codes.
+ * No priority is set: if codes went first, an attacker could delay a notice by requesting more and more codes.
  */
 const noticeOptions: JobsOptions = { removeOnComplete: sentNotices, removeOnFail: failedNotices };
 
@@ -48,7 +48,7 @@ export class MailQueue {
   readonly #queue: Queue<SealedMail>;
   readonly #masterKey: string;
   readonly #maxWaiting: number;
-  /** The last count plus the mails added since. */
+  /** How many mails wait: the last count plus the mails added since. */
   #waiting = 0;
 
   constructor(redis: RedisClient, options: MailQueueOptions) {
@@ -80,7 +80,7 @@ export class MailQueue {
     // Sent in one pipeline, so the count misses this mail but needs no extra round trip.
     await Promise.all([
       this.#count().catch(() => {
-        // The mail may be queued even so, so the caller must not get an error.
+        // The mail may be queued even so, and the caller must not get an error then.
       }),
       callRedis(
         async () => await this.#queue.add(mail.kind as never, data as never, { ...options, jobId: id }),

@@ -4,7 +4,7 @@ import type { MailQueue } from './mail-queue.ts';
 import type { UserStore } from './user-store.ts';
 import type { AuditAction, AuditEvent, WebUser } from './web-models.ts';
 
-/** The mail sent after each action. Actions not listed here are only logged. */
+/** The mail sent after each action. Other actions are logged but not mailed. */
 const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {
   'account-created': 'first-account',
   'account-linked': 'account-linked',
@@ -31,15 +31,18 @@ export async function queueNotice({ audit, users, mails }: NoticeDeps, event: Au
   await audit.markQueued(event._id);
 }
 
-/** Support uses a command, so its actions have no request id. Users are notified only of its unlinks. */
-function findNotice({ action, requestId }: AuditEvent): NoticeEvent | undefined {
+/**
+ * Actions of support have no request id, because support uses a command. Of these, users are notified only of unlinked
+ * accounts.
+ */
+function noticeEventOf({ action, requestId }: AuditEvent): NoticeEvent | undefined {
   return action === 'account-unlinked' && requestId === null
     ? 'account-unlinked-by-support'
     : noticeOf[action];
 }
 
 function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null {
-  const notice = findNotice(event);
+  const notice = noticeEventOf(event);
   if (notice === undefined) return null;
   const { label: accountLabel, at, address, device, outcome } = event;
   return {
@@ -55,15 +58,15 @@ function toNotice(event: AuditEvent, { email, language }: WebUser): Mail | null 
   };
 }
 
-/** The process that wrote a newer event may still be handling it, or waiting for MongoDB. */
-const pendingAfterMs = 60_000;
-const maxPending = 100;
+/** How old a pending event must be. The process that wrote a newer one may still be handling it. */
+const minPendingAgeMs = 60_000;
+const maxEventsPerRun = 100;
 
 /**
  * Queues the notices of events whose processes died or could not reach Redis. Several processes may do so concurrently.
  */
 export async function queuePendingNotices(deps: NoticeDeps): Promise<void> {
-  const pending = await deps.audit.findPending(new Date(Date.now() - pendingAfterMs), maxPending);
+  const pending = await deps.audit.findPending(new Date(Date.now() - minPendingAgeMs), maxEventsPerRun);
   const failures: unknown[] = [];
   for (const event of pending) {
     // A failure must not block the other notices.

@@ -4,14 +4,15 @@ import { isNotifiedByMail, queueNotice, type NoticeDeps } from './queue-notice.t
 
 export interface Recorded<T> {
   readonly result: T;
-  /** Resolves when the outcome is recorded and the notice is queued. If that fails, a worker completes it later. */
+  /** Resolves when the outcome is recorded and the notice is queued. If this fails, a worker does both later. */
   readonly noted: Promise<void>;
 }
 
 /**
- * Runs an action that must be in the audit log. It is recorded first, and does not run if that fails. A refusal is
- * recorded as a failure. After any other error it is unknown whether the action took effect: the event stays open, and
- * a worker notifies the user of that. The same happens if this process dies in between (`queuePendingNotices`).
+ * Runs an action that must be in the audit log. It is recorded first, and does not run if that fails. A client error
+ * (4xx) is recorded as a failure. After any other error it is unknown whether the action took effect: the event stays
+ * open, and a worker notifies the user of that. The same happens if this process dies in between
+ * (`queuePendingNotices`).
  * @throws AppError `service_unavailable` if the action cannot be recorded; it does not run then
  */
 export async function recordAction<T>(
@@ -26,9 +27,9 @@ export async function recordAction<T>(
   try {
     result = await work();
   } catch (error) {
-    if (isRefusal(error)) {
+    if (isClientError(error)) {
       await audit.finish(eventId, 'failed').catch(() => {
-        // The event stays open: an unnecessary notice is better than replacing the refusal with this error.
+        // The event stays open: an unnecessary notice is better than hiding the original error.
       });
     }
     throw error;
@@ -36,7 +37,7 @@ export async function recordAction<T>(
   return { result, noted: finish(deps, eventId) };
 }
 
-const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
+const isClientError = (error: unknown): boolean => error instanceof AppError && error.status < 500;
 
 async function finish(deps: NoticeDeps, eventId: string): Promise<void> {
   const event = await deps.audit.finish(eventId, 'done');

@@ -128,7 +128,7 @@ export class SessionStore {
    * token counts as replayed, and the first of them ends the session.
    * @param found the result of `findByRefreshToken` for the token; looked up if omitted
    * @param late aborts once the new tokens can no longer be delivered. The previous tokens are then restored, so that a
-   * client that retries is not mistaken for a thief.
+   * client that retries is not mistaken for an attacker.
    */
   async refresh(
     refreshToken: string,
@@ -151,7 +151,7 @@ export class SessionStore {
       late.throwIfAborted();
     }
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };
-    // The MAC proves that we issued the token, so it must have been replaced.
+    // The MAC proves that we issued the token, so the token must have been replaced.
     const replayed = await this.#database.call(({ sessions }) =>
       sessions.findOneAndDelete({ _id: sessionId }).lean<WebSession>().exec(),
     );

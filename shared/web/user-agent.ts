@@ -15,7 +15,7 @@ const maxHeaderLength = 512;
 
 /**
  * The names that are accepted. For an unknown header, the parser takes the browser's name from the header. Mails
- * contain these names, so a caller that requests a code could otherwise put arbitrary text into a mail to a stranger.
+ * contain these names, so a caller that requests a code could otherwise put arbitrary text into a mail to someone else.
  */
 const osNames = new Set(Object.values(Bowser.OS_MAP));
 const browserNames = new Set(Object.values(Bowser.BROWSER_MAP));

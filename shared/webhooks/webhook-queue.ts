@@ -9,19 +9,25 @@ export const webhookQueueName = 'webhook';
 /** Maximum attempts per delivery, including the first. The worker determines the pauses between them. */
 export const webhookAttempts = 7;
 
-/** Per account: about 10 MB of Redis. A receiver that is down must not fill Redis. */
+/** Per account; about 10 MB of Redis. A receiver that is down must not fill Redis. */
 const maxUndelivered = 10_000;
 
-/** Longer than all attempts together. Older deliveries stop counting, in case a crash prevented their removal. */
+/**
+ * How long an undelivered webhook counts against the account's limit, in case a crash prevents its removal. Longer than
+ * all attempts together.
+ */
 const undeliveredLifetimeSeconds = 48 * 60 * 60;
 
-/** While a delivered webhook is kept, adding it again has no effect. */
+/** How long BullMQ keeps delivered webhooks, and how many of them. While one is kept, adding it again has no effect. */
 const deliveredRetention = { count: 10_000, age: 24 * 60 * 60 };
-/** Failed deliveries are kept for operators to inspect, up to a number and an age in seconds. */
+/** BullMQ keeps failed deliveries for operators to inspect, up to a number and an age in seconds. */
 const failureRetention = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
-/** Uses Redis's clock, so that the clocks of the machines do not matter. */
-const countScript = new RedisScript(`
+/**
+ * Adds a webhook to the account's undelivered ones. Returns 0 if the account is at its limit. Uses Redis's clock, so
+ * that the clocks of the machines do not matter.
+ */
+const addUndeliveredScript = new RedisScript(`
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
@@ -61,16 +67,16 @@ export class WebhookQueue {
    */
   async add(delivery: WebhookDelivery): Promise<boolean> {
     const jobId = deliveryIdOf(delivery);
-    // Counting a delivered webhook again would count against the account's limit until the entry expires.
+    // A delivered webhook must not count against the account's limit again.
     if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
-    const counted = await callRedis(() =>
-      countScript.run(
+    const added = await callRedis(() =>
+      addUndeliveredScript.run(
         this.#redis,
         [redisKeys.undeliveredWebhooks(delivery.accountId)],
         [jobId, this.#maxUndelivered, undeliveredLifetimeSeconds],
       ),
     );
-    if (counted !== 1) return false;
+    if (added !== 1) return false;
     await callRedis(async () => await this.#queue.add(delivery.event as never, delivery as never, { jobId }));
     return true;
   }
