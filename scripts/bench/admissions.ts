@@ -79,7 +79,7 @@ async function measureVariant(
     accounts,
     {
       pair: way === 'scripts' ? runScripts : runPlain,
-      atOnce: options.callers,
+      concurrency: options.callers,
       isEnough: () => isEnough,
     },
     ({ id }, costNano) => {
@@ -135,7 +135,7 @@ async function measureVariant(
 function trim(redis: RedisClient): void {
   const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
   for (const stream of [...ledgerStreams, ...plain]) {
-    // If Redis is gone, the pairs report that.
+    // If Redis is unavailable, the pairs fail and report it.
     redis.xtrim(stream, 'MAXLEN', '~', maxEntries).catch(() => undefined);
   }
 }

@@ -5,7 +5,7 @@ export interface CallerOptions {
   readonly host: string;
   readonly port: number;
   readonly countsTokens: boolean;
-  /** Returns the bytes of the next request. Null ends this caller. */
+  /** Returns the bytes of the next request. Null stops this caller. */
   readonly nextRequest: () => string | null;
   readonly onAnswer: (answer: Answer, latencyMs: number) => void;
   readonly onError: (reason: string) => void;
@@ -16,7 +16,7 @@ const readBuffer = Buffer.allocUnsafe(256 * 1024);
 const reconnectMs = 100;
 
 /**
- * One caller: a kept-alive connection with one request in flight. It sends the next request as soon as the response
+ * One caller: a keep-alive connection with one request in flight. It sends the next request as soon as the response
  * arrives.
  */
 export class Caller {

@@ -45,7 +45,7 @@ export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> 
       stack.accounts,
       {
         pair: runScripts,
-        atOnce: concurrentPairs,
+        concurrency: concurrentPairs,
         isEnough: (started) => started >= options.charges,
       },
       () => undefined,
@@ -72,7 +72,7 @@ async function measureReading(
     env: { ...stack.env, CATALOG: catalog, LOG_LEVEL: logLevel },
   });
   const pids = { worker: worker.pid, ...stack.pids, load: process.pid };
-  // Measure from the first entry that the worker writes, so that its start does not count.
+  // Measure from the first entry that the worker writes, so that its startup is not measured.
   await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
   const before = sampleCpu(pids);
   const startedAtMs = performance.now();

@@ -32,7 +32,7 @@ export interface MemoryOptions {
   readonly dir: string;
   readonly logLevel: string;
   readonly callers: number | null;
-  /** Minimum number. The last call is complete. */
+  /** Minimum number of inputs. The last call may exceed it. */
   readonly inputs: number;
   readonly onShare: (share: number) => void;
 }

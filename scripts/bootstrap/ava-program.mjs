@@ -1,6 +1,6 @@
-// Runs ava's own program with options for V8 that suit tests: each file is a thread that loads everything anew and ends
-// soon, so compiling less and later pays. ava passes its process's options on to the threads, which Node does not allow
-// for options of V8; set from within they hold for all threads.
+// Runs ava's own program with V8 options that suit tests. Each test file runs in a short-lived thread that loads all
+// modules again, so compiling less code, and later, saves time. ava passes its process's options on to the threads, but
+// Node does not allow that for V8 options. Options that are set at run time apply to all threads.
 import { pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
 

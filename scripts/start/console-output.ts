@@ -19,9 +19,9 @@ const maxWarningsASecond = 20;
 const warningMark = '"level":"warn"';
 const routineMark = '"level":"info"';
 /** Fields that specify where or for whom something happened, but not what. */
-const whereabouts = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
+const contextFields = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
 /** Fields that differ when the same error is logged twice. */
-const origin = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
+const processFields = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
 
 /** The console output of `npm start`. */
 export class ConsoleOutput {
@@ -110,7 +110,7 @@ export class ConsoleOutput {
     if (message === undefined || message === accessMessage) return false;
     const words = line.includes(routineMark)
       ? message
-      : line.replace(line.includes(warningMark) ? whereabouts : origin, '');
+      : line.replace(line.includes(warningMark) ? contextFields : processFields, '');
     // While the stack starts, messages that every process logs about the catalog are shown once.
     const key = this.#isMuted ? words : `${part} ${words}`;
     const isKnown = this.#saidThisSecond.has(key);

@@ -50,7 +50,7 @@ export function describeExposure(dataDir: string): string | null {
 
 /**
  * Runs a function that uses a file of DATA_DIR.
- * @throws ConfigError if the file system refuses
+ * @throws ConfigError if the function fails
  */
 export function tryOn<T>(dataDir: string, path: string, use: () => T): T {
   try {

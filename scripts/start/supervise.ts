@@ -51,7 +51,7 @@ export class PartFailed extends Error {
 }
 
 const restartDelaysMs = [100, 500, 1_000, 2_000, 5_000];
-/** After a process has lived this long, its death counts as having a new cause. */
+/** If a process ran at least this long, its exit is treated as a new failure, not as a repeated one. */
 const healthyAfterMs = 2_000;
 const maxStoredErrorBytes = 16_384;
 

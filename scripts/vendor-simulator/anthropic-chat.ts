@@ -17,7 +17,7 @@ const STOPS: Readonly<Record<ChatScript['finish'], string>> = {
   tool_calls: 'tool_use',
 };
 
-/** Returns the response, or the reason why the vendor refuses the request. */
+/** Returns the response, or the reason why the vendor rejects the request. */
 export function answerAnthropicChat(call: SimulatedCall): SimulatedResponse | string {
   const { body, model, faults } = call;
   const problem = checkRequest(model, body);
@@ -35,7 +35,7 @@ export function answerAnthropicChat(call: SimulatedCall): SimulatedResponse | st
 }
 
 /**
- * A prompt that contains the word `blockme` is refused. A model whose name contains `pauseturn` stops in the middle
+ * A prompt that contains the word `blockme` is rejected. A model whose name contains `pauseturn` stops in the middle
  * of its text, and continues once its text is sent back.
  */
 function planAnswer(call: SimulatedCall, turns: readonly AnthropicTurn[]): AnthropicPlan {

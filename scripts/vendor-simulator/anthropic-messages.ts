@@ -26,7 +26,7 @@ const BLOCKS: Readonly<Record<string, BlockRules>> = {
 const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** Returns the turns of a conversation, or the reason why the vendor refuses them. */
+/** Returns the turns of a conversation, or the reason why the vendor rejects them. */
 export function readMessages(body: JsonRecord, enforcesThinking: boolean): readonly AnthropicTurn[] | string {
   const messages = body['messages'];
   if (messages === undefined) {

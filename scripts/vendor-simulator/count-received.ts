@@ -5,8 +5,8 @@ import { readText } from './json-record.ts';
 
 /**
  * Counts the tokens of everything in a request that a model reads, in any dialect: texts, thoughts, ids, tools and
- * their schemas, and the content of images and files. Counts the received request, independently of how a gateway
- * counts.
+ * their schemas, and the content of images and files. Uses the request as received, independently of a gateway's
+ * own count.
  */
 export function countReceived(body: JsonRecord): number {
   const messages = [body['messages'], body['contents']].flat().filter(isRecord);
@@ -72,7 +72,7 @@ function countMedia(type: string, base64: string): number {
   return type === 'application/pdf' ? countPdf(bytes) : countTokens(bytes.toString('utf8'));
 }
 
-/** Counts a plain PDF: all texts in its streams, plus an image per page. */
+/** Counts the tokens of a plain PDF: all texts in its streams, plus one image per page. */
 function countPdf(bytes: Buffer): number {
   const source = bytes.toString('latin1');
   const pages = source.match(/\/Type\s*\/Page\b/g)?.length ?? 0;

@@ -18,7 +18,7 @@ export interface Dialect {
   /** Returns the vendor's error for invalid headers, or null. */
   checkHeaders(headers: CallHeaders): SimulatedError | null;
   answer(call: SimulatedCall): SimulatedResponse;
-  /** Renders a refusal that all vendors have in the form of this vendor. */
+  /** Renders an error that every vendor can return, in this vendor's format. */
   refuse(refusal: Refusal): SimulatedError;
   /** Renders the body of an error. */
   renderError(error: SimulatedError, context: ErrorContext): string;

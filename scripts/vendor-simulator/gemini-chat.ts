@@ -26,7 +26,7 @@ export function answerGeminiChat(call: SimulatedCall): SimulatedResponse | Gemin
   }
   const problem = checkGenerateRequest(model, message);
   if (problem !== null) {
-    return { refuses: problem };
+    return { errorMessage: problem };
   }
   const plan = planAnswer(call, message);
   const frame = framing === 'events' || framing === 'array' ? framing : null;
@@ -53,8 +53,8 @@ function planAnswer(call: SimulatedCall, message: JsonRecord): GeminiPlan {
     script: isSilent ? { ...script, pieces: [], searchQuery: null } : script,
     candidates: Number(config['candidateCount'] ?? 1),
     showsThoughts: readRecord(config['thinkingConfig'])['includeThoughts'] === true,
-    signs: input.reasons || model.includes('gemini-3'),
-    namesCalls: model.includes('ids'),
+    isSigned: input.reasons || model.includes('gemini-3'),
+    hasCallIds: model.includes('ids'),
     isEdit: readContents(message).some(({ parts }) => parts.some((part) => part['inlineData'] !== undefined)),
     imageFault: call.faults.image,
     imageRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,

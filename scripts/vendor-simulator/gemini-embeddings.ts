@@ -20,7 +20,7 @@ export function answerGeminiEmbeddings(call: SimulatedCall): SimulatedResponse |
   const texts = requests.map(readRequestText);
   const problem = checkRequests(requests, texts, model) ?? checkPoison(texts, faults.poison);
   if (problem !== null) {
-    return { refuses: problem };
+    return { errorMessage: problem };
   }
   const embeddings = requests.map((request, index) => {
     const dimensions = Number(request['outputDimensionality'] ?? DEFAULT_DIMENSIONS);

@@ -17,7 +17,7 @@ const DATA =
   `codeExecutionResult executableCode fileData functionCall functionResponse inlineData text toolCall
   toolResponse`.split(/\s+/);
 
-/** Returns the reason why the vendor refuses a message whose fields are valid. Null if it does not. */
+/** Returns the reason why the vendor rejects a message whose fields are valid. Null if it does not. */
 export function checkGenerateRequest(model: string, message: JsonRecord): string | null {
   const config = readRecord(message['generationConfig']);
   return (

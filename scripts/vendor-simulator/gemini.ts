@@ -41,7 +41,7 @@ export const geminiDialect: Dialect = {
   answer(call) {
     const answer = call.operation.name === 'chat' ? answerGeminiChat(call) : answerGeminiEmbeddings(call);
     return isRefusal(answer)
-      ? { kind: 'error', error: toError(400, answer.refuses, answer.details) }
+      ? { kind: 'error', error: toError(400, answer.errorMessage, answer.details) }
       : answer;
   },
 
@@ -55,7 +55,7 @@ export const geminiDialect: Dialect = {
 };
 
 function isRefusal(answer: object): answer is GeminiRefusal {
-  return 'refuses' in answer;
+  return 'errorMessage' in answer;
 }
 
 const SERVICE = 'generativelanguage.googleapis.com';

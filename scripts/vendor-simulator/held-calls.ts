@@ -1,4 +1,4 @@
-import { waitInLine } from './service-queue.ts';
+import { waitForTurn } from './service-queue.ts';
 
 /** Calls for one model that wait before their responses until they are released, in order of arrival. */
 export interface HeldCalls {
@@ -60,6 +60,6 @@ class HeldModel implements HeldCalls {
 
   async pass(signal: AbortSignal): Promise<void> {
     if (this.#allowed > 0) this.#allowed -= 1;
-    else if (!signal.aborted) await waitInLine(this.#waiting, signal);
+    else if (!signal.aborted) await waitForTurn(this.#waiting, signal);
   }
 }

@@ -22,7 +22,7 @@ const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
 /**
- * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. The former refuses
+ * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. The former rejects
  * `max_tokens` and `temperature`, as OpenAI's reasoning models do. With `tools`, it calls the first one (all of them
  * if the name contains `parallel`) until there is a message of role `tool`.
  */

@@ -23,7 +23,7 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
   const isBase64 = body['encoding_format'] === 'base64' && faults.ignoresBase64 !== true;
   const { vectors } = settings;
   const items = vectors.isFast
-    ? cutFastItems(vectors, texts.length, dimensions, isBase64)
+    ? sliceFastItems(vectors, texts.length, dimensions, isBase64)
     : texts
         .map((text, index) =>
           faults.overflow !== undefined && text.includes(faults.overflow)
@@ -77,7 +77,7 @@ const fastItems = new Map<string, FastItems>();
  * In this mode all texts have the same vector, so the items of a small batch are a prefix of those of a large one. They
  * are built once per number of dimensions and then only sliced.
  */
-function cutFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
+function sliceFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
   const name = `${dimensions} ${isBase64}`;
   let known = fastItems.get(name);
   if (known === undefined || known.ends.length < count) {

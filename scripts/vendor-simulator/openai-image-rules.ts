@@ -4,7 +4,7 @@ import { isLink, listFiles, readFileBytes, readNumber } from './openai-image-fie
 import { readText } from './json-record.ts';
 import { readPngSize } from './tiny-png.ts';
 
-/** The errors of OpenAI for image requests, by model family (OpenAI API reference: images). */
+/** OpenAI's errors for image requests, by model family (OpenAI API reference: images). */
 
 export interface ImageRefusal {
   readonly message: string;
@@ -26,7 +26,7 @@ export function isGptImage(model: string): boolean {
   return model.includes('gpt-image-');
 }
 
-/** Returns null if nothing is wrong. A model of an unknown family accepts what any family accepts. */
+/** Returns null if the request is valid. For an unknown family, accepts every value that some family accepts. */
 export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean): ImageRefusal | null {
   return (
     checkNames(body, model, isEdit) ??

@@ -85,7 +85,7 @@ const POST_PATHS: Readonly<Record<string, Operation['name']>> = {
 
 const MODELS = ['gpt-sim', 'gpt-sim-reasoner', 'text-embedding-sim', 'gpt-image-sim'];
 
-/** Any other model name works, too, and its name selects the faults. */
+/** Any other model name works, too. Fault words in it are applied. */
 function listModels(id: string): object {
   const describe = (model: string): object => ({
     id: model,

@@ -34,7 +34,7 @@ export function createServiceQueue({
         if (overflow === 'reject') {
           return 'full';
         }
-        if (!(await waitInLine(waiting, signal))) {
+        if (!(await waitForTurn(waiting, signal))) {
           return 'gone';
         }
       } else {
@@ -64,7 +64,7 @@ export function createServiceQueue({
  * Resolves with true when it is this call's turn, or with false if the caller disconnects first. To let a call proceed,
  * remove its entry from the set and call it.
  */
-export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
+export function waitForTurn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const onTurn = (): void => {
       signal.removeEventListener('abort', onAbort);

@@ -204,7 +204,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   function findRefusal(faults: Faults): Pick<Refusal, 'reason' | 'status' | 'message'> | null {
     const fails = (): boolean =>
       faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
-    const reason = findKeyTrouble(faults) ?? (fails() ? 'requested' : null);
+    const reason = findKeyProblem(faults) ?? (fails() ? 'requested' : null);
     return reason && { reason, status: faults.status ?? 500, message: 'This failure was requested.' };
   }
 
@@ -239,7 +239,7 @@ function findDialect(path: string): Dialect {
   return DIALECTS.find((dialect) => path.startsWith(dialect.prefix)) ?? openAiDialect;
 }
 
-function findKeyTrouble(faults: Faults): RefusalReason | null {
+function findKeyProblem(faults: Faults): RefusalReason | null {
   if (faults.revoked === true) {
     return 'revoked';
   }

@@ -4,7 +4,7 @@ import type { SimulatedResponse } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { pause } from './service-queue.ts';
 
-/** Longer than written data stays corked, but too short to notice. */
+/** Long enough for Node to flush earlier writes, and too short to notice. */
 const ERROR_PAUSE_MS = 20;
 
 /** Sends a response with the requested faults. Resolves when nothing more will be sent. */
@@ -28,7 +28,7 @@ export async function writeResponse(
   const length = answer.parts.reduce((total, part) => total + Buffer.byteLength(part), 0);
   response.writeHead(status, { 'content-type': 'application/json', ...headers, 'content-length': length });
   if (faults.hangsAfterHead === true) {
-    await waitForTheEnd(response, signal);
+    await waitForAbort(response, signal);
     return;
   }
   if (faults.cutAfterBytes !== undefined && faults.cutAfterBytes < length) {
@@ -50,7 +50,7 @@ async function writeStream(
   signal: AbortSignal,
 ): Promise<void> {
   if (faults.hangsAfterHead === true) {
-    await waitForTheEnd(response, signal);
+    await waitForAbort(response, signal);
     return;
   }
   const waitMs = faults.msPerToken ?? 0;
@@ -60,7 +60,7 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.stallAfterChunks) {
-      await waitForTheEnd(response, signal);
+      await waitForAbort(response, signal);
       return;
     }
     if (sentChunks === faults.errorAfterChunks) {
@@ -104,7 +104,7 @@ function cutAfter(response: ServerResponse, last: Buffer | string): void {
   }
 }
 
-async function waitForTheEnd(response: ServerResponse, signal: AbortSignal): Promise<void> {
+async function waitForAbort(response: ServerResponse, signal: AbortSignal): Promise<void> {
   response.flushHeaders();
   await new Promise<void>((resolve) => {
     if (signal.aborted) {

@@ -105,7 +105,7 @@ async function checkOrphans(
   }
 }
 
-/** Entries that count nowhere, because no worker could read them. */
+/** Reports entries that are in no balance, because no worker could read them. */
 async function listUncounted(
   redis: RedisClient,
   shard: number,

@@ -52,7 +52,7 @@ export async function measureJobs(options: MeasureJobsOptions): Promise<JobsRun>
     const smallTarget = { ...stack.gateway, apiKey: small.api_key };
     const alone: SingleJob[] = [];
     for (let i = 0; i < aloneProbes; i++) alone.push(await runSingleJob(smallTarget, i));
-    await programs.dismiss(stack.worker);
+    await programs.stopOne(stack.worker);
     return await placeAndRun(options, { stack, redis, money, smallTarget, alone });
   } finally {
     redis.disconnect();
@@ -127,10 +127,10 @@ async function placeAndRun(
   };
 }
 
-/** Runs single jobs one after another, from the first start of the other jobs until none of those waits. */
+/** Once the first of the other jobs has started, runs single jobs one after another until no other job waits. */
 async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
   const jobs: SingleJob[] = [];
-  await drain.begun;
+  await drain.firstStarted;
   while (drain.waiting > 0 && jobs.length < maxProbesBehind) {
     jobs.push(await runSingleJob(target, aloneProbes + jobs.length));
     await delay(probePauseMs);
@@ -140,13 +140,13 @@ async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
 
 /** Watches the jobs of an account until all have finished. */
 class Drain {
-  readonly begun: Promise<void>;
+  readonly firstStarted: Promise<void>;
   readonly #redis: RedisClient;
   readonly #accountId: string;
   readonly #jobs: number;
   readonly #onShare: (share: number) => void;
   #waiting: number;
-  #onBegun: () => void = () => undefined;
+  #onFirstStarted: () => void = () => undefined;
 
   constructor(redis: RedisClient, accountId: string, jobs: number, onShare: (share: number) => void) {
     this.#redis = redis;
@@ -154,10 +154,10 @@ class Drain {
     this.#jobs = jobs;
     this.#onShare = onShare;
     this.#waiting = jobs;
-    this.begun = new Promise((resolve) => (this.#onBegun = resolve));
+    this.firstStarted = new Promise((resolve) => (this.#onFirstStarted = resolve));
   }
 
-  /** Jobs that no worker has taken yet. */
+  /** Number of jobs that no worker has started yet. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -175,7 +175,7 @@ class Drain {
       if (remaining > 0) await delay(pollMs);
     }
     this.#waiting = 0;
-    this.#onBegun();
+    this.#onFirstStarted();
   }
 
   async #read(): Promise<number> {
@@ -183,7 +183,7 @@ class Drain {
     const line = redisKeys.jobsWaiting(this.#accountId, jobLine.queue, jobLine.model);
     const [waiting, queued, active] = await Promise.all([this.#redis.zcard(line), count('q'), count('a')]);
     this.#waiting = waiting;
-    if (queued < this.#jobs) this.#onBegun();
+    if (queued < this.#jobs) this.#onFirstStarted();
     const remaining = queued + active;
     this.#onShare((this.#jobs - remaining) / Math.max(1, this.#jobs));
     return remaining;

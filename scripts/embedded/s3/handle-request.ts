@@ -23,7 +23,7 @@ export interface RequestEnvironment {
   unauthenticated: UnauthenticatedSockets;
 }
 
-// How much of a refused upload is still read, so that clients that read only after writing get the response.
+// How much of a rejected upload is still read, so that clients that read only after writing get the response.
 const maxDrainBytes = 16 * 1024 * 1024;
 const maxDrainMs = 5000;
 
@@ -38,15 +38,15 @@ export async function handleRequest(
   const requestId = randomBytes(8).toString('hex').toUpperCase();
   const nowMs = surroundings.now();
   response.setHeader('x-amz-request-id', requestId);
-  // Clients that were refused because of their clock correct it with this header, so it must use the same clock.
+  // Clients that were rejected because of their clock correct it with this header, so it must use the same clock.
   response.setHeader('date', new Date(nowMs).toUTCString());
-  let isBodyOnItsWay = !expectsContinue;
+  let isBodyIncoming = !expectsContinue;
   const openBody = (request: S3Request, authentication: Authentication, maxBytes: number): Payload => {
     // Keep the body open if reading stops early, because destroying it would close the connection before the response.
     const source = message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     const payload = openPayload(source, collectHeaders(request), authentication, maxBytes);
     if (expectsContinue) response.writeContinue();
-    isBodyOnItsWay = true;
+    isBodyIncoming = true;
     return payload;
   };
   let path = message.url ?? '';
@@ -79,7 +79,7 @@ export async function handleRequest(
     }
     if (!isAuthenticated) surroundings.unauthenticated.refuse(message.socket);
     const isRefused = surroundings.unauthenticated.isRefused(message.socket);
-    await sendError(message, response, s3Error, { path, requestId, isBodyOnItsWay, isRefused });
+    await sendError(message, response, s3Error, { path, requestId, isBodyIncoming, isRefused });
   }
 }
 
@@ -119,7 +119,7 @@ async function sendResponse(response: ServerResponse, result: S3Response): Promi
 interface ErrorCircumstances {
   readonly path: string;
   readonly requestId: string;
-  readonly isBodyOnItsWay: boolean;
+  readonly isBodyIncoming: boolean;
   readonly isRefused: boolean;
 }
 
@@ -127,7 +127,7 @@ async function sendError(
   message: IncomingMessage,
   response: ServerResponse,
   error: S3Error,
-  { path, requestId, isBodyOnItsWay, isRefused }: ErrorCircumstances,
+  { path, requestId, isBodyIncoming, isRefused }: ErrorCircumstances,
 ): Promise<void> {
   const document = renderElement(
     'Error',
@@ -148,7 +148,7 @@ async function sendError(
     ...error.headers,
     ...(isBodyPending || isRefused ? { connection: 'close' } : {}),
   });
-  if (isBodyPending && isBodyOnItsWay && message.method !== 'HEAD') {
+  if (isBodyPending && isBodyIncoming && message.method !== 'HEAD') {
     // Once written, the response is complete for the client. Ending it earlier would reset the connection.
     response.write(bytes);
     await drain(message);

@@ -18,7 +18,7 @@ import {
 const maxMetadataBytes = 2048;
 const metadataPrefix = 'x-amz-meta-';
 
-// Headers whose effect is not implemented here, so that they must be refused.
+// Headers whose effect is not implemented here, so that they must be rejected.
 const refusedHeaders =
   /^x-amz-(?:copy-source|server-side-encryption|tagging|object-lock|grant|website-redirect|write-offset)/;
 
@@ -70,7 +70,7 @@ async function readObject(context: OperationContext, withBody: boolean): Promise
   const found = await bucket.open(request.key);
   if (found === undefined) throw new S3Error('NoSuchKey', { details: { Key: request.key } });
   const { record, handle } = found;
-  let isHandleGivenAway = false;
+  let isHandleTransferred = false;
   try {
     const objectHeaders = { ...renderObjectHeaders(request, record), ...renderExpiry(bucket, record) };
     if (isNotModified(headers, record)) return { status: 304, headers: objectHeaders };
@@ -93,10 +93,10 @@ async function readObject(context: OperationContext, withBody: boolean): Promise
     if (!withBody || length === 0) return response;
     const start = range?.start ?? 0;
     const stream = handle.createReadStream({ start, end: start + length - 1, highWaterMark: 256 * 1024 });
-    isHandleGivenAway = true;
+    isHandleTransferred = true;
     return { ...response, body: { stream } };
   } finally {
-    if (!isHandleGivenAway) await handle.close();
+    if (!isHandleTransferred) await handle.close();
   }
 }
 

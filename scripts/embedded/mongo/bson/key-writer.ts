@@ -87,7 +87,7 @@ export class KeyWriter {
 
   /**
    * Writes the nearest double, then the exact difference. Without the second part, two int64 values beyond 2^53 would
-   * share a key, and a unique index would refuse one of them.
+   * share a key, and a unique index would reject one of them.
    */
   #writeNumber(value: BsonNumber): this {
     const nearest = toNumber(value);

@@ -1,6 +1,6 @@
 import { areEqual } from '../bson/compare.ts';
 import { parseDocument } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import type { Collection } from '../storage/collection.ts';
 import type { Index, IndexSpec } from '../storage/indexes.ts';
 import { parseIndexSpec } from '../storage/indexes.ts';
@@ -22,7 +22,7 @@ export const indexCommands: Record<string, Command> = {
       const [raw, ...others] = getRawDocuments(context, 'indexes');
       // With several indexes, those created before a failure would have to be undone.
       if (raw === undefined || others.length > 0)
-        throw refuse('a command that does not create exactly one index');
+        throw unsupported('a command that does not create exactly one index');
       const spec = parseIndexSpec(parseDocument(raw));
       const createdCollectionAutomatically = findCollection(context) === undefined;
       const collection = ensureCollection(context);

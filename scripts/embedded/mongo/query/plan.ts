@@ -31,7 +31,7 @@ export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Pl
   const constraints = collectConstraints(filter);
   let best: { plan: Plan; score: number } | undefined;
   for (const index of indexes) {
-    if (!index.isReady || !holdsAllMatches(index, filter)) continue;
+    if (!index.isReady || !containsAllMatches(index, filter)) continue;
     const offer = planWith(index, filter, constraints, sort);
     if (offer.score > (best?.score ?? 0)) best = offer;
   }
@@ -129,14 +129,14 @@ function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRan
   const last = isAscending ? upper : low;
   const typeByte = isAscending ? type : ~type & 0xff;
   return {
-    start: first ? edge(encodeField(index, depth, first.value), !first.inclusive) : Buffer.from([typeByte]),
-    end: last ? edge(encodeField(index, depth, last.value), last.inclusive) : Buffer.from([typeByte + 1]),
+    start: first ? edgeOf(encodeField(index, depth, first.value), !first.inclusive) : Buffer.from([typeByte]),
+    end: last ? edgeOf(encodeField(index, depth, last.value), last.inclusive) : Buffer.from([typeByte + 1]),
   };
 }
 
-/** A position just before or just after all entries of a key. No entry continues with 0xff. */
-function edge(key: Buffer, isBehind: boolean): Buffer {
-  return isBehind ? Buffer.concat([key, Buffer.from([0xff])]) : key;
+/** Returns a position just before or just after all entries of a key. No entry has 0xff after its key. */
+function edgeOf(key: Buffer, isAfter: boolean): Buffer {
+  return isAfter ? Buffer.concat([key, Buffer.from([0xff])]) : key;
 }
 
 /** Returns 1 or -1 if the index has the sort order forwards or backwards, otherwise 0. */
@@ -163,7 +163,7 @@ function compareOrder(
 }
 
 /** Returns whether the index contains all matching documents. A partial index may lack some of them. */
-function holdsAllMatches({ spec }: Index, filter: Doc): boolean {
+function containsAllMatches({ spec }: Index, filter: Doc): boolean {
   return Object.entries(spec.partialFilterExpression ?? {}).every(
     ([path, value]) => Object.hasOwn(filter, path) && areEqual(filter[path], value),
   );

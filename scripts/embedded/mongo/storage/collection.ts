@@ -32,7 +32,7 @@ export type KeyRange = { start: Buffer; end: Buffer };
  * Shortens a range to keys that LMDB accepts. Truncating a bound that is longer than any entry does not change which
  * entries the range contains.
  */
-function cutRange({ start, end }: KeyRange): KeyRange {
+function shortenRange({ start, end }: KeyRange): KeyRange {
   return { start: start.subarray(0, maxEntryBytes), end: end.subarray(0, maxEntryBytes) };
 }
 
@@ -116,7 +116,7 @@ export class Collection {
 
   /** Yields the record ids of the documents in the range, in the order of their keys or in reverse. */
   *scanEntries(requested: KeyRange, isReverse: boolean): Generator<number> {
-    const range = cutRange(requested);
+    const range = shortenRange(requested);
     const [from, end] = isReverse ? [range.end, range.start] : [range.start, range.end];
     const read = (start: Buffer, exclusiveStart: boolean, limit: number) =>
       Array.from(this.#store.entries.getKeys({ start, end, exclusiveStart, reverse: isReverse, limit }));
@@ -124,7 +124,7 @@ export class Collection {
   }
 
   countEntries(range: KeyRange): number {
-    return this.#store.entries.getKeysCount(cutRange(range));
+    return this.#store.entries.getKeysCount(shortenRange(range));
   }
 
   createIndex(spec: IndexSpec): void {
