@@ -89,8 +89,8 @@ export async function* readFailedJobs(redis: RedisClient, queue: QueueName): Asy
 
 /** Takes at most one page across all shards. An empty page means that there are no more. */
 async function takeLatest(shards: readonly ShardFailures[]): Promise<string[]> {
-  const taken: string[] = [];
-  while (taken.length < pageSize) {
+  const members: string[] = [];
+  while (members.length < pageSize) {
     const heads = await Promise.all(shards.map(async (shard) => ({ shard, head: await shard.peek() })));
     let latest: { readonly shard: ShardFailures; readonly head: Failure } | null = null;
     for (const { shard, head } of heads) {
@@ -98,8 +98,8 @@ async function takeLatest(shards: readonly ShardFailures[]): Promise<string[]> {
         latest = { shard, head };
     }
     if (latest === null) break;
-    taken.push(latest.head.member);
+    members.push(latest.head.member);
     latest.shard.drop();
   }
-  return taken;
+  return members;
 }

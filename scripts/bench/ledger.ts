@@ -104,10 +104,10 @@ async function findFaults(stack: MoneyStack, entries: number): Promise<string[]>
   const faults: string[] = [];
   const written = await stack.ledger.entries.countDocuments({});
   if (written !== entries) faults.push(`${written} of ${entries} stream entries are in MongoDB`);
-  let wrong = 0;
+  let mismatches = 0;
   for await (const { _id, balanceNano } of stack.accountStore.list()) {
-    if ((await stack.hotAccounts.get(_id)).balanceNano !== balanceNano) wrong += 1;
+    if ((await stack.hotAccounts.get(_id)).balanceNano !== balanceNano) mismatches += 1;
   }
-  if (wrong > 0) faults.push(`${wrong} balances in MongoDB differ from Redis`);
+  if (mismatches > 0) faults.push(`${mismatches} balances in MongoDB differ from Redis`);
   return faults;
 }

@@ -35,7 +35,7 @@ export class ResponseReader {
   #bodyBytes = 0;
   #tokens = 0;
   #carried = '';
-  #kept: Buffer[] = [];
+  #bodyChunks: Buffer[] = [];
 
   constructor(countsTokens: boolean, onAnswer: (response: Answer) => void) {
     this.#countsTokens = countsTokens;
@@ -98,7 +98,7 @@ export class ResponseReader {
     this.#bodyBytes = 0;
     this.#tokens = 0;
     this.#carried = '';
-    this.#kept = [];
+    this.#bodyChunks = [];
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
     if (length !== null) {
       this.#remaining = Number(length[1]);
@@ -122,7 +122,7 @@ export class ResponseReader {
     const end = Math.min(bytes.length, at + this.#remaining);
     this.#bodyBytes += end - at;
     this.#remaining -= end - at;
-    if (this.keepsBody || this.#status !== 200) this.#kept.push(Buffer.from(bytes.subarray(at, end)));
+    if (this.keepsBody || this.#status !== 200) this.#bodyChunks.push(Buffer.from(bytes.subarray(at, end)));
     if (this.#countsTokens) this.#countTokens(bytes.toString('latin1', at, end));
     if (this.#remaining === 0) {
       if (this.#state === 'fixed') this.#finish();
@@ -148,8 +148,8 @@ export class ResponseReader {
   }
 
   #finish(): void {
-    const kept = this.#kept;
-    this.#kept = [];
+    const kept = this.#bodyChunks;
+    this.#bodyChunks = [];
     this.#state = 'head';
     this.#onAnswer({
       status: this.#status,

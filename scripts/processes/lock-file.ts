@@ -92,16 +92,16 @@ function removeStale(path: string, claim: string): boolean {
 function endStaleTakeover(takeover: string): void {
   const owner = readLockFile(takeover);
   if (owner !== null && isRunning(owner)) return;
-  const aside = `${takeover}.${randomUUID()}`;
+  const movedPath = `${takeover}.${randomUUID()}`;
   try {
-    renameSync(takeover, aside);
+    renameSync(takeover, movedPath);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return;
     throw error;
   }
-  const moved = readLockFile(aside);
-  if (moved !== null && isRunning(moved)) tryLink(aside, takeover);
-  rmSync(aside, { force: true });
+  const movedOwner = readLockFile(movedPath);
+  if (movedOwner !== null && isRunning(movedOwner)) tryLink(movedPath, takeover);
+  rmSync(movedPath, { force: true });
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;

@@ -184,10 +184,10 @@ function checkResultContent(block: JsonRecord, path: string): string | null {
     return null;
   }
   const blocks = placeBlocks(block['content'], `${path}.tool_result.content`);
-  const wrong = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
-  return wrong === undefined
+  const invalid = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
+  return invalid === undefined
     ? first(blocks.map((inner) => checkBlock(inner, 'user')))
-    : `${wrong.path}: Input tag '${wrong.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
+    : `${invalid.path}: Input tag '${invalid.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
 }
 
 function checkUse(block: JsonRecord, path: string): string | null {

@@ -17,9 +17,9 @@ export interface Dialect {
   readKey(headers: CallHeaders): string | null;
   /** Returns the vendor's error for invalid headers, or null. */
   checkHeaders(headers: CallHeaders): SimulatedError | null;
-  answer(call: SimulatedCall): SimulatedResponse;
+  respond(call: SimulatedCall): SimulatedResponse;
   /** Renders an error that every vendor can return, in this vendor's format. */
-  refuse(refusal: Refusal): SimulatedError;
+  createError(refusal: Refusal): SimulatedError;
   /** Renders the body of an error. */
   renderError(error: SimulatedError, context: ErrorContext): string;
 }

@@ -1,7 +1,7 @@
 import type { FieldViolation } from './gemini-parse.ts';
 
 /** Google's error for an invalid request. Its status is always 400, `INVALID_ARGUMENT`. */
-export interface GeminiRefusal {
+export interface GeminiRequestError {
   readonly errorMessage: string;
   readonly details?: readonly object[];
 }
@@ -21,7 +21,7 @@ export const STATUS_NAMES: Readonly<Record<number, string>> = {
 };
 
 /** Creates one error that lists all invalid fields. */
-export function refuseFields(violations: readonly FieldViolation[]): GeminiRefusal {
+export function createFieldError(violations: readonly FieldViolation[]): GeminiRequestError {
   return {
     errorMessage: violations.map(({ description }) => description).join('\n'),
     details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }],

@@ -24,7 +24,7 @@ export interface GeminiPlan {
   readonly isBlocked: boolean;
 }
 
-const PICTURE_SIDE = 64;
+const IMAGE_SIDE = 64;
 /** Google's token count for an image. */
 const IMAGE_TOKENS = 1290;
 /** A step of a response: the parts of one chunk, and the tokens written so far. */
@@ -71,8 +71,8 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
 function drawImage(ratio: number, { isEdit, imageFault }: GeminiPlan): string {
   const [width, height] = ratio >= 1 ? [1, 1 / ratio] : [ratio, 1];
   return makeSampleImage('png', isEdit ? [0, 200, 120] : [0, 120, 200], imageFault, {
-    width: Math.max(1, Math.round(width * PICTURE_SIDE)),
-    height: Math.max(1, Math.round(height * PICTURE_SIDE)),
+    width: Math.max(1, Math.round(width * IMAGE_SIDE)),
+    height: Math.max(1, Math.round(height * IMAGE_SIDE)),
   });
 }
 

@@ -12,31 +12,31 @@ export async function writeResponse(
   response: ServerResponse,
   status: number,
   headers: Readonly<Record<string, string>>,
-  answer: Exclude<SimulatedResponse, { kind: 'error' }>,
+  content: Exclude<SimulatedResponse, { kind: 'error' }>,
   faults: Faults,
   signal: AbortSignal,
 ): Promise<void> {
-  if (answer.kind === 'stream') {
+  if (content.kind === 'stream') {
     response.writeHead(status, {
       ...headers,
-      'content-type': answer.contentType,
+      'content-type': content.contentType,
       'cache-control': 'no-cache',
     });
-    await writeStream(response, answer.chunks, answer.errorChunk, faults, signal);
+    await writeStream(response, content.chunks, content.errorChunk, faults, signal);
     return;
   }
-  const length = answer.parts.reduce((total, part) => total + Buffer.byteLength(part), 0);
+  const length = content.parts.reduce((total, part) => total + Buffer.byteLength(part), 0);
   response.writeHead(status, { 'content-type': 'application/json', ...headers, 'content-length': length });
   if (faults.hangsAfterHead === true) {
     await waitForAbort(response, signal);
     return;
   }
   if (faults.cutAfterBytes !== undefined && faults.cutAfterBytes < length) {
-    const whole = Buffer.concat(answer.parts.map((part) => Buffer.from(part)));
+    const whole = Buffer.concat(content.parts.map((part) => Buffer.from(part)));
     cutAfter(response, whole.subarray(0, faults.cutAfterBytes));
     return;
   }
-  for (const part of answer.parts) {
+  for (const part of content.parts) {
     response.write(part);
   }
   response.end();

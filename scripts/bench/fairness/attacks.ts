@@ -77,9 +77,9 @@ export const attacks: Readonly<Record<string, Attack>> = {
 
   async images(target) {
     const { attacker: apiKey } = target.keys;
-    const pictures: string[] = [];
-    for (let i = 0; i < 6; i++) pictures.push(await createLargeImage(i));
-    const body = createImageChat(pictures);
+    const imageUrls: string[] = [];
+    for (let i = 0; i < 6; i++) imageUrls.push(await createLargeImage(i));
+    const body = createImageChat(imageUrls);
     keepSending(8, () => send(target, { path: chatPath, apiKey, body }, never));
     await delay(floodMs);
   },

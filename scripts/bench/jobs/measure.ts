@@ -104,7 +104,7 @@ async function placeAndRun(
   const survey = await surveyJobs(redis, accountId, windows);
   const measuredMs = Math.max(1, survey.lastEndAtMs - survey.firstStartAtMs);
   const perJob = (bytes: number): number => (bytes - empty.usedBytes) / Math.max(1, placed.jobs);
-  const counted = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
+  const countFaults = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
   return {
     jobs: placed.jobs,
     callers,
@@ -123,7 +123,7 @@ async function placeAndRun(
     },
     retaken: survey.retaken,
     money: charged,
-    faults: [...counted, ...survey.faults],
+    faults: [...countFaults, ...survey.faults],
   };
 }
 

@@ -79,7 +79,7 @@ export class Connection {
     this.#isResponding = true;
     try {
       for (let message = this.#next(); message !== null; message = this.#next()) {
-        unauthenticated.hear(this.#socket);
+        unauthenticated.recordActivity(this.#socket);
         await this.#respond(parseMessage(message));
       }
     } catch (error) {

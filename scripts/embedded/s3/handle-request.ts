@@ -34,7 +34,7 @@ export async function handleRequest(
   response: ServerResponse,
   expectsContinue: boolean,
 ): Promise<void> {
-  if (surroundings.unauthenticated.isRefused(message.socket)) return;
+  if (surroundings.unauthenticated.isRejected(message.socket)) return;
   const requestId = randomBytes(8).toString('hex').toUpperCase();
   const nowMs = surroundings.now();
   response.setHeader('x-amz-request-id', requestId);
@@ -77,9 +77,9 @@ export async function handleRequest(
       response.destroy();
       return;
     }
-    if (!isAuthenticated) surroundings.unauthenticated.refuse(message.socket);
-    const isRefused = surroundings.unauthenticated.isRefused(message.socket);
-    await sendError(message, response, s3Error, { path, requestId, isBodyIncoming, isRefused });
+    if (!isAuthenticated) surroundings.unauthenticated.markRejected(message.socket);
+    const isRejected = surroundings.unauthenticated.isRejected(message.socket);
+    await sendError(message, response, s3Error, { path, requestId, isBodyIncoming, isRejected });
   }
 }
 
@@ -120,14 +120,14 @@ interface ErrorCircumstances {
   readonly path: string;
   readonly requestId: string;
   readonly isBodyIncoming: boolean;
-  readonly isRefused: boolean;
+  readonly isRejected: boolean;
 }
 
 async function sendError(
   message: IncomingMessage,
   response: ServerResponse,
   error: S3Error,
-  { path, requestId, isBodyIncoming, isRefused }: ErrorCircumstances,
+  { path, requestId, isBodyIncoming, isRejected }: ErrorCircumstances,
 ): Promise<void> {
   const document = renderElement(
     'Error',
@@ -141,12 +141,12 @@ async function sendError(
   const isBodyPending = !message.complete && hasBody(message);
   // Without this, Node would close the connection gracefully, and meanwhile read and parse the bytes after this
   // request.
-  if (isRefused) response.once('finish', () => message.socket.destroy());
+  if (isRejected) response.once('finish', () => message.socket.destroy());
   response.writeHead(error.status, {
     'content-type': 'application/xml',
     'content-length': String(bytes.length),
     ...error.headers,
-    ...(isBodyPending || isRefused ? { connection: 'close' } : {}),
+    ...(isBodyPending || isRejected ? { connection: 'close' } : {}),
   });
   if (isBodyPending && isBodyIncoming && message.method !== 'HEAD') {
     // Once written, the response is complete for the client. Ending it earlier would reset the connection.

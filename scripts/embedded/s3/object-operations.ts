@@ -19,13 +19,13 @@ const maxMetadataBytes = 2048;
 const metadataPrefix = 'x-amz-meta-';
 
 // Headers whose effect is not implemented here, so that they must be rejected.
-const refusedHeaders =
+const unsupportedHeaders =
   /^x-amz-(?:copy-source|server-side-encryption|tagging|object-lock|grant|website-redirect|write-offset)/;
 
 export const putObject: Operation = async (context) => {
   const { request, headers, store, openPayload, maxObjectBytes } = context;
   const bucket = store.get(request.bucket);
-  refuseUnknownFeatures(headers);
+  rejectUnsupportedFeatures(headers);
   const described = { headers: readStoredHeaders(headers), metadata: readMetadata(headers) };
   const payload = openPayload(maxObjectBytes);
   if (payload.length === undefined) throw new S3Error('MissingContentLength');
@@ -65,7 +65,7 @@ export const deleteObject: Operation = async ({ request, headers, store }) => {
 
 async function readObject(context: OperationContext, withBody: boolean): Promise<S3Response> {
   const { request, headers, store } = context;
-  refuseUnknownFeatures(headers);
+  rejectUnsupportedFeatures(headers);
   const bucket = store.get(request.bucket);
   const found = await bucket.open(request.key);
   if (found === undefined) throw new S3Error('NoSuchKey', { details: { Key: request.key } });
@@ -100,13 +100,13 @@ async function readObject(context: OperationContext, withBody: boolean): Promise
   }
 }
 
-function refuseUnknownFeatures(headers: ReadonlyMap<string, string>): void {
+function rejectUnsupportedFeatures(headers: ReadonlyMap<string, string>): void {
   for (const [name, value] of headers) {
-    const isRefused =
-      refusedHeaders.test(name) ||
+    const isUnsupported =
+      unsupportedHeaders.test(name) ||
       (name === 'x-amz-acl' && value !== 'private') ||
       (name === 'x-amz-storage-class' && value !== 'STANDARD');
-    if (isRefused) throw new S3Error('NotImplemented', { details: { Header: name } });
+    if (isUnsupported) throw new S3Error('NotImplemented', { details: { Header: name } });
   }
 }
 

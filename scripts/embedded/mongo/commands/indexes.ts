@@ -53,10 +53,10 @@ function hasIndex({ indexes }: Collection, requested: IndexSpec): boolean {
     areEqual(spec.key, requested.key) &&
     spec.unique === requested.unique &&
     areEqual(spec.partialFilterExpression ?? null, requested.partialFilterExpression ?? null);
-  const named = indexes.find(({ spec }) => spec.name === requested.name);
-  if (named !== undefined) {
-    if (areEqual(optionsOf(named.spec), optionsOf(requested))) return true;
-    throw isSameKey(named)
+  const sameName = indexes.find(({ spec }) => spec.name === requested.name);
+  if (sameName !== undefined) {
+    if (areEqual(optionsOf(sameName.spec), optionsOf(requested))) return true;
+    throw isSameKey(sameName)
       ? new MongoError(
           'IndexOptionsConflict',
           `An index named ${requested.name} exists with different options`,

@@ -41,8 +41,8 @@ export const readCommands: Record<string, Command> = {
       const { cursors, db, body } = context;
       const filter = parseCount(body.pipeline);
       const n = countSelected(context, { filter, deadlineMs: context.deadlineMs });
-      const counted = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
-      return cursors.openOf(`${db}.${getCollectionName(context)}`, counted);
+      const documents = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
+      return cursors.openOf(`${db}.${getCollectionName(context)}`, documents);
     },
   },
 };

@@ -128,9 +128,9 @@ export class Collection {
   }
 
   createIndex(spec: IndexSpec): void {
-    const taken = new Set(this.indexes.map((index) => index.id));
+    const usedIds = new Set(this.indexes.map((index) => index.id));
     let number = 1;
-    while (taken.has(this.#indexId(number))) number += 1;
+    while (usedIds.has(this.#indexId(number))) number += 1;
     const index = new Index(this.#indexId(number), spec);
     try {
       for (const { recordId, document } of this.scan()) {
