@@ -32,7 +32,7 @@ export const jobBody = JSON.stringify({
 });
 
 /** The queue and model that the jobs wait for. */
-export const jobLine = { queue: 'embedding', model } as const;
+export const jobQueue = { queue: 'embedding', model } as const;
 
 export type JobsPhase = 'placing' | 'running';
 

@@ -29,14 +29,14 @@ const maxDrainMs = 5000;
 
 /** Serves one request. With `expectsContinue`, the client waits for a 100 before it sends its body. */
 export async function handleRequest(
-  surroundings: RequestEnvironment,
+  environment: RequestEnvironment,
   message: IncomingMessage,
   response: ServerResponse,
   expectsContinue: boolean,
 ): Promise<void> {
-  if (surroundings.unauthenticated.isRejected(message.socket)) return;
+  if (environment.unauthenticated.isRejected(message.socket)) return;
   const requestId = randomBytes(8).toString('hex').toUpperCase();
-  const nowMs = surroundings.now();
+  const nowMs = environment.now();
   response.setHeader('x-amz-request-id', requestId);
   // Clients that were rejected because of their clock correct it with this header, so it must use the same clock.
   response.setHeader('date', new Date(nowMs).toUTCString());
@@ -54,31 +54,31 @@ export async function handleRequest(
   try {
     const request = parseRequest(message);
     path = request.rawPath;
-    const authentication = verifySignature(request, { ...surroundings.credentials, nowMs });
+    const authentication = verifySignature(request, { ...environment.credentials, nowMs });
     isAuthenticated = true;
-    surroundings.unauthenticated.release(message.socket);
+    environment.unauthenticated.release(message.socket);
     const operation = chooseOperation(request);
     const result = await operation({
       request,
       headers: collectHeaders(request),
-      store: surroundings.store,
+      store: environment.store,
       nowMs,
       openPayload: (maxBytes) => openBody(request, authentication, maxBytes),
-      maxObjectBytes: surroundings.maxObjectBytes,
+      maxObjectBytes: environment.maxObjectBytes,
     });
     await sendResponse(response, result);
   } catch (error) {
     // A disconnected client cannot get a response, and its unfinished upload was not stored.
     if (response.destroyed || message.errored !== null) return;
     const s3Error = error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
-    if (s3Error.status === 500) surroundings.warn(`embedded S3: ${path}: ${String(error)}`);
+    if (s3Error.status === 500) environment.warn(`embedded S3: ${path}: ${String(error)}`);
     if (response.headersSent) {
       // Closing the connection is the only remaining way to signal that the body is incomplete.
       response.destroy();
       return;
     }
-    if (!isAuthenticated) surroundings.unauthenticated.markRejected(message.socket);
-    const isRejected = surroundings.unauthenticated.isRejected(message.socket);
+    if (!isAuthenticated) environment.unauthenticated.markRejected(message.socket);
+    const isRejected = environment.unauthenticated.isRejected(message.socket);
     await sendError(message, response, s3Error, { path, requestId, isBodyIncoming, isRejected });
   }
 }

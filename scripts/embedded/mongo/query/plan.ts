@@ -32,8 +32,8 @@ export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Pl
   let best: { plan: Plan; score: number } | undefined;
   for (const index of indexes) {
     if (!index.isReady || !containsAllMatches(index, filter)) continue;
-    const offer = planWith(index, filter, constraints, sort);
-    if (offer.score > (best?.score ?? 0)) best = offer;
+    const candidate = planWith(index, filter, constraints, sort);
+    if (candidate.score > (best?.score ?? 0)) best = candidate;
   }
   return best?.plan;
 }
@@ -106,10 +106,10 @@ function encodeDistinct(index: Index, depth: number, values: unknown[]): Buffer[
 }
 
 function encodeField(index: Index, depth: number, value: unknown): Buffer {
-  return direct(index, depth, encodeKey(value));
+  return applyDirection(index, depth, encodeKey(value));
 }
 
-function direct(index: Index, depth: number, key: Buffer): Buffer {
+function applyDirection(index: Index, depth: number, key: Buffer): Buffer {
   if (index.fields[depth]!.direction > 0) return key;
   return key.map((byte) => ~byte & 0xff) as Buffer;
 }
@@ -149,13 +149,13 @@ function compareOrder(
   const sortFields = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
   if (sort.length === 0) return 0;
   // Fields fixed by equality do not affect the order, in the sort or in the index.
-  const offered = index.fields.filter(
+  const indexFields = index.fields.filter(
     ({ path }, i) => i >= depth || constraints.get(path)?.equal?.length !== 1,
   );
   let order: -1 | 0 | 1 = sortFields.length === 0 ? 1 : 0;
   for (const [i, { path, direction }] of sortFields.entries()) {
-    if (offered[i]?.path !== path) return 0;
-    const fieldOrder = offered[i].direction === direction ? 1 : -1;
+    if (indexFields[i]?.path !== path) return 0;
+    const fieldOrder = indexFields[i].direction === direction ? 1 : -1;
     if (order !== 0 && order !== fieldOrder) return 0;
     order = fieldOrder;
   }

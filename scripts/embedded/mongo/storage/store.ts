@@ -99,7 +99,7 @@ export class Store {
           if (outcome === undefined) reject(new Error('the transaction was committed without its action'));
           else if ('error' in outcome) reject(outcome.error);
           else {
-            for (const act of afterCommit) act();
+            for (const effect of afterCommit) effect();
             resolve(outcome.value);
           }
         },
@@ -133,16 +133,16 @@ export class Store {
     try {
       this.#root.resetReadTxn();
       this.#loadCatalog();
-    } catch (broken) {
+    } catch (reloadError) {
       // LMDB could not write one of its two root pages and must be reopened.
-      this.#onBroken(broken as Error);
+      this.#onBroken(reloadError as Error);
     }
     return new MongoError('OutOfDiskSpace', `nothing was stored because the disk is full (${reason})`);
   }
 
   /** Call this inside `write`, for effects that must not be visible before the transaction is on disk. */
-  afterCommit(act: () => void): void {
-    this.#afterCommit.push(act);
+  afterCommit(effect: () => void): void {
+    this.#afterCommit.push(effect);
   }
 
   findCollection(db: string, name: string): Collection | undefined {
