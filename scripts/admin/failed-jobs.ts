@@ -18,7 +18,7 @@ class ShardFailures {
   readonly #redis: RedisClient;
   readonly #key: string;
   #page: Failure[] = [];
-  #before = '+inf';
+  #maxScore = '+inf';
 
   constructor(redis: RedisClient, key: string) {
     this.#redis = redis;
@@ -44,7 +44,7 @@ class ShardFailures {
       await callRedis(() =>
         this.#redis.zrange(
           this.#key,
-          this.#before,
+          this.#maxScore,
           minScore,
           'BYSCORE',
           'REV',
@@ -55,7 +55,7 @@ class ShardFailures {
     const last = (await read('-inf', 'LIMIT', 0, pageSize)).at(-1);
     if (last === undefined) return [];
     const listed = await read(last);
-    this.#before = `(${last}`;
+    this.#maxScore = `(${last}`;
     const page: Failure[] = [];
     for (let i = 0; i + 1 < listed.length; i += 2) {
       page.push({ member: listed[i]!, failedAtMs: Number(listed[i + 1]) });

@@ -131,7 +131,7 @@ function renderWhole(
     ...(script.toolCalls.length > 0
       ? {
           tool_calls: script.toolCalls.map((call) => ({
-            id: nameCall(call),
+            id: createCallId(call),
             type: 'function',
             function: { name: call.name, arguments: call.argumentPieces.join('') },
           })),
@@ -227,7 +227,7 @@ function buildStream(
   for (const [index, call] of script.toolCalls.entries()) {
     const begin = {
       index,
-      id: nameCall(call),
+      id: createCallId(call),
       type: 'function',
       function: { name: call.name, arguments: '' },
     };
@@ -251,7 +251,7 @@ function buildStream(
   return chunks;
 }
 
-function nameCall(call: ScriptedToolCall): string {
+function createCallId(call: ScriptedToolCall): string {
   return `call_simulated_${call.number}`;
 }
 

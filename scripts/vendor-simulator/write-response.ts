@@ -33,7 +33,7 @@ export async function writeResponse(
   }
   if (faults.cutAfterBytes !== undefined && faults.cutAfterBytes < length) {
     const whole = Buffer.concat(content.parts.map((part) => Buffer.from(part)));
-    cutAfter(response, whole.subarray(0, faults.cutAfterBytes));
+    dropConnectionAfter(response, whole.subarray(0, faults.cutAfterBytes));
     return;
   }
   for (const part of content.parts) {
@@ -71,12 +71,12 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.cutAfterChunks) {
-      cutAfter(response, '');
+      dropConnectionAfter(response, '');
       return;
     }
     const bytes = Buffer.byteLength(chunk);
     if (faults.cutAfterBytes !== undefined && sentBytes + bytes > faults.cutAfterBytes) {
-      cutAfter(response, Buffer.from(chunk).subarray(0, faults.cutAfterBytes - sentBytes));
+      dropConnectionAfter(response, Buffer.from(chunk).subarray(0, faults.cutAfterBytes - sentBytes));
       return;
     }
     sentBytes += bytes;
@@ -91,16 +91,16 @@ async function writeStream(
 }
 
 /** Flushes the written data, then closes the connection without ending the chunked body. */
-function cutAfter(response: ServerResponse, last: Buffer | string): void {
-  const cut = (): void => {
+function dropConnectionAfter(response: ServerResponse, last: Buffer | string): void {
+  const drop = (): void => {
     response.socket?.destroySoon();
   };
   if (last.length === 0) {
     response.flushHeaders();
     // Written bytes stay corked until the next tick.
-    setImmediate(cut);
+    setImmediate(drop);
   } else {
-    response.write(last, cut);
+    response.write(last, drop);
   }
 }
 

@@ -116,7 +116,7 @@ async function sendResponse(response: ServerResponse, result: S3Response): Promi
   }
 }
 
-interface ErrorCircumstances {
+interface ErrorContext {
   readonly path: string;
   readonly requestId: string;
   readonly isBodyIncoming: boolean;
@@ -127,7 +127,7 @@ async function sendError(
   message: IncomingMessage,
   response: ServerResponse,
   error: S3Error,
-  { path, requestId, isBodyIncoming, isRejected }: ErrorCircumstances,
+  { path, requestId, isBodyIncoming, isRejected }: ErrorContext,
 ): Promise<void> {
   const document = renderElement(
     'Error',
@@ -166,10 +166,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
 async function drain(message: IncomingMessage): Promise<void> {
   const timer = setTimeout(() => message.destroy(), maxDrainMs);
   try {
-    let drained = 0;
+    let drainedBytes = 0;
     for await (const chunk of message as AsyncIterable<Buffer>) {
-      drained += chunk.length;
-      if (drained > maxDrainBytes) break;
+      drainedBytes += chunk.length;
+      if (drainedBytes > maxDrainBytes) break;
     }
   } catch {
     // The client disconnected or timed out, so the remaining bytes are not needed.

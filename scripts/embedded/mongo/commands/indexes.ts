@@ -39,7 +39,7 @@ export const indexCommands: Record<string, Command> = {
       const collection = requireCollection(context);
       const batchSize = optionalCount(optionalObject(context.body.cursor, 'cursor')?.batchSize, 'batchSize');
       const listed = collection.indexes.map(({ spec }) => ({ v: 2, ...spec }));
-      return context.cursors.openOf(collection.namespace, listed, { batchSize });
+      return context.cursors.openDocuments(collection.namespace, listed, { batchSize });
     },
   },
 };

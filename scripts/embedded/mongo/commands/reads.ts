@@ -42,7 +42,7 @@ export const readCommands: Record<string, Command> = {
       const filter = parseCount(body.pipeline);
       const n = countSelected(context, { filter, deadlineMs: context.deadlineMs });
       const documents = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
-      return cursors.openOf(`${db}.${getCollectionName(context)}`, documents);
+      return cursors.openDocuments(`${db}.${getCollectionName(context)}`, documents);
     },
   },
 };
