@@ -13,7 +13,7 @@ export interface ServiceCost {
 export interface ServiceQueue {
   /**
    * Waits in the queue and then for the service time. After `served`, the call holds its slot until `release`. `full`
-   * means that the limit is reached and calls do not wait; `disconnected` means that the caller disconnected while waiting.
+   * means that the limit is reached and calls do not wait; `disconnected`, that the caller disconnected while waiting.
    */
   acquire(inputs: number, signal: AbortSignal): Promise<'served' | 'full' | 'disconnected'>;
   release(): void;

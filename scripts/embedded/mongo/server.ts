@@ -45,7 +45,7 @@ export type EmbeddedMongo = {
 /** How long a client may take to read its last response during a stop. */
 const closeGraceMs = 2_000;
 
-/** Starts a server that implements the part of MongoDB's protocol that the product needs and rejects everything else. */
+/** Starts a server that implements only the part of MongoDB's protocol that the product needs. Rejects the rest. */
 export async function startEmbeddedMongo({
   dir,
   password = randomBytes(24).toString('base64url'),

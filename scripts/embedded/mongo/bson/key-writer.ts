@@ -92,11 +92,11 @@ export class KeyWriter {
   #writeNumber(value: BsonNumber): this {
     const nearest = toNumber(value);
     this.#writeDouble(nearest);
-    const offBy = value instanceof Long ? Number(value.toBigInt() - BigInt(nearest)) : 0;
-    if (offBy === 0) return this.writeByte(residual.none);
-    this.writeByte(offBy < 0 ? residual.negative : residual.positive);
+    const difference = value instanceof Long ? Number(value.toBigInt() - BigInt(nearest)) : 0;
+    if (difference === 0) return this.writeByte(residual.none);
+    this.writeByte(difference < 0 ? residual.negative : residual.positive);
     // Doubles of the magnitude of an int64 are at most 2048 apart.
-    return this.writeByte((0x8000 + offBy) >> 8).writeByte((0x8000 + offBy) & 0xff);
+    return this.writeByte((0x8000 + difference) >> 8).writeByte((0x8000 + difference) & 0xff);
   }
 
   #writeDouble(value: number): this {

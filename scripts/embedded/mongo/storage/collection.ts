@@ -136,7 +136,7 @@ export class Collection {
       for (const { recordId, document } of this.scan()) {
         const key = index.keyOf(document);
         if (key === undefined) continue;
-        if (this.#isTaken(index, key, recordId)) throw index.duplicateError(this.namespace, document);
+        if (this.#isUsedByOther(index, key, recordId)) throw index.duplicateError(this.namespace, document);
         this.#store.entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
       }
     } catch (error) {
@@ -173,7 +173,7 @@ export class Collection {
       return isSame ? [] : [{ index, removed, added }];
     });
     for (const { index, added } of changes) {
-      if (after !== undefined && added !== undefined && this.#isTaken(index, added, recordId)) {
+      if (after !== undefined && added !== undefined && this.#isUsedByOther(index, added, recordId)) {
         throw index.duplicateError(this.namespace, after.document);
       }
     }
@@ -187,7 +187,7 @@ export class Collection {
     else documents.putSync(this.#documentKey(recordId), after.raw);
   }
 
-  #isTaken(index: Index, key: Buffer, recordId: number): boolean {
+  #isUsedByOther(index: Index, key: Buffer, recordId: number): boolean {
     if (!index.isUnique) return false;
     const start = Buffer.concat([index.prefix(), key]);
     const end = Buffer.concat([start, Buffer.from([0xff])]);
@@ -229,7 +229,7 @@ export class Collection {
     return last === undefined ? 1 : readRecordId(last) + 1;
   }
 
-  /** A store-wide index id: the collection's number and, because MongoDB allows 64 indexes, a small number. */
+  /** Returns a store-wide index id: the collection's id combined with a number below 64, MongoDB's limit for indexes. */
   #indexId(number: number): number {
     if (number >= 64) throw new MongoError('CannotCreateIndex', 'a collection has at most 64 indexes');
     return this.id * 64 + number;

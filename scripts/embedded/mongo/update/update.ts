@@ -37,8 +37,8 @@ function parseAssignments(update: Doc): Assignment[] {
   const assignments: Assignment[] = [];
   const assigned = new AssignedPaths('ConflictingUpdateOperators');
   for (const [operator, operands] of Object.entries(update)) {
-    const known = Object.hasOwn(updateOperators, operator) ? updateOperators[operator] : undefined;
-    if (operator !== '$unset' && known === undefined) {
+    const definition = Object.hasOwn(updateOperators, operator) ? updateOperators[operator] : undefined;
+    if (operator !== '$unset' && definition === undefined) {
       throw unsupported(`Unknown modifier: ${operator}, which`, 'FailedToParse');
     }
     if (!isObject(operands)) {
@@ -46,7 +46,7 @@ function parseAssignments(update: Doc): Assignment[] {
     }
     for (const [path, operand] of Object.entries(operands)) {
       const parts = parseUpdatePath(path);
-      known?.check(path, operand);
+      definition?.check(path, operand);
       assigned.add(path, parts);
       assignments.push({ operator, path, parts, operand });
     }
@@ -58,8 +58,8 @@ function parseAssignments(update: Doc): Assignment[] {
 /** Rejects a path that is set twice or leads through another one. */
 class AssignedPaths {
   readonly #codeName: string;
-  readonly #whole = new Set<string>();
-  readonly #begun = new Set<string>();
+  readonly #setPaths = new Set<string>();
+  readonly #prefixes = new Set<string>();
 
   /** @param codeName code name of the error */
   constructor(codeName: string) {
@@ -68,12 +68,12 @@ class AssignedPaths {
 
   add(path: string, parts: string[]): void {
     const prefixes = parts.map((_, depth) => parts.slice(0, depth + 1).join('.'));
-    const conflict = this.#begun.has(path) ? path : prefixes.find((prefix) => this.#whole.has(prefix));
+    const conflict = this.#prefixes.has(path) ? path : prefixes.find((prefix) => this.#setPaths.has(prefix));
     if (conflict !== undefined) {
       throw new MongoError(this.#codeName, `Setting the path '${path}' conflicts with that of '${conflict}'`);
     }
-    this.#whole.add(path);
-    for (const prefix of prefixes) this.#begun.add(prefix);
+    this.#setPaths.add(path);
+    for (const prefix of prefixes) this.#prefixes.add(prefix);
   }
 }
 
