@@ -20,24 +20,24 @@ export function createGatewayClient(env: NodeJS.ProcessEnv): OpenAI {
 }
 
 function findBaseUrl(env: NodeJS.ProcessEnv): string {
-  const given =
+  const address =
     env['MODEL_GATEWAY_URL'] || env['OPENAI_BASE_URL'] || `http://127.0.0.1:${env['PORT'] || 8080}`;
-  if (!URL.canParse(given)) throw new ExampleError(`"${given}" is no address of a gateway.`);
-  const url = given.replace(/\/+$/, '');
+  if (!URL.canParse(address)) throw new ExampleError(`"${address}" is no address of a gateway.`);
+  const url = address.replace(/\/+$/, '');
   return url.endsWith('/v1') ? url : `${url}/v1`;
 }
 
 /**
- * Keys of the gateway begin with `mg-`. Any other key in OPENAI_API_KEY is a vendor's, perhaps set for the catalog. It
- * does not work here, and must not be sent to anybody but the vendor.
+ * The gateway's keys begin with `mg-`. Any other key in OPENAI_API_KEY belongs to a vendor, and may be set for the
+ * catalog. It does not work here, and must be sent only to that vendor.
  */
 function findApiKey(env: NodeJS.ProcessEnv, baseUrl: string): string {
-  const given = env['OPENAI_API_KEY'] ?? '';
-  if (given.startsWith('mg-')) return given;
+  const apiKey = env['OPENAI_API_KEY'] ?? '';
+  if (apiKey.startsWith('mg-')) return apiKey;
   const isLocal = ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname);
   const demo = isLocal ? readDemoKey(env['DATA_DIR'] || '.data') : null;
   if (demo !== null) return demo;
-  const problem = given === '' ? 'OPENAI_API_KEY is not set' : 'OPENAI_API_KEY is not a key of the gateway';
+  const problem = apiKey === '' ? 'OPENAI_API_KEY is not set' : 'OPENAI_API_KEY is not a key of the gateway';
   throw new ExampleError(
     `${problem}: set it to one that begins with mg-, such as the one that "npm start" prints ` +
       'or that "npm run -s admin -- account create --balance 100" creates.',

@@ -49,8 +49,8 @@ await runExample(async () => {
     .sort((a, b) => b.score - a.score)
     .slice(0, top);
   for (const { line, score } of hits) process.stdout.write(`${score.toFixed(3)}  ${line}\n`);
-  const paid = formatReceipt({ cost_request: embeddedQuestion.costRub + embeddedLines.costRub });
-  process.stderr.write(`${lines.length} lines and a question embedded for ${paid}\n`);
+  const receipt = formatReceipt({ cost_request: embeddedQuestion.costRub + embeddedLines.costRub });
+  process.stderr.write(`${lines.length} lines and a question embedded for ${receipt}\n`);
 });
 
 async function embedInBatches(
@@ -63,13 +63,14 @@ async function embedInBatches(
   const batches = Array.from({ length: Math.ceil(lines.length / batchSize) }, (_, i) =>
     lines.slice(i * batchSize, (i + 1) * batchSize),
   );
-  // The client retries calls over the account's limit when the gateway says. A large file exceeds it more than twice.
+  // The client retries rate-limited calls after the delay that the gateway specifies. A large file needs more than the
+  // default of two retries.
   const retryingClient = client.withOptions({ maxRetries: 5 });
   const bar = new ProgressBar(process.stderr, 'Embedding', lines.length);
   const results: EmbeddedTexts[] = [];
   let next = 0;
-  // Each of these loops takes the next batch when its previous one is done.
-  const workThrough = async (): Promise<void> => {
+  // Each loop embeds the next batch when its previous one is done.
+  const embedRemaining = async (): Promise<void> => {
     while (next < batches.length) {
       const index = next++;
       results[index] = await embed(retryingClient, model, batches[index]!);
@@ -77,7 +78,7 @@ async function embedInBatches(
     }
   };
   try {
-    await Promise.all(Array.from({ length: parallelCalls }, workThrough));
+    await Promise.all(Array.from({ length: parallelCalls }, embedRemaining));
   } finally {
     bar.end();
   }

@@ -62,11 +62,11 @@ export class RefusedError extends Error {
 /** A check found differences: its result is printed as usual, and the command exits 1. */
 export class FoundDifferences extends Error {
   override readonly name = 'FoundDifferences';
-  readonly answer: unknown;
+  readonly result: unknown;
 
-  constructor(answer: unknown) {
+  constructor(result: unknown) {
     super('There are differences.');
-    this.answer = answer;
+    this.result = result;
   }
 }
 

@@ -18,7 +18,7 @@ class ShardFailures {
   readonly #redis: RedisClient;
   readonly #key: string;
   #page: Failure[] = [];
-  #before = '+inf';
+  #maxScore = '+inf';
 
   constructor(redis: RedisClient, key: string) {
     this.#redis = redis;
@@ -44,7 +44,7 @@ class ShardFailures {
       await callRedis(() =>
         this.#redis.zrange(
           this.#key,
-          this.#before,
+          this.#maxScore,
           minScore,
           'BYSCORE',
           'REV',
@@ -55,7 +55,7 @@ class ShardFailures {
     const last = (await read('-inf', 'LIMIT', 0, pageSize)).at(-1);
     if (last === undefined) return [];
     const listed = await read(last);
-    this.#before = `(${last}`;
+    this.#maxScore = `(${last}`;
     const page: Failure[] = [];
     for (let i = 0; i + 1 < listed.length; i += 2) {
       page.push({ member: listed[i]!, failedAtMs: Number(listed[i + 1]) });
@@ -89,8 +89,8 @@ export async function* readFailedJobs(redis: RedisClient, queue: QueueName): Asy
 
 /** Takes at most one page across all shards. An empty page means that there are no more. */
 async function takeLatest(shards: readonly ShardFailures[]): Promise<string[]> {
-  const taken: string[] = [];
-  while (taken.length < pageSize) {
+  const members: string[] = [];
+  while (members.length < pageSize) {
     const heads = await Promise.all(shards.map(async (shard) => ({ shard, head: await shard.peek() })));
     let latest: { readonly shard: ShardFailures; readonly head: Failure } | null = null;
     for (const { shard, head } of heads) {
@@ -98,8 +98,8 @@ async function takeLatest(shards: readonly ShardFailures[]): Promise<string[]> {
         latest = { shard, head };
     }
     if (latest === null) break;
-    taken.push(latest.head.member);
+    members.push(latest.head.member);
     latest.shard.drop();
   }
-  return taken;
+  return members;
 }

@@ -25,8 +25,8 @@ interface Column {
 const gap = '  ';
 
 /**
- * Formats a table that is at most `width` wide. If the columns do not fit, the widest ones go below their row, one line
- * each.
+ * Formats a table that is at most `width` wide. If the columns do not fit, the widest ones are moved below their row,
+ * one line each.
  */
 function formatRows(rows: readonly Record<string, unknown>[], width: number): string {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
@@ -40,17 +40,17 @@ function formatRows(rows: readonly Record<string, unknown>[], width: number): st
   }
   const folded = all.filter((column) => !columns.includes(column));
   const labelWidth = Math.max(0, ...folded.map(({ key }) => label(key).length));
-  const line = (texts: readonly string[]): string =>
+  const formatLine = (texts: readonly string[]): string =>
     columns
       .map((column, i) => texts[i]!.padEnd(column.width))
       .join(gap)
       .trimEnd();
   const headLines = Math.max(...columns.map(({ head }) => head.length));
   return [
-    ...Array.from({ length: headLines }, (_, i) => line(columns.map(({ head }) => head[i] ?? ''))),
-    line(columns.map((column) => '─'.repeat(column.width))),
+    ...Array.from({ length: headLines }, (_, i) => formatLine(columns.map(({ head }) => head[i] ?? ''))),
+    formatLine(columns.map((column) => '─'.repeat(column.width))),
     ...rows.flatMap((row) => [
-      line(columns.map(({ key }) => formatValue(row[key]))),
+      formatLine(columns.map(({ key }) => formatValue(row[key]))),
       ...folded.flatMap(({ key }) => {
         const text = formatValue(row[key]);
         return text === none ? [] : foldLines(`${gap}${label(key).padEnd(labelWidth)}${gap}`, text, width);

@@ -20,7 +20,7 @@ import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
 /** Number of requests read in one step. */
 const pageSize = 500;
 
-const drained = new AppError('queue_full', {
+const drainedError = new AppError('queue_full', {
   message: 'The queue was emptied by the operator, and nothing was charged. Try again shortly.',
 });
 
@@ -39,7 +39,7 @@ async function drainChats(redis: RedisClient): Promise<number> {
     for (const text of items) {
       const item = JSON.parse(text) as ChatItem;
       const requests = 'stored' in item ? item.requests : [item.request];
-      count += await endAll(redis, requests, item.replyChannel);
+      count += await failRequests(redis, requests, item.replyChannel);
     }
     items = await takeReady(redis, lanes, pageSize, 0);
   }
@@ -57,7 +57,7 @@ async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Pr
         if (id === undefined || (await bull.remove(id)) === 0) continue;
         removed += 1;
         const requests = 'stored' in data ? data.requests : listRequests(data);
-        count += await endAll(redis, requests, data.replyChannel);
+        count += await failRequests(redis, requests, data.replyChannel);
       }
     }
     await bull.close();
@@ -65,7 +65,7 @@ async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Pr
   return count;
 }
 
-async function endAll(
+async function failRequests(
   redis: RedisClient,
   requests: readonly AdmittedRequest[],
   channel: string,
@@ -73,7 +73,7 @@ async function endAll(
   const frames = new StoredFramesStore(redis, redis);
   for (const request of requests) {
     await releaseReservation(redis, request);
-    const frame = encodeLastError(request.requestId, drained);
+    const frame = encodeLastError(request.requestId, drainedError);
     if (isResponseStored(request)) await frames.append(request, 'error', frame);
     await redis.spublish(channel, frame);
   }

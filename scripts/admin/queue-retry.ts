@@ -13,10 +13,10 @@ import { readFailedJobs } from './failed-jobs.ts';
 
 /** How long a retried job may wait before it starts. */
 const retryDeadlineMs = 24 * 60 * 60_000;
-/** Maximum number of distinct reasons. There are usually few, but errors from placing a job are reasons, too. */
+/** Maximum number of distinct reasons. There are usually few, but each error from placing a job is one, too. */
 const maxReasons = 20;
 
-/** Jobs that were not retried for the same reason. They remain failed jobs. */
+/** Jobs that were not retried, grouped by reason. They remain failed jobs. */
 export interface RefusedRetries {
   readonly why: string;
   jobs: number;
@@ -92,7 +92,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
   if (outcome === 'retried') await markRetried(redis, job);
   if (outcome !== 'ok') return explainRefusal(job, outcome);
   const admittedAtMs = Date.now();
-  const renew = (request: AdmittedRequest): AdmittedRequest => ({
+  const renewRequest = (request: AdmittedRequest): AdmittedRequest => ({
     ...request,
     requestId: id,
     admittedAtMs,
@@ -103,11 +103,11 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
     const text = await redis.get(redisKeys.jobBody(accountId, job.id));
     const body = JSON.parse(text ?? 'null') as { v: 1; job: Job } | null;
     if (body === null) throw new RefusedError(reasons.not_kept);
-    const work = body.job;
-    const again =
-      work.kind === 'embedding'
-        ? { ...work, parts: work.parts.map((part) => ({ ...part, request: renew(part.request) })) }
-        : { ...work, request: renew(work.request) };
+    const oldJob = body.job;
+    const newJob =
+      oldJob.kind === 'embedding'
+        ? { ...oldJob, parts: oldJob.parts.map((part) => ({ ...part, request: renewRequest(part.request) })) }
+        : { ...oldJob, request: renewRequest(oldJob.request) };
     const { weight } = await placeJob(redis, redis, {
       id,
       accountId,
@@ -117,7 +117,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       operation: job.operation,
       format: job.format,
       webhookUrl: job.webhook?.url ?? null,
-      body: Buffer.from(JSON.stringify({ ...body, job: again })),
+      body: Buffer.from(JSON.stringify({ ...body, job: newJob })),
     });
     await markRetried(redis, job);
     await new JobTurns(redis).add({ queue, model }, accountId, weight);

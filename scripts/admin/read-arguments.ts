@@ -54,8 +54,8 @@ export function readArguments(args: readonly string[], command: string, verb: Sh
 /** Each verb takes one argument or none. */
 function wrongNumber(given: number, command: string, { usage, positionals }: Shape): UsageError {
   const expected = positionals === 0 ? 'no argument' : `one argument, ${usage.split(' ')[0]}`;
-  const counted = given === 0 ? 'none was given' : given === 1 ? 'one was given' : `${given} were given`;
-  return new UsageError(`"${command}" takes ${expected}; ${counted}.`);
+  const received = given === 0 ? 'none was given' : given === 1 ? 'one was given' : `${given} were given`;
+  return new UsageError(`"${command}" takes ${expected}; ${received}.`);
 }
 
 /** Turns `--balance -5` into `--balance=-5`. */

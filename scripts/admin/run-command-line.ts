@@ -92,7 +92,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
       .catch((error: unknown) => {
         if (!(error instanceof FoundDifferences)) throw error;
         exitCode = 1;
-        return error.answer;
+        return error.result;
       });
     await printResult(result, stdout, {
       json,

@@ -79,7 +79,7 @@ async function measureVariant(
     accounts,
     {
       pair: way === 'scripts' ? runScripts : runPlain,
-      atOnce: options.callers,
+      concurrency: options.callers,
       isEnough: () => isEnough,
     },
     ({ id }, costNano) => {
@@ -135,7 +135,7 @@ async function measureVariant(
 function trim(redis: RedisClient): void {
   const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
   for (const stream of [...ledgerStreams, ...plain]) {
-    // If Redis is gone, the pairs report that.
+    // If Redis is unavailable, the pairs fail and report it.
     redis.xtrim(stream, 'MAXLEN', '~', maxEntries).catch(() => undefined);
   }
 }
@@ -147,8 +147,8 @@ async function readRedisCpuUs(redis: RedisClient): Promise<number> {
 }
 
 async function readBalances({ accounts, hotAccounts }: MoneyStack): Promise<Map<string, bigint>> {
-  const found = await Promise.all(accounts.map(({ id }: MoneyAccount) => hotAccounts.get(id)));
-  return new Map(found.map(({ id, balanceNano }) => [id, balanceNano]));
+  const hotAccountList = await Promise.all(accounts.map(({ id }: MoneyAccount) => hotAccounts.get(id)));
+  return new Map(hotAccountList.map(({ id, balanceNano }) => [id, balanceNano]));
 }
 
 async function findFaults(
@@ -157,8 +157,8 @@ async function findFaults(
   charged: ReadonlyMap<string, bigint>,
 ): Promise<string[]> {
   const after = await readBalances(stack);
-  const wrong = [...after].filter(([id, balance]) => balance !== before.get(id)! - charged.get(id)!);
-  const faults = wrong.length === 0 ? [] : [`${wrong.length} balances do not match the charges`];
-  const held = await countReservations(stack.redis);
-  return held === 0 ? faults : [...faults, `${held} reservations were never ended`];
+  const mismatched = [...after].filter(([id, balance]) => balance !== before.get(id)! - charged.get(id)!);
+  const faults = mismatched.length === 0 ? [] : [`${mismatched.length} balances do not match the charges`];
+  const openReservations = await countReservations(stack.redis);
+  return openReservations === 0 ? faults : [...faults, `${openReservations} reservations were never ended`];
 }

@@ -27,7 +27,7 @@ export interface BenchStack {
   readonly accountId: string;
   /** Environment for a process that is part of the stack. */
   readonly env: NodeJS.ProcessEnv;
-  /** By the names used in CPU reports. */
+  /** Keyed by the process names in CPU reports. */
   readonly pids: Readonly<Record<'api' | 'worker' | 'redis' | 'mongo', number>>;
   readonly vendorPids: Readonly<Record<VendorName, number>>;
   readonly worker: Program;

@@ -5,9 +5,9 @@ export interface CallerOptions {
   readonly host: string;
   readonly port: number;
   readonly countsTokens: boolean;
-  /** Returns the bytes of the next request. Null ends this caller. */
+  /** Returns the bytes of the next request. Null stops this caller. */
   readonly nextRequest: () => string | null;
-  readonly onAnswer: (answer: Answer, latencyMs: number) => void;
+  readonly onAnswer: (response: Answer, latencyMs: number) => void;
   readonly onError: (reason: string) => void;
 }
 
@@ -16,7 +16,7 @@ const readBuffer = Buffer.allocUnsafe(256 * 1024);
 const reconnectMs = 100;
 
 /**
- * One caller: a kept-alive connection with one request in flight. It sends the next request as soon as the response
+ * One caller: a keep-alive connection with one request in flight. It sends the next request as soon as the response
  * arrives.
  */
 export class Caller {
@@ -34,7 +34,7 @@ export class Caller {
 
   start(): void {
     const { host, port, countsTokens } = this.#options;
-    const reader = new ResponseReader(countsTokens, (answer) => this.#take(answer));
+    const reader = new ResponseReader(countsTokens, (response) => this.#onResponse(response));
     // Check the first response of a connection thoroughly.
     reader.keepsBody = true;
     const socket: Socket = connect({
@@ -84,10 +84,10 @@ export class Caller {
     this.#socket!.write(request, 'latin1');
   }
 
-  #take(answer: Answer): void {
+  #onResponse(response: Answer): void {
     this.#isWaiting = false;
     this.#reader!.keepsBody = false;
-    this.#options.onAnswer(answer, performance.now() - this.#sentAtMs);
+    this.#options.onAnswer(response, performance.now() - this.#sentAtMs);
     if (this.#isStopping) this.#onIdle?.();
     else this.#send();
   }

@@ -38,7 +38,7 @@ const single = (vendor: VendorName, format: 'base64' | 'float'): Scenario => ({
   callers: 512,
 });
 
-/** Fewer than the vendor's concurrent calls, so that no request waits there, merged or not. */
+/** Below the vendor's concurrency limit, so that no request waits at the vendor, merged or not. */
 const otherCallers = 4;
 
 const alone: Scenario = {
@@ -50,8 +50,8 @@ const alone: Scenario = {
 };
 
 /**
- * The vendor has capacity for all of them. But while batches are in progress, the gateway keeps a new one open for
- * more inputs.
+ * The vendor has capacity for all calls. But while batches are in progress, the gateway waits for more inputs before it
+ * sends another batch.
  */
 const beside: Scenario = {
   ...alone,
@@ -96,7 +96,7 @@ const encoder = (name: string, title: string, texts: readonly string[]): Scenari
 const shortTexts = writeTexts(Array.from({ length: 64 }, (_, i) => 3 + (i % 4)));
 const mixedTexts = writeTexts([3, 90, 5, 12, 4, 40, 8, 20, 6, 10, 60, 4, 15, 30, 5, 8]);
 
-/** Measures remaining memory. The vendor responds instantly, so that as many requests as possible are in flight. */
+/** Measures memory growth over many calls. The vendor responds instantly, for maximum throughput. */
 export const memoryLoad: Scenario = {
   ...large,
   ...describe('instant', 'base64', inputsPerLargeCall),

@@ -81,14 +81,14 @@ export async function startVendor(
     file: process.execPath,
     args: [dist('scripts/vendor-simulator/main.js'), '--port', '0', '--json', ...args],
     env,
-    kind: 'announces',
+    kind: 'prints-address',
   });
-  const { url } = await programs.readAnnouncement(program);
+  const { url } = await programs.readStartupLine(program);
   if (url === undefined) throw new Error(`the vendor ${name} did not report its address`);
   return { pid: program.pid, url };
 }
 
-/** Creates an account with the highest possible limits, so that requests are not refused. */
+/** Creates an account with the highest possible limits, so that requests are not rejected. */
 export async function createAccount(
   env: NodeJS.ProcessEnv,
   balance = '1000000',

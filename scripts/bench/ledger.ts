@@ -45,7 +45,7 @@ export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> 
       stack.accounts,
       {
         pair: runScripts,
-        atOnce: concurrentPairs,
+        concurrency: concurrentPairs,
         isEnough: (started) => started >= options.charges,
       },
       () => undefined,
@@ -72,7 +72,7 @@ async function measureReading(
     env: { ...stack.env, CATALOG: catalog, LOG_LEVEL: logLevel },
   });
   const pids = { worker: worker.pid, ...stack.pids, load: process.pid };
-  // Measure from the first entry that the worker writes, so that its start does not count.
+  // Measure from the first entry that the worker writes, so that its startup is not measured.
   await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
   const before = sampleCpu(pids);
   const startedAtMs = performance.now();
@@ -104,10 +104,10 @@ async function findFaults(stack: MoneyStack, entries: number): Promise<string[]>
   const faults: string[] = [];
   const written = await stack.ledger.entries.countDocuments({});
   if (written !== entries) faults.push(`${written} of ${entries} stream entries are in MongoDB`);
-  let wrong = 0;
+  let mismatches = 0;
   for await (const { _id, balanceNano } of stack.accountStore.list()) {
-    if ((await stack.hotAccounts.get(_id)).balanceNano !== balanceNano) wrong += 1;
+    if ((await stack.hotAccounts.get(_id)).balanceNano !== balanceNano) mismatches += 1;
   }
-  if (wrong > 0) faults.push(`${wrong} balances in MongoDB differ from Redis`);
+  if (mismatches > 0) faults.push(`${mismatches} balances in MongoDB differ from Redis`);
   return faults;
 }

@@ -134,8 +134,8 @@ class Load {
         port,
         countsTokens: expects.kind === 'stream',
         nextRequest,
-        onAnswer: (answer, latencyMs) => {
-          const fault = findFault(answer, expects);
+        onAnswer: (response, latencyMs) => {
+          const fault = findFault(response, expects);
           if (fault !== null) {
             this.#countError(fault);
             return;

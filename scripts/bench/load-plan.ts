@@ -21,7 +21,7 @@ export interface LoadPlan {
 /** Measures the responses in a given time. The callers also run before and after it. */
 export interface TimeSpan {
   readonly kind: 'time';
-  /** Not counted: code is compiled, connections are opened, queues fill. Extended until the first responses. */
+  /** Excluded from the results: code is compiled, connections open, queues fill. Extended until the first responses. */
   readonly warmUpMs: number;
   /** Extended if there is no response by then. */
   readonly measureMs: number;

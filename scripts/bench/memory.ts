@@ -32,7 +32,7 @@ export interface MemoryOptions {
   readonly dir: string;
   readonly logLevel: string;
   readonly callers: number | null;
-  /** Minimum number. The last call is complete. */
+  /** Minimum number of inputs. The last call may exceed it. */
   readonly inputs: number;
   readonly onShare: (share: number) => void;
 }
@@ -93,10 +93,11 @@ export function sumUp(process: string, samples: readonly MemorySample[]): Memory
     mb[process] === undefined ? [] : [{ share, mb: mb[process] }],
   );
   const atMarksMb = memoryMarks.map((mark) => {
-    const near = readings.filter(({ share }) => share > mark - 0.1 && share <= mark);
+    const inTenth = readings.filter(({ share }) => share > mark - 0.1 && share <= mark);
     // If the run is too short for a sample in this tenth, use the last one before it.
-    const chosen = near.length > 0 ? near : readings.filter(({ share }) => share <= mark).slice(-1);
-    return chosen.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, chosen.length);
+    const usedReadings =
+      inTenth.length > 0 ? inTenth : readings.filter(({ share }) => share <= mark).slice(-1);
+    return usedReadings.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, usedReadings.length);
   });
   const middle = atMarksMb.at(-2) ?? 0;
   const end = atMarksMb.at(-1) ?? 0;

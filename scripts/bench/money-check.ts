@@ -47,8 +47,8 @@ export class MoneyCheck {
     const behindMs = performance.now() - endedAtMs;
     if (remaining > 0)
       faults.push(`${remaining} ledger entries did not reach MongoDB within ${timeoutMs} ms`);
-    const held = await this.#redis.hlen(redisKeys.reservations(shard));
-    if (held > 0) faults.push(`${held} reservations were never ended`);
+    const openReservations = await this.#redis.hlen(redisKeys.reservations(shard));
+    if (openReservations > 0) faults.push(`${openReservations} reservations were never ended`);
     const filter = { accountId: this.#accountId, at: { $gte: startedAt }, kind: 'charge' as const };
     const charges = await this.#ledger.entries.countDocuments(filter);
     if (charges !== answers) faults.push(`${charges} charges in the ledger for ${answers} correct responses`);

@@ -44,7 +44,7 @@ const startTimeoutMs = 60_000;
 const balance = '1000000';
 const requestsPerMinute = 1_000_000;
 
-/** The driver gives up its first connection after two seconds, but a server that was just started may take longer. */
+/** The driver stops trying to connect after two seconds, but a server that was just started may take longer. */
 async function waitForMongo({ db }: MongoConnection, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {

@@ -87,13 +87,17 @@ function describeRequest(requestId: string, accountId: string, completionTokens:
 }
 
 /**
- * Runs pairs over all accounts in turn, `atOnce` at a time, until `isEnough`.
+ * Runs pairs, cycling through the accounts, with `concurrency` pairs at a time, until `isEnough` returns true.
  * @throws any error of a pair
  */
 export async function runPairs(
   redis: RedisClient,
   accounts: readonly MoneyAccount[],
-  { pair, atOnce, isEnough }: { pair: Pair; atOnce: number; isEnough: (started: number) => boolean },
+  {
+    pair,
+    concurrency,
+    isEnough,
+  }: { pair: Pair; concurrency: number; isEnough: (started: number) => boolean },
   onCharged: (account: MoneyAccount, costNano: bigint) => void,
 ): Promise<void> {
   let started = 0;
@@ -104,5 +108,5 @@ export async function runPairs(
       onCharged(account, await pair(redis, account));
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, run));
+  await Promise.all(Array.from({ length: concurrency }, run));
 }

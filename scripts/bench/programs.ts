@@ -14,9 +14,10 @@ export interface ProgramOptions {
   /** Written to its stdin. */
   readonly input?: string;
   /**
-   * `announces`: the first line on its stdout is read. `talks`: it communicates by messages, and may exit with code 0.
+   * `prints-address`: `readStartupLine` reads the first line of its stdout. `ipc`: it exchanges messages with this
+   * process, and may exit with code 0.
    */
-  readonly kind?: 'announces' | 'talks';
+  readonly kind?: 'prints-address' | 'ipc';
 }
 
 export interface Program {
@@ -34,7 +35,7 @@ export class Programs {
   readonly failed: Promise<never>;
   readonly #dir: string;
   readonly #programs: Program[] = [];
-  readonly #dismissed = new Set<ChildProcess>();
+  readonly #stopped = new Set<ChildProcess>();
   #fail!: (error: Error) => void;
   #isStopping = false;
 
@@ -55,17 +56,17 @@ export class Programs {
       ...(cwd === undefined ? {} : { cwd }),
       stdio: [
         input === undefined ? 'ignore' : 'pipe',
-        kind === 'announces' ? 'pipe' : log,
+        kind === 'prints-address' ? 'pipe' : log,
         log,
-        ...(kind === 'talks' ? (['ipc'] as const) : []),
+        ...(kind === 'ipc' ? (['ipc'] as const) : []),
       ],
     });
     closeSync(log);
     child.stdin?.end(input);
     const ended = once(child, 'close').then(
       ([code, signal]) => {
-        const isFailure = kind !== 'talks' || code !== 0;
-        if (isFailure && !this.#isStopping && !this.#dismissed.has(child))
+        const isFailure = kind !== 'ipc' || code !== 0;
+        if (isFailure && !this.#isStopping && !this.#stopped.has(child))
           this.#fail(this.#explainEnd(name, code ?? signal));
       },
       (error: Error) => this.#fail(new Error(`could not start ${name}: ${error.message}`)),
@@ -75,8 +76,8 @@ export class Programs {
     return program;
   }
 
-  /** Reads the first line that a program prints, which is JSON. */
-  async readAnnouncement(program: Program): Promise<Record<string, string>> {
+  /** Reads and parses the JSON line that a `prints-address` program prints when it is ready. */
+  async readStartupLine(program: Program): Promise<Record<string, string>> {
     const abort = new AbortController();
     program.child.once('close', () => abort.abort());
     const line = await readFirstLine(program.child.stdout!, abort.signal);
@@ -84,19 +85,19 @@ export class Programs {
     return JSON.parse(line) as Record<string, string>;
   }
 
-  /** Stops one program in the middle of the bench, and waits for its exit. */
-  async dismiss({ child, ended }: Program): Promise<void> {
-    this.#dismissed.add(child);
+  /** Stops one program while the others continue, and waits for its exit. */
+  async stopOne({ child, ended }: Program): Promise<void> {
+    this.#stopped.add(child);
     child.kill('SIGTERM');
     await ended;
   }
 
-  /** Lets the programs in `gently` finish. Then kills the others, whose data is discarded. */
-  async stop(gently: readonly string[]): Promise<void> {
+  /** Stops the programs in `graceful` with SIGTERM, then kills the others, whose data is discarded. */
+  async stop(graceful: readonly string[]): Promise<void> {
     this.#isStopping = true;
-    const gentle = this.#programs.filter(({ name }) => gently.includes(name));
-    for (const { child } of gentle) child.kill('SIGTERM');
-    const ended = Promise.all(gentle.map((program) => program.ended));
+    const gracefulPrograms = this.#programs.filter(({ name }) => graceful.includes(name));
+    for (const { child } of gracefulPrograms) child.kill('SIGTERM');
+    const ended = Promise.all(gracefulPrograms.map((program) => program.ended));
     await Promise.race([ended, delay(stopTimeoutMs, undefined, { ref: false })]);
     this.kill();
     await Promise.all(this.#programs.map((program) => program.ended));

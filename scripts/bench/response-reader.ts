@@ -18,11 +18,11 @@ const doneMark = 'data: [DONE]\n\n';
 const carriedChars = Math.max(tokenMark.length, doneMark.length);
 
 /**
- * Reads the responses on one kept-alive HTTP/1.1 connection, one after another, however they are split. It runs on the
+ * Reads the responses on one keep-alive HTTP/1.1 connection, one after another, however they are split. It runs on the
  * same machine as the measured processes, so it examines no more bytes than necessary.
  */
 export class ResponseReader {
-  /** Whether the bodies of the following responses are kept. */
+  /** Whether to return the bodies of the following responses. */
   keepsBody = false;
   readonly #onAnswer: (response: Answer) => void;
   readonly #countsTokens: boolean;
@@ -35,7 +35,7 @@ export class ResponseReader {
   #bodyBytes = 0;
   #tokens = 0;
   #carried = '';
-  #kept: Buffer[] = [];
+  #bodyChunks: Buffer[] = [];
 
   constructor(countsTokens: boolean, onAnswer: (response: Answer) => void) {
     this.#countsTokens = countsTokens;
@@ -48,10 +48,10 @@ export class ResponseReader {
     while (at < bytes.length) {
       switch (this.#state) {
         case 'head':
-          at = this.#collect(bytes, at, headEnd, (head) => this.#takeHead(head));
+          at = this.#collect(bytes, at, headEnd, (head) => this.#parseHead(head));
           break;
         case 'size':
-          at = this.#collect(bytes, at, '\r\n', (line) => this.#takeSize(line));
+          at = this.#collect(bytes, at, '\r\n', (line) => this.#parseChunkSize(line));
           break;
         case 'trailer':
           at = this.#collect(bytes, at, '\r\n', (line) => {
@@ -60,7 +60,7 @@ export class ResponseReader {
           break;
         case 'fixed':
         case 'chunk':
-          at = this.#takeBody(bytes, at);
+          at = this.#readBody(bytes, at);
           break;
         case 'gap': {
           const skipped = Math.min(this.#remaining, bytes.length - at);
@@ -79,7 +79,7 @@ export class ResponseReader {
    * Collects text up to and including `end`, which may be split across calls.
    * @returns where to continue
    */
-  #collect(bytes: Buffer, at: number, end: string, take: (text: string) => void): number {
+  #collect(bytes: Buffer, at: number, end: string, onText: (text: string) => void): number {
     const before = this.#text.length;
     // A head is short, and often arrives together with the whole response. Examine no more than a head's length.
     const text = this.#text + bytes.toString('latin1', at, Math.min(bytes.length, at + 4_096));
@@ -89,16 +89,16 @@ export class ResponseReader {
       return at + text.length - before;
     }
     this.#text = '';
-    take(text.slice(0, found));
+    onText(text.slice(0, found));
     return at + found + end.length - before;
   }
 
-  #takeHead(head: string): void {
+  #parseHead(head: string): void {
     this.#status = Number(head.slice(9, 12));
     this.#bodyBytes = 0;
     this.#tokens = 0;
     this.#carried = '';
-    this.#kept = [];
+    this.#bodyChunks = [];
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
     if (length !== null) {
       this.#remaining = Number(length[1]);
@@ -111,18 +111,18 @@ export class ResponseReader {
     }
   }
 
-  #takeSize(line: string): void {
+  #parseChunkSize(line: string): void {
     const size = Number.parseInt(line, 16);
     if (Number.isNaN(size)) throw new Error(`a chunk without a size: ${line.slice(0, 80)}`);
     this.#remaining = size;
     this.#state = size === 0 ? 'trailer' : 'chunk';
   }
 
-  #takeBody(bytes: Buffer, at: number): number {
+  #readBody(bytes: Buffer, at: number): number {
     const end = Math.min(bytes.length, at + this.#remaining);
     this.#bodyBytes += end - at;
     this.#remaining -= end - at;
-    if (this.keepsBody || this.#status !== 200) this.#kept.push(Buffer.from(bytes.subarray(at, end)));
+    if (this.keepsBody || this.#status !== 200) this.#bodyChunks.push(Buffer.from(bytes.subarray(at, end)));
     if (this.#countsTokens) this.#countTokens(bytes.toString('latin1', at, end));
     if (this.#remaining === 0) {
       if (this.#state === 'fixed') this.#finish();
@@ -136,27 +136,27 @@ export class ResponseReader {
 
   #countTokens(piece: string): void {
     const text = this.#carried + piece;
-    let counted = 0;
-    for (let at = text.indexOf(tokenMark); at !== -1; at = text.indexOf(tokenMark, counted)) {
+    let searchFrom = 0;
+    for (let at = text.indexOf(tokenMark); at !== -1; at = text.indexOf(tokenMark, searchFrom)) {
       const end = at + tokenMark.length;
       // The character after the mark has not arrived yet, so carry the whole mark over.
       if (end === text.length) break;
       if (text.charCodeAt(end) !== emptyTokenEnd) this.#tokens += 1;
-      counted = end;
+      searchFrom = end;
     }
-    this.#carried = text.slice(Math.max(counted, text.length - carriedChars));
+    this.#carried = text.slice(Math.max(searchFrom, text.length - carriedChars));
   }
 
   #finish(): void {
-    const kept = this.#kept;
-    this.#kept = [];
+    const chunks = this.#bodyChunks;
+    this.#bodyChunks = [];
     this.#state = 'head';
     this.#onAnswer({
       status: this.#status,
       bodyBytes: this.#bodyBytes,
       tokens: this.#tokens,
       isDone: this.#carried.endsWith(doneMark),
-      body: kept.length > 0 ? Buffer.concat(kept).toString('utf8') : null,
+      body: chunks.length > 0 ? Buffer.concat(chunks).toString('utf8') : null,
     });
   }
 }

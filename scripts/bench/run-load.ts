@@ -16,7 +16,7 @@ export async function runLoad(
     file: process.execPath,
     args: [dist('scripts/bench/load-generator.js')],
     env: {},
-    kind: 'talks',
+    kind: 'ipc',
   });
   const result = new Promise<LoadResult>((resolve) => {
     child.on('message', (message: LoadMessage) => {

@@ -33,19 +33,19 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
   const s3Keys = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: randomBytes(16).toString('hex') };
   const env = { ...base, ...s3Keys };
   const password = randomBytes(16).toString('hex');
-  const mongo = startAnnounced(programs, 'mongo', ['--dir', join(dir, 'mongo')], base, password);
-  const s3 = startAnnounced(programs, 's3', ['--dir', join(dir, 's3')], env);
+  const mongo = startServer(programs, 'mongo', ['--dir', join(dir, 'mongo')], base, password);
+  const s3 = startServer(programs, 's3', ['--dir', join(dir, 's3')], env);
   const redis = await startRedis(options);
-  const [mongoUrl, s3Url] = await Promise.all([
-    programs.readAnnouncement(mongo),
-    programs.readAnnouncement(s3),
+  const [mongoStartup, s3Startup] = await Promise.all([
+    programs.readStartupLine(mongo),
+    programs.readStartupLine(s3),
   ]);
   return {
     env: {
       ...env,
       REDIS_URL: redis.url,
-      MONGODB_URL: addCredentials(mongoUrl['endpoint']!, password),
-      S3_ENDPOINT: s3Url['endpoint']!,
+      MONGODB_URL: addCredentials(mongoStartup['endpoint']!, password),
+      S3_ENDPOINT: s3Startup['endpoint']!,
       S3_BUCKET: 'model-gateway',
       MASTER_KEY: randomBytes(32).toString('hex'),
       DATA_DIR: dir,
@@ -54,7 +54,7 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
   };
 }
 
-function startAnnounced(
+function startServer(
   programs: Programs,
   name: 'mongo' | 's3',
   args: readonly string[],
@@ -63,7 +63,7 @@ function startAnnounced(
 ): Program {
   const script = dist(`scripts/embedded/${name}/main.js`);
   const file = process.execPath;
-  return programs.start({ name, file, args: [script, ...args], env, input, kind: 'announces' });
+  return programs.start({ name, file, args: [script, ...args], env, input, kind: 'prints-address' });
 }
 
 async function startRedis({ programs, dir, env, signal }: StoresOptions) {

@@ -10,11 +10,11 @@ export class Workshop {
   #parts = 0;
 
   /**
-   * Runs a part. Its processes have exited when this resolves. `gently` lists those that may finish first.
+   * Runs a part. Its processes have exited when this resolves. `graceful` lists those that are stopped with SIGTERM.
    * @throws the part's error, or the reason why one of its processes exited
    */
   async within<T>(
-    gently: readonly string[],
+    graceful: readonly string[],
     part: (programs: Programs, dir: string) => Promise<T>,
   ): Promise<T> {
     this.#parts += 1;
@@ -23,7 +23,7 @@ export class Workshop {
     const programs = new Programs(dir);
     this.#open.add(programs);
     const result = await Promise.race([part(programs, dir), programs.failed]);
-    await programs.stop(gently);
+    await programs.stop(graceful);
     this.#open.delete(programs);
     rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
     return result;

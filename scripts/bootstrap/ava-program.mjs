@@ -1,6 +1,6 @@
-// Runs ava with V8 options that suit tests. Each test file is a thread that loads every module again and soon ends, so
-// less compilation saves time. Node rejects V8 options for threads, and ava passes its process's options on to them; set
-// from within, they apply to all threads.
+// Runs ava's own program with V8 options that suit tests. Each test file runs in a short-lived thread that loads all
+// modules again, so compiling less code, and later, saves time. ava passes its process's options on to the threads, but
+// Node does not allow that for V8 options. Options that are set at run time apply to all threads.
 import { pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
 

@@ -2,7 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import { binOf, root, run, say } from './processes.mjs';
 
 /** The same options as in package.json, which apply if ava is run directly. */
-const shared = ['--timeout=120s'];
+const commonOptions = ['--timeout=120s'];
 /** Redis keys have fixed names, so concurrent tests that share a Redis would find each other's keys. */
 const serialOptions = ['--serial', '--concurrency=1'];
 /** In characters. */
@@ -10,14 +10,14 @@ const maxReasonLength = 8_000;
 
 /** Runs ava and passes its output on. @returns how many tests passed and failed, which ones failed, and why */
 export async function runAva(args, env = process.env) {
-  const colour = process.stdout.isTTY ? ['--color'] : [];
-  const pace = env.REDIS_URL ? serialOptions : [];
+  const colorOptions = process.stdout.isTTY ? ['--color'] : [];
+  const concurrencyOptions = env.REDIS_URL ? serialOptions : [];
   const ava = [
     join(root, 'scripts', 'bootstrap', 'ava-program.mjs'),
     binOf('ava'),
-    ...shared,
-    ...colour,
-    ...pace,
+    ...commonOptions,
+    ...colorOptions,
+    ...concurrencyOptions,
     ...args,
   ];
   const onOutput = (chunk, stream) => process[stream].write(chunk);
@@ -60,18 +60,18 @@ function countTests(output, code) {
   const passed = count(/^ +(\d+) tests? passed/gm) || ticks;
   const failures =
     /^ +(\d+) (?:(?:tests?|hooks?) failed|uncaught exceptions?|unhandled rejections?|tests? remained pending)/gm;
-  // No such line mentions a test file that does not load.
+  // These lines do not include a test file that does not load.
   const titles = [...text.matchAll(/^ +[✘✖×] (?:\[fail\]: )?(.+)$/gm)].map(([, title]) => title);
   return {
     passed,
     failed: code === 0 ? 0 : Math.max(count(failures), 1),
     failures: code === 0 ? [] : titles,
-    reasons: code === 0 ? [] : [reasonsIn(text)],
+    reasons: code === 0 ? [] : [extractReasons(text)],
   };
 }
 
 /** Returns what ava prints about failed tests between two rules at the end, shortened to a readable length. */
-function reasonsIn(text) {
+function extractReasons(text) {
   const [, reasons = ''] = text.split(/\n {2}─\n/);
   return reasons.trim().slice(0, maxReasonLength);
 }

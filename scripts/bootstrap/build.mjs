@@ -37,7 +37,7 @@ function hashSources(project) {
 export const isBuilt = (project) => readText(stampPath(project)) === hashSources(project);
 
 export async function build(project) {
-  refuseMissingPackages();
+  checkPackages();
   // Compute the hash first, so that files that change while tsc runs are built by the next command.
   const hash = hashSources(project);
   const failure = 'The build failed; see the output of tsc above.';
@@ -47,7 +47,7 @@ export async function build(project) {
 }
 
 /** Without this check, tsc would report every import in the embedded servers whose module is missing. */
-function refuseMissingPackages() {
+function checkPackages() {
   const { optionalDependencies = {} } = JSON.parse(readText(join(root, 'package.json')));
   const missing = Object.keys(optionalDependencies).filter(
     (name) => !existsSync(join(root, 'node_modules', name)),

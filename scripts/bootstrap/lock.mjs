@@ -75,14 +75,14 @@ function findHolder(path) {
 
 /** Renames the lock first, so that only one process succeeds if several found the same stale lock. */
 function removeStaleLock(path) {
-  const aside = `${path}.${process.pid}`;
+  const movedPath = `${path}.${process.pid}`;
   try {
-    renameSync(path, aside);
+    renameSync(path, movedPath);
   } catch (error) {
     if (error.code === 'ENOENT') return;
     throw error;
   }
   // A faster command may have replaced it with a live lock since the check. In that case, put that lock back.
-  if (findHolder(aside) !== null && !existsSync(path)) renameSync(aside, path);
-  else rmSync(aside, { force: true });
+  if (findHolder(movedPath) !== null && !existsSync(path)) renameSync(movedPath, path);
+  else rmSync(movedPath, { force: true });
 }

@@ -35,7 +35,7 @@ function matchesLock(present, expected) {
 }
 
 export async function installPackages() {
-  // Under `npm start`, use the npm that runs us. The program of another package manager does not support `ci`.
+  // Under `npm start`, use the npm that runs us. Other package managers do not support `ci`.
   const currentNpm = process.env.npm_execpath ?? '';
   const [file, ...first] = currentNpm.endsWith('npm-cli.js') ? [process.execPath, currentNpm] : ['npm'];
   // The build needs all packages, even if NODE_ENV is production or npm is configured to omit some.

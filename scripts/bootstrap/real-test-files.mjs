@@ -3,7 +3,7 @@
  * Redis Cluster and a separate database of the shared mongod.
  */
 
-/** Tests of what must hold with any MongoDB, and of moving money between Redis and MongoDB. */
+/** Tests of behaviour that must be the same with any MongoDB, and of moving money between Redis and MongoDB. */
 const stores = [
   'dist/test/scripts/embedded/mongo/conformance*.test.js',
   'dist/test/shared/ledger/*.test.js',

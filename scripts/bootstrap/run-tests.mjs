@@ -7,23 +7,23 @@ import { runShortRealTests } from './run-real-tests.mjs';
 const tests = 'dist/test';
 
 /**
- * The long suites, which only `npm test -- --all` runs: crashes, store outages, attacks, the benchmark. Each phase runs
- * after the ones before it. Other tests would time out next to the last phase.
+ * Suites that only `npm test -- --all` runs: they kill processes, make stores fail and send thousands of attacks. Files
+ * in a later phase run after all others, because their load would make concurrent tests time out.
  */
 const longSuites = [
   [`${tests}/crash/**/*.test.js`, `${tests}/hostile/**/*.test.js`, `${tests}/scripts/bench/bench.test.js`],
   [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
 ];
-/** These run last, with servers that the runner starts for them. */
+/** Tests on real stores. They run last, with servers that the runner starts for them. */
 const realTests = `${tests}/real`;
 
-/** These start first. Otherwise they would be the last to finish, with most of the machine idle. */
+/** The slowest tests. They start first, because at the end they would run alone while most of the machine is idle. */
 const slowTests = [`${tests}/workers/upstreams/builtin/text-encoder.test.js`, `${tests}/api/routing.test.js`];
 
 /**
- * Runs lint, format check and the tests, or only the given test files. `--all` adds the long suites and the short form of
- * the tests on real stores. The last line on stdout, "N passed, N failed", is machine-readable; a failed check counts as a
- * failed test.
+ * Runs lint, the format check and the tests. With `--all`, also runs the long suites and the short form of the tests on
+ * real stores. If `args` contains test files, runs only those.
+ * The last line on stdout, "N passed, N failed", is machine-readable. A failed check is included as a failed test.
  */
 export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
@@ -50,22 +50,22 @@ async function runPhases(flags, phases) {
   return sum;
 }
 
-/** Whether there is such a file, or the folder of a pattern. */
-const isThere = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
+/** Returns whether the file, or the folder of a pattern, exists. */
+const exists = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
 
-/** ava starts files in the order of the patterns that they match first. */
+/** ava starts files in the order of the first pattern that each matches. */
 const allButLong = () => [
-  ...slowTests.filter(isThere),
+  ...slowTests.filter(exists),
   `${tests}/**/*.test.js`,
-  ...[...longSuites.flat(), `${realTests}/**`].filter(isThere).map((pattern) => `!${pattern}`),
+  ...[...longSuites.flat(), `${realTests}/**`].filter(exists).map((pattern) => `!${pattern}`),
 ];
 
-/** Each phase leaves out what runs in a later one. */
+/** Excludes from each phase the files that a later phase runs. */
 function longPhases() {
-  const phases = longSuites.map((phase) => phase.filter(isThere));
-  const laterThan = (i) => phases.slice(i + 1).flat();
+  const phases = longSuites.map((phase) => phase.filter(exists));
+  const filesAfter = (i) => phases.slice(i + 1).flat();
   return phases.flatMap((files, i) =>
-    files.length === 0 ? [] : [[...files, ...laterThan(i).map((pattern) => `!${pattern}`)]],
+    files.length === 0 ? [] : [[...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
   );
 }
 

@@ -17,7 +17,7 @@ export class UnauthenticatedSockets {
   readonly #idleMs: number;
   /** When each socket last sent a message, longest silent first. */
   readonly #lastMessageAtMs = new Map<Socket, number>();
-  readonly #refused = new WeakSet<Socket>();
+  readonly #rejected = new WeakSet<Socket>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -42,7 +42,7 @@ export class UnauthenticatedSockets {
   }
 
   /** Call this when the socket has sent a complete message. */
-  hear(socket: Socket): void {
+  recordActivity(socket: Socket): void {
     if (this.has(socket)) this.#recordMessage(socket);
   }
 
@@ -55,12 +55,12 @@ export class UnauthenticatedSockets {
    * Call this when authentication failed. Nothing more is read from the connection, and it is closed after the error
    * response.
    */
-  refuse(socket: Socket): void {
-    this.#refused.add(socket);
+  markRejected(socket: Socket): void {
+    this.#rejected.add(socket);
   }
 
-  isRefused(socket: Socket): boolean {
-    return this.#refused.has(socket);
+  isRejected(socket: Socket): boolean {
+    return this.#rejected.has(socket);
   }
 
   closeAll(): void {

@@ -9,12 +9,12 @@ const takeoverWaitMs = 5;
  * and damaged files. Lock files are created atomically, so a damaged one does not belong to a live holder.
  * @param self the content of the file, which identifies this process
  * @returns the contents of the replaced files
- * @throws the error that `refuse` returns for a running holder
+ * @throws the error that `createError` returns if the holder is running
  */
 export function takeLockFile<T extends ProcessIdentity>(
   path: string,
   self: T,
-  refuse: (holder: T) => Error,
+  createError: (holder: T) => Error,
 ): T[] {
   const claim = `${path}.${randomUUID()}`;
   const replaced: T[] = [];
@@ -22,7 +22,7 @@ export function takeLockFile<T extends ProcessIdentity>(
     writeFileSync(claim, JSON.stringify(self), { flag: 'wx', mode: 0o600, flush: true });
     while (!tryLink(claim, path)) {
       const holder = readLockFile(path) as T | null;
-      if (holder !== null && isRunning(holder)) throw refuse(holder);
+      if (holder !== null && isRunning(holder)) throw createError(holder);
       if (removeStale(path, claim) && holder !== null) replaced.push(holder);
     }
   } finally {
@@ -64,8 +64,8 @@ function tryLink(from: string, to: string): boolean {
 }
 
 /**
- * Removes a stale file, or waits a moment for another process that does. Only one process at a time may do this, and it
- * checks again first. Otherwise a late process would remove the file of a new holder.
+ * Removes a stale file, or waits a moment if another process is removing it. Only one process at a time may remove it,
+ * after checking it again. Otherwise a late process would remove the file of a new holder.
  * @returns whether this process removed it
  */
 function removeStale(path: string, claim: string): boolean {
@@ -86,21 +86,22 @@ function removeStale(path: string, claim: string): boolean {
 }
 
 /**
- * Ends the takeover of a process that was killed during it. A late process that moves a new takeover file puts it back.
+ * Removes the takeover file of a process that was killed. If the file turns out to belong to a running process, because
+ * this process was late, puts it back.
  */
 function endStaleTakeover(takeover: string): void {
-  const taker = readLockFile(takeover);
-  if (taker !== null && isRunning(taker)) return;
-  const aside = `${takeover}.${randomUUID()}`;
+  const owner = readLockFile(takeover);
+  if (owner !== null && isRunning(owner)) return;
+  const movedPath = `${takeover}.${randomUUID()}`;
   try {
-    renameSync(takeover, aside);
+    renameSync(takeover, movedPath);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return;
     throw error;
   }
-  const moved = readLockFile(aside);
-  if (moved !== null && isRunning(moved)) tryLink(aside, takeover);
-  rmSync(aside, { force: true });
+  const movedOwner = readLockFile(movedPath);
+  if (movedOwner !== null && isRunning(movedOwner)) tryLink(movedPath, takeover);
+  rmSync(movedPath, { force: true });
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;

@@ -12,7 +12,7 @@ const neededInProduction = [
 ] as const;
 
 /**
- * Refuses embedded defaults in production, and an S3_ENDPOINT without its keys.
+ * Rejects embedded defaults in production, and an S3_ENDPOINT without its keys.
  * @throws ConfigError that lists everything that is missing
  */
 export async function checkEnvironment(

@@ -13,15 +13,15 @@ export interface LineSink {
   write(text: string): unknown;
 }
 
-const maxLinesASecond = 40;
+const maxLinesPerSecond = 40;
 /** In addition to the lines above. */
-const maxWarningsASecond = 20;
+const maxWarningsPerSecond = 20;
 const warningMark = '"level":"warn"';
 const routineMark = '"level":"info"';
 /** Fields that specify where or for whom something happened, but not what. */
-const whereabouts = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
+const contextFields = /"(?:time|role|pid|requestId|purpose|shard|call)":(?:"[^"]*"|\d+),?/g;
 /** Fields that differ when the same error is logged twice. */
-const origin = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
+const processFields = /"(?:time|role|pid)":(?:"[^"]*"|\d+),?/g;
 
 /** The console output of `npm start`. */
 export class ConsoleOutput {
@@ -29,7 +29,7 @@ export class ConsoleOutput {
   readonly #sink: LineSink;
   readonly #unfinished = new Map<string, string>();
   #isMuted = false;
-  readonly #saidThisSecond = new Set<string>();
+  readonly #messagesThisSecond = new Set<string>();
   #shownThisSecond = 0;
   #warnedThisSecond = 0;
   #skipped = 0;
@@ -84,10 +84,10 @@ export class ConsoleOutput {
     // Check before parsing, which is the most expensive step here.
     const isRoutine = line.includes(routineMark);
     const isWarning = !isRoutine && line.includes(warningMark);
-    const isTooMuch =
-      (isRoutine && this.#shownThisSecond >= maxLinesASecond) ||
-      (isWarning && this.#warnedThisSecond >= maxWarningsASecond);
-    if (isTooMuch || this.#isRepeated(part, line)) {
+    const isOverLimit =
+      (isRoutine && this.#shownThisSecond >= maxLinesPerSecond) ||
+      (isWarning && this.#warnedThisSecond >= maxWarningsPerSecond);
+    if (isOverLimit || this.#isRepeated(part, line)) {
       this.#skipped += 1;
       if (isWarning) this.#skippedWarnings += 1;
       return;
@@ -102,19 +102,19 @@ export class ConsoleOutput {
   }
 
   /**
-   * Routine lines count as repeated if their messages are equal. For warnings, fields such as the upstream must be
-   * equal, too, and for errors the whole line.
+   * Routine lines are repeated if their messages are equal. For warnings, fields such as the upstream must be equal,
+   * too, and for errors the whole line.
    */
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
     if (message === undefined || message === accessMessage) return false;
-    const words = line.includes(routineMark)
+    const comparedText = line.includes(routineMark)
       ? message
-      : line.replace(line.includes(warningMark) ? whereabouts : origin, '');
+      : line.replace(line.includes(warningMark) ? contextFields : processFields, '');
     // While the stack starts, messages that every process logs about the catalog are shown once.
-    const key = this.#isMuted ? words : `${part} ${words}`;
-    const isKnown = this.#saidThisSecond.has(key);
-    this.#saidThisSecond.add(key);
+    const key = this.#isMuted ? comparedText : `${part} ${comparedText}`;
+    const isKnown = this.#messagesThisSecond.has(key);
+    this.#messagesThisSecond.add(key);
     return isKnown;
   }
 
@@ -133,7 +133,7 @@ export class ConsoleOutput {
     this.#warnedThisSecond = 0;
     this.#skipped = 0;
     this.#skippedWarnings = 0;
-    this.#saidThisSecond.clear();
+    this.#messagesThisSecond.clear();
   }
 }
 

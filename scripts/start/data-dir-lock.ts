@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { prepareDataDir, tryOn } from './prepare-data-dir.ts';
+import { prepareDataDir, useDataFile } from './prepare-data-dir.ts';
 import { releaseLockFile, takeLockFile } from '../processes/lock-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity } from '../processes/process-identity.ts';
 import { writePrivateFile } from './private-file.ts';
@@ -32,10 +32,10 @@ export function lockDataDir(dataDir: string): DataDirLock {
   const path = join(dataDir, 'supervisor.json');
   const parts: Record<string, ProcessIdentity> = {};
   const self = { ...identifyProcess(process.pid), since: new Date().toISOString() };
-  const replaced = tryOn(dataDir, path, () =>
-    takeLockFile<Holder>(path, { ...self, parts }, (holder) => inUse(dataDir, holder)),
+  const replaced = useDataFile(dataDir, path, () =>
+    takeLockFile<Holder>(path, { ...self, parts }, (holder) => createInUseError(dataDir, holder)),
   );
-  const leftParts = replaced.flatMap((holder) => Object.entries(holder.parts ?? {}));
+  const replacedParts = replaced.flatMap((holder) => Object.entries(holder.parts ?? {}));
   let retry: NodeJS.Timeout | undefined;
   const save = (): void => {
     clearTimeout(retry);
@@ -48,7 +48,7 @@ export function lockDataDir(dataDir: string): DataDirLock {
     }
   };
   return {
-    leftovers: Object.fromEntries(leftParts.filter(([, part]) => isRunning(part))),
+    leftovers: Object.fromEntries(replacedParts.filter(([, part]) => isRunning(part))),
     recordPart(name, pid) {
       if (pid === null) delete parts[name];
       else parts[name] = identifyProcess(pid);
@@ -65,7 +65,7 @@ export function lockDataDir(dataDir: string): DataDirLock {
   };
 }
 
-const inUse = (dataDir: string, { pid, since }: Holder): ConfigError =>
+const createInUseError = (dataDir: string, { pid, since }: Holder): ConfigError =>
   new ConfigError(
     `${resolve(dataDir)} is in use by another "npm start" (pid ${pid}) since ${since ?? 'an unknown time'}.\n` +
       `Stop it, or set DATA_DIR (and PORT) to run a second gateway.`,

@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { endpointsPath, type Endpoints } from '../../shared/config/config.ts';
-import { tryOn } from './prepare-data-dir.ts';
+import { useDataFile } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 /** Writes the running stack's endpoints for `api`, `worker` and `admin` on this machine. */
 export function writeEndpoints(dataDir: string, endpoints: Endpoints): void {
   const path = endpointsPath(dataDir);
   const content = { ...endpoints, pid: process.pid } satisfies Endpoints;
-  tryOn(dataDir, path, () => writePrivateFile(path, content));
+  useDataFile(dataDir, path, () => writePrivateFile(path, content));
 }
 
 /** Removes the file, unless a later supervisor has written it. */

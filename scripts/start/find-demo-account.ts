@@ -26,7 +26,7 @@ export interface DemoAccount {
 const userType = 'start-demo';
 
 async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<DemoAccount> {
-  const account = await find(stores, known);
+  const account = await findExisting(stores, known);
   if (account === null) {
     const options = { balance: '100', 'free-requests': '10', type: userType };
     const { id, api_key: apiKey } = await createAccount({ ...stores, options });
@@ -39,12 +39,12 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
   return { id, apiKey, banReason: banned ? (banReason ?? 'no reason given') : null, insteadOf: null };
 }
 
-async function find({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {
+async function findExisting({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {
   // Earlier releases saved only the key.
   const id =
     known.id ?? (known.apiKey === null ? null : await accounts.findIdByKeyHash(hashSecret(known.apiKey)));
-  const noted = id === null ? null : await accounts.findById(id);
-  return noted ?? (await accounts.findFirstOfType(userType));
+  const savedAccount = id === null ? null : await accounts.findById(id);
+  return savedAccount ?? (await accounts.findFirstOfType(userType));
 }
 
 try {

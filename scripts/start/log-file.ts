@@ -5,7 +5,7 @@ import { BoundedFile } from './bounded-file.ts';
 const defaultMaxBytes = 20_000_000;
 const defaultRetryMs = 1_000;
 /** Minimum free space to resume writing. On an almost full disk, writes would otherwise fail and recover many times. */
-const enoughRoomBytes = 1_000_000;
+const minFreeBytes = 1_000_000;
 const lineFeed = 10;
 
 export interface LogFileOptions {
@@ -88,7 +88,7 @@ export class LogFile {
 function hasSpace(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize >= enoughRoomBytes;
+    return bavail * bsize >= minFreeBytes;
   } catch {
     // The write itself will report the problem, or recreate a deleted folder.
     return true;

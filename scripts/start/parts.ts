@@ -19,7 +19,7 @@ type Environment = ReturnType<typeof readEnvironment>;
 
 /** One part of the stack: its process, if it runs here, and its endpoints. */
 export interface Part {
-  /** Null if the environment specifies a server that runs elsewhere. */
+  /** Null if the environment specifies a server that runs externalPart. */
   readonly spec: PartSpec | null;
   readonly stage: StopStage;
   /** Valid once the part is ready. */
@@ -47,7 +47,7 @@ function portOf(url: string): string {
 
 export async function chooseRedis({ env, values, dataDir }: PartContext): Promise<Part> {
   const url = values.REDIS_URL;
-  if (url !== undefined) return elsewhere({ REDIS_URL: url }, withoutCredentials(url), 2);
+  if (url !== undefined) return externalPart({ REDIS_URL: url }, withoutCredentials(url), 2);
   const options = {
     program: findRedis(env['PATH'] ?? ''),
     port: await findFreePort(),
@@ -74,7 +74,7 @@ export async function chooseRedis({ env, values, dataDir }: PartContext): Promis
 export async function chooseMongo(context: PartContext): Promise<Part> {
   const { env, values } = context;
   const url = values.MONGODB_URL;
-  if (url !== undefined) return elsewhere({ MONGODB_URL: url }, withoutCredentials(url), 1);
+  if (url !== undefined) return externalPart({ MONGODB_URL: url }, withoutCredentials(url), 1);
   const mongod = findMongod(values.MONGOD_BIN, env['PATH'] ?? '');
   return mongod === null ? embeddedMongo(context) : await realMongod(mongod, context);
 }
@@ -100,7 +100,7 @@ function embeddedMongo({ env, dataDir, secrets }: PartContext): Part {
   checkEmbeddedPackages('MongoDB');
   // Use a separate folder, because mongod's files have another format, and mongod may be installed here later.
   const args = ['--dir', join(dataDir, 'mongo')];
-  const server = announcedServer((port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
+  const server = nodeServer((port) => [dist('scripts/embedded/mongo/main.js'), '--port', port, ...args]);
   const { mongodbPassword } = secrets;
   return {
     stage: 1,
@@ -123,7 +123,7 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
       AWS_ACCESS_KEY_ID: values.AWS_ACCESS_KEY_ID!,
       AWS_SECRET_ACCESS_KEY: values.AWS_SECRET_ACCESS_KEY!,
     };
-    return elsewhere({ ...location, ...keys }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
+    return externalPart({ ...location, ...keys }, `${values.S3_ENDPOINT}, bucket ${values.S3_BUCKET}`, 1);
   }
   checkEmbeddedPackages('S3');
   const credentials = {
@@ -131,7 +131,7 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
     AWS_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey,
   };
   const args = ['--dir', join(dataDir, 's3')];
-  const server = announcedServer((port) => [dist('scripts/embedded/s3/main.js'), '--port', port, ...args]);
+  const server = nodeServer((port) => [dist('scripts/embedded/s3/main.js'), '--port', port, ...args]);
   return {
     stage: 1,
     spec: {
@@ -147,11 +147,11 @@ export function chooseS3({ env, values, dataDir, secrets }: PartContext): Part {
 
 export function chooseSmtp({ env, values, dataDir, secrets }: PartContext): Part {
   const { SMTP_URL: url, MAIL_FROM } = values;
-  if (url !== undefined) return elsewhere({ SMTP_URL: url, MAIL_FROM }, withoutCredentials(url), 1);
+  if (url !== undefined) return externalPart({ SMTP_URL: url, MAIL_FROM }, withoutCredentials(url), 1);
   checkEmbeddedPackages('SMTP');
   const dir = join(dataDir, 'outbox');
   const args = ['--dir', dir];
-  const server = announcedServer((port) => [dist('scripts/embedded/smtp/main.js'), '--port', port, ...args]);
+  const server = nodeServer((port) => [dist('scripts/embedded/smtp/main.js'), '--port', port, ...args]);
   const { smtpPassword } = secrets;
   return {
     stage: 1,
@@ -171,7 +171,7 @@ export function chooseSmtp({ env, values, dataDir, secrets }: PartContext): Part
  * A Node server that prints `{"endpoint": "<its address>"}` when it is ready. A restart keeps the port of the first
  * start.
  */
-function announcedServer(argsFor: (port: string) => string[]) {
+function nodeServer(argsFor: (port: string) => string[]) {
   let url: string | null = null;
   return {
     url: (): string => url!,
@@ -189,7 +189,7 @@ function announcedServer(argsFor: (port: string) => string[]) {
   };
 }
 
-function elsewhere(endpoints: Endpoints, description: string, stage: StopStage): Part {
+function externalPart(endpoints: Endpoints, description: string, stage: StopStage): Part {
   return { spec: null, stage, endpoints: () => endpoints, describe: () => description };
 }
 

@@ -17,13 +17,13 @@ const files = ['secrets.json', 'supervisor.json', 'endpoints.json', 'mongod.key'
  */
 export function prepareDataDir(dataDir: string): void {
   makeFolder(dataDir);
-  tryOn(dataDir, dataDir, () => accessSync(dataDir, R_OK | W_OK | X_OK));
+  useDataFile(dataDir, dataDir, () => accessSync(dataDir, R_OK | W_OK | X_OK));
   for (const name of [...folders, ...files]) {
     const path = join(dataDir, name);
-    if (!tryOn(dataDir, path, () => exists(path))) continue;
+    if (!useDataFile(dataDir, path, () => exists(path))) continue;
     const isFolder = statSync(path).isDirectory();
     if (!isFolder && folders.includes(name)) throw unusable(dataDir, path, 'it is not a folder');
-    tryOn(dataDir, path, () => accessSync(path, isFolder ? R_OK | W_OK | X_OK : R_OK | W_OK));
+    useDataFile(dataDir, path, () => accessSync(path, isFolder ? R_OK | W_OK | X_OK : R_OK | W_OK));
   }
 }
 
@@ -50,9 +50,9 @@ export function describeExposure(dataDir: string): string | null {
 
 /**
  * Runs a function that uses a file of DATA_DIR.
- * @throws ConfigError if the file system refuses
+ * @throws ConfigError if the function fails
  */
-export function tryOn<T>(dataDir: string, path: string, use: () => T): T {
+export function useDataFile<T>(dataDir: string, path: string, use: () => T): T {
   try {
     return use();
   } catch (error) {
@@ -77,7 +77,7 @@ function unusable(dataDir: string, path: string, reason: string, cause?: unknown
 function makeFolder(dataDir: string): void {
   const missing: string[] = [];
   let at = dataDir;
-  while (!tryOn(dataDir, at, () => exists(at))) {
+  while (!useDataFile(dataDir, at, () => exists(at))) {
     missing.unshift(at);
     at = dirname(at);
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { compileChecker } from '../../shared/contract/validation.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { tryOn } from './prepare-data-dir.ts';
+import { useDataFile } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 /** A single word, because it is used in headers, URLs and lines of files. */
@@ -51,14 +51,14 @@ export function loadSecrets(dataDir: string): Secrets {
 
 export function saveSecrets(dataDir: string, secrets: Secrets): void {
   const path = secretsPath(dataDir);
-  tryOn(dataDir, path, () => writePrivateFile(path, secrets));
+  useDataFile(dataDir, path, () => writePrivateFile(path, secrets));
 }
 
 function readStored(dataDir: string): Partial<Secrets> | null {
   const path = secretsPath(dataDir);
   let stored: unknown;
   try {
-    stored = tryOn(dataDir, path, () => readPrivateFile(path));
+    stored = useDataFile(dataDir, path, () => readPrivateFile(path));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw damaged(dataDir, 'it is empty, truncated or not JSON', error);

@@ -69,7 +69,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       s3: chooseS3(context),
       smtp: chooseSmtp(context),
     };
-    await Promise.all(Object.entries(parts).map(([name, part]) => bringUp(stack, output, name, part)));
+    await Promise.all(Object.entries(parts).map(([name, part]) => startPart(stack, output, name, part)));
 
     const endpoints: Endpoints = {
       ...parts.redis.endpoints(),
@@ -123,7 +123,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
   }
 }
 
-async function bringUp(stack: Stack, output: ConsoleOutput, name: string, part: Part): Promise<void> {
+async function startPart(stack: Stack, output: ConsoleOutput, name: string, part: Part): Promise<void> {
   const startedMs = performance.now();
   if (part.spec !== null) await stack.run(part.spec, part.stage);
   const took = part.spec === null ? null : performance.now() - startedMs;

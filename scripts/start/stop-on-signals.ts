@@ -1,7 +1,7 @@
 import { readCommandLine, readParentPid } from '../processes/process-identity.ts';
 
 /** npm forwards the Ctrl-C that the terminal has already sent us. Both count as one request. */
-const sameWishMs = 1_000;
+const sameRequestMs = 1_000;
 const parentPollMs = 300;
 
 export interface StopHandlers {
@@ -12,23 +12,24 @@ export interface StopHandlers {
 }
 
 /** Reports when this process should exit: after a signal, or when the npm that started it is gone. */
-export function stopOnSignals(env: NodeJS.ProcessEnv, wishes: StopHandlers): void {
+export function stopOnSignals(env: NodeJS.ProcessEnv, handlers: StopHandlers): void {
   let firstAtMs: number | null = null;
-  const wish = (reason: string): void => {
+  const requestStop = (reason: string): void => {
     if (firstAtMs === null) {
       firstAtMs = Date.now();
-      wishes.onStop(reason);
-    } else if (Date.now() - firstAtMs > sameWishMs) {
-      wishes.onKill();
+      handlers.onStop(reason);
+    } else if (Date.now() - firstAtMs > sameRequestMs) {
+      handlers.onKill();
     }
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => wish(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => requestStop(signal));
 
   const isNpmGone = watchNpm(env);
   const timer = setInterval(() => {
     if (!isNpmGone()) return;
     clearInterval(timer);
-    wish('npm is gone');
+    requestStop('npm is gone');
   }, parentPollMs);
   timer.unref();
 }

@@ -51,7 +51,7 @@ export class PartFailed extends Error {
 }
 
 const restartDelaysMs = [100, 500, 1_000, 2_000, 5_000];
-/** After a process has lived this long, its death counts as having a new cause. */
+/** If a process ran at least this long, its exit is treated as a new failure, not as a repeated one. */
 const healthyAfterMs = 2_000;
 const maxStoredErrorBytes = 16_384;
 
@@ -64,7 +64,7 @@ export class SupervisedPart {
   #stopping = false;
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
-  #gone: Promise<void> = Promise.resolve();
+  #exited: Promise<void> = Promise.resolve();
 
   constructor(spec: PartSpec, events: PartEvents) {
     this.name = spec.name;
@@ -90,7 +90,7 @@ export class SupervisedPart {
     clearTimeout(this.#restartTimer);
     this.#child?.kill('SIGTERM');
     const timer = setTimeout(() => this.#child?.kill('SIGKILL'), this.#spec.stopTimeoutMs);
-    await this.#gone;
+    await this.#exited;
     clearTimeout(timer);
   }
 
@@ -101,7 +101,7 @@ export class SupervisedPart {
     this.#child?.kill(signal);
   }
 
-  #launch(first: { resolve(): void; reject(error: Error): void } | null): void {
+  #launch(initialStart: { resolve(): void; reject(error: Error): void } | null): void {
     const startedMs = performance.now();
     let child: ChildProcessWithoutNullStreams;
     try {
@@ -109,18 +109,22 @@ export class SupervisedPart {
     } catch (error) {
       // For example, a folder cannot be created because the disk is full, or there is no memory for a process.
       const reason = error instanceof Error ? error.message : String(error);
-      this.#onEnded(first, { code: null, signal: null, reason }, 0);
+      this.#onEnded(initialStart, { code: null, signal: null, reason }, 0);
       return;
     }
     const ended = new AbortController();
     let errorText = '';
-    let lastWords = '';
+    let lastStdoutLine = '';
     let isReady = this.#spec.waitUntilReady === undefined;
     this.#child = child;
     if (child.pid !== undefined) this.#events.onSpawned(child.pid);
 
     child.stdout.on('data', (chunk: Buffer) => {
-      lastWords = (lastWords + chunk.toString()).trimEnd().split('\n').at(-1)!.slice(-maxStoredErrorBytes);
+      lastStdoutLine = (lastStdoutLine + chunk.toString())
+        .trimEnd()
+        .split('\n')
+        .at(-1)!
+        .slice(-maxStoredErrorBytes);
       this.#events.onOutput(chunk, 'stdout');
     });
     child.stderr.on('data', (chunk: Buffer) => {
@@ -131,17 +135,17 @@ export class SupervisedPart {
       errorText += error.message;
     });
 
-    this.#gone = new Promise((resolveGone) => {
+    this.#exited = new Promise((resolveExited) => {
       // 'close' is emitted after the last output, and also if the process could not be started.
       child.on('close', (code, signal) => {
         ended.abort();
         this.#child = null;
         this.#events.onGone();
-        resolveGone();
+        resolveExited();
         this.#onEnded(
-          first,
+          initialStart,
           // Redis prints the reason why it does not start to stdout.
-          { code, signal, reason: explainDeath(errorText) || (isReady ? '' : lastWords) },
+          { code, signal, reason: explainDeath(errorText) || (isReady ? '' : lastStdoutLine) },
           performance.now() - startedMs,
         );
       });
@@ -150,10 +154,10 @@ export class SupervisedPart {
     const onReady = (): void => {
       if (ended.signal.aborted) return;
       isReady = true;
-      if (first === null && this.#spec.waitUntilReady !== undefined)
+      if (initialStart === null && this.#spec.waitUntilReady !== undefined)
         this.#events.onRestarted(performance.now() - startedMs);
-      first?.resolve();
-      first = null;
+      initialStart?.resolve();
+      initialStart = null;
     };
     (this.#spec.waitUntilReady?.(child, ended.signal) ?? Promise.resolve()).then(
       onReady,
@@ -166,19 +170,19 @@ export class SupervisedPart {
   }
 
   #onEnded(
-    first: { resolve(): void; reject(error: Error): void } | null,
+    initialStart: { resolve(): void; reject(error: Error): void } | null,
     death: Omit<Death, 'restartInMs'>,
     livedMs: number,
   ): void {
     if (this.#stopping) return;
-    if (first !== null && this.#spec.firstStart === 'fail') {
-      first.reject(new PartFailed(`${this.name} did not start (${describeDeath(death)})`));
+    if (initialStart !== null && this.#spec.firstStart === 'fail') {
+      initialStart.reject(new PartFailed(`${this.name} did not start (${describeDeath(death)})`));
       return;
     }
     this.#failures = livedMs > healthyAfterMs ? 0 : this.#failures + 1;
     const restartInMs = restartDelaysMs[Math.min(this.#failures, restartDelaysMs.length - 1)]!;
     this.#events.onDied({ ...death, restartInMs });
-    this.#restartTimer = setTimeout(() => this.#launch(first), restartInMs);
+    this.#restartTimer = setTimeout(() => this.#launch(initialStart), restartInMs);
   }
 }
 

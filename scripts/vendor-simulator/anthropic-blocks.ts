@@ -39,11 +39,11 @@ function buildToolUse({ number, name, input, argumentPieces }: ScriptedToolCall)
 
 /** The first piece is empty. It is the only one if the tool has no input. */
 function buildUse(head: object, input: unknown, pieces: readonly string[]): ResponseBlock {
-  const sent = pieces.join('') === '{}' ? [''] : ['', ...pieces];
+  const sentPieces = pieces.join('') === '{}' ? [''] : ['', ...pieces];
   return {
     whole: { ...head, input },
     start: { ...head, input: {} },
-    deltas: sent.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+    deltas: sentPieces.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
   };
 }
 

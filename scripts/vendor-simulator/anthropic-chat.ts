@@ -17,8 +17,8 @@ const STOPS: Readonly<Record<ChatScript['finish'], string>> = {
   tool_calls: 'tool_use',
 };
 
-/** Returns the response, or the reason why the vendor refuses the request. */
-export function answerAnthropicChat(call: SimulatedCall): SimulatedResponse | string {
+/** Returns the response, or the reason why the vendor rejects the request. */
+export function handleAnthropicChat(call: SimulatedCall): SimulatedResponse | string {
   const { body, model, faults } = call;
   const problem = checkRequest(model, body);
   if (problem !== null) {
@@ -28,17 +28,17 @@ export function answerAnthropicChat(call: SimulatedCall): SimulatedResponse | st
   if (typeof turns === 'string') {
     return turns;
   }
-  const plan = planAnswer(call, turns);
+  const plan = planResponse(call, turns);
   return body['stream'] === true
     ? renderStream(plan, faults)
     : { kind: 'whole', parts: [JSON.stringify(renderWhole(plan, faults))] };
 }
 
 /**
- * A prompt that contains the word `blockme` is refused. A model whose name contains `pauseturn` stops in the middle
+ * A prompt that contains the word `blockme` is rejected. A model whose name contains `pauseturn` stops in the middle
  * of its text, and continues once its text is sent back.
  */
-function planAnswer(call: SimulatedCall, turns: readonly AnthropicTurn[]): AnthropicPlan {
+function planResponse(call: SimulatedCall, turns: readonly AnthropicTurn[]): AnthropicPlan {
   const { model, body } = call;
   const input = readScriptInput(call, turns);
   const showsThoughts = readRecord(body['thinking'])['display'] !== 'omitted';
@@ -57,8 +57,8 @@ function planAnswer(call: SimulatedCall, turns: readonly AnthropicTurn[]): Anthr
   }
   if (last?.role === 'assistant') {
     const script = writeChatScript({ ...input, callsTools: false, reasons: false, searches: false });
-    const said = countWords(last.blocks.map(({ block }) => readText(block['text'])).join(''));
-    return toPlan(keepPieces(script, script.pieces.slice(said)));
+    const writtenWords = countWords(last.blocks.map(({ block }) => readText(block['text'])).join(''));
+    return toPlan(keepPieces(script, script.pieces.slice(writtenWords)));
   }
   const script = writeChatScript(input);
   return script.pieces.length < 2
@@ -80,13 +80,13 @@ function readScriptInput(
     .filter(isCustomTool)
     .map((tool) => ({ name: readText(tool['name']), parameters: tool['input_schema'] }));
   const choice = readRecord(body['tool_choice']);
-  const said = readTurns(turns);
+  const readableTurns = readTurns(turns);
   const lastBlock = turns.at(-1)?.blocks.at(-1);
   return {
     model,
-    promptTexts: [readContent(body['system'] ?? ''), ...said.map((turn) => turn.text)],
+    promptTexts: [readContent(body['system'] ?? ''), ...readableTurns.map((turn) => turn.text)],
     receivedTokens: settings.promptTokens === 'received' ? countReceived(body) : null,
-    lastUserText: findLastUserText(said),
+    lastUserText: findLastUserText(readableTurns),
     tools,
     forcedTool: choice['type'] === 'tool' ? readText(choice['name']) : null,
     callsTools:

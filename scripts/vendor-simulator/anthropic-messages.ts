@@ -26,7 +26,7 @@ const BLOCKS: Readonly<Record<string, BlockRules>> = {
 const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** Returns the turns of a conversation, or the reason why the vendor refuses them. */
+/** Returns the turns of a conversation, or the reason why the vendor rejects them. */
 export function readMessages(body: JsonRecord, enforcesThinking: boolean): readonly AnthropicTurn[] | string {
   const messages = body['messages'];
   if (messages === undefined) {
@@ -184,10 +184,10 @@ function checkResultContent(block: JsonRecord, path: string): string | null {
     return null;
   }
   const blocks = placeBlocks(block['content'], `${path}.tool_result.content`);
-  const wrong = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
-  return wrong === undefined
+  const invalid = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
+  return invalid === undefined
     ? first(blocks.map((inner) => checkBlock(inner, 'user')))
-    : `${wrong.path}: Input tag '${wrong.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
+    : `${invalid.path}: Input tag '${invalid.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
 }
 
 function checkUse(block: JsonRecord, path: string): string | null {

@@ -18,7 +18,7 @@ export function isThinkingOn(body: JsonRecord): boolean {
   return type === 'enabled' || type === 'adaptive';
 }
 
-/** Returns why the vendor refuses a request, regardless of its messages. Null if it does not. */
+/** Returns why the vendor rejects a request, regardless of its messages. Null if it does not. */
 export function checkRequest(model: string, body: JsonRecord): string | null {
   const unknown = Object.keys(body).find((name) => !FIELDS.has(name));
   if (unknown !== undefined) {

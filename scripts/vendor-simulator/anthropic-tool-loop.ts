@@ -10,14 +10,15 @@ export function checkToolPairs(turns: readonly AnthropicTurn[]): string | null {
     const uses = turn.blocks
       .filter(({ type }) => type === 'tool_use')
       .map(({ block }) => readText(block['id']));
-    const twice = uses.find((id, at) => known.has(id) || uses.indexOf(id) !== at);
-    if (twice !== undefined) {
+    const duplicate = uses.find((id, at) => known.has(id) || uses.indexOf(id) !== at);
+    if (duplicate !== undefined) {
       return `${turn.path}: \`tool_use\` ids must be unique`;
     }
     for (const id of uses) {
       known.add(id);
     }
-    const problem = checkAnswers(turn, uses, turns[index + 1]) ?? checkResults(turn, turns[index - 1]);
+    const problem =
+      checkEveryUseAnswered(turn, uses, turns[index + 1]) ?? checkResults(turn, turns[index - 1]);
     if (problem !== null) {
       return problem;
     }
@@ -25,7 +26,7 @@ export function checkToolPairs(turns: readonly AnthropicTurn[]): string | null {
   return null;
 }
 
-function checkAnswers(
+function checkEveryUseAnswered(
   turn: AnthropicTurn,
   uses: readonly string[],
   next: AnthropicTurn | undefined,
@@ -35,26 +36,26 @@ function checkAnswers(
   const answered = blocks
     .slice(0, end === -1 ? blocks.length : end)
     .map(({ block }) => readText(block['tool_use_id']));
-  const open = uses.filter((id) => !answered.includes(id));
-  if (open.length > 0) {
-    return `${turn.path}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+  const unanswered = uses.filter((id) => !answered.includes(id));
+  if (unanswered.length > 0) {
+    return `${turn.path}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${unanswered.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
   }
-  const twice = answered.find((id, at) => answered.indexOf(id) !== at);
-  return twice === undefined
+  const duplicate = answered.find((id, at) => answered.indexOf(id) !== at);
+  return duplicate === undefined
     ? null
-    : `${next?.path}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${twice}`;
+    : `${next?.path}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${duplicate}`;
 }
 
-function checkResults(turn: AnthropicTurn, before: AnthropicTurn | undefined): string | null {
-  const uses = (before?.blocks ?? [])
+function checkResults(turn: AnthropicTurn, previous: AnthropicTurn | undefined): string | null {
+  const uses = (previous?.blocks ?? [])
     .filter(({ type }) => type === 'tool_use')
     .map(({ block }) => block['id']);
-  const stray = turn.blocks.find(
+  const unexpected = turn.blocks.find(
     (block) => isToolResult(block) && !uses.includes(block.block['tool_use_id']),
   );
-  return stray === undefined
+  return unexpected === undefined
     ? null
-    : `${stray.path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${readText(stray.block['tool_use_id'])}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
+    : `${unexpected.path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${readText(unexpected.block['tool_use_id'])}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
 }
 
 /**
@@ -63,10 +64,15 @@ function checkResults(turn: AnthropicTurn, before: AnthropicTurn | undefined): s
  */
 export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
   for (const turn of turns.slice(findLoopStart(turns))) {
-    const [begin] = turn.blocks;
-    const counts = turn === turns.at(-1) || turn.blocks.some(({ type }) => type === 'tool_use');
-    if (turn.role === 'assistant' && counts && begin !== undefined && begin.type !== 'thinking') {
-      return `${begin.path}.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${begin.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`;
+    const [firstBlock] = turn.blocks;
+    const needsThinking = turn === turns.at(-1) || turn.blocks.some(({ type }) => type === 'tool_use');
+    if (
+      turn.role === 'assistant' &&
+      needsThinking &&
+      firstBlock !== undefined &&
+      firstBlock.type !== 'thinking'
+    ) {
+      return `${firstBlock.path}.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${firstBlock.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). To avoid this requirement, disable \`thinking\`.`;
     }
   }
   return null;

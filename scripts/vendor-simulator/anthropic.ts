@@ -1,4 +1,4 @@
-import { answerAnthropicChat } from './anthropic-chat.ts';
+import { handleAnthropicChat } from './anthropic-chat.ts';
 import type { Dialect, Refusal, RefusalReason, SimulatedError } from './dialect.ts';
 
 const MESSAGES_PATH = '/v1/messages';
@@ -32,12 +32,12 @@ export const anthropicDialect: Dialect = {
       : toError(400, `anthropic-version: "${String(version)}" is not a valid version`);
   },
 
-  answer(call) {
-    const answer = answerAnthropicChat(call);
-    return typeof answer === 'string' ? { kind: 'error', error: toError(400, answer) } : answer;
+  respond(call) {
+    const result = handleAnthropicChat(call);
+    return typeof result === 'string' ? { kind: 'error', error: toError(400, result) } : result;
   },
 
-  refuse: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (refusal) => REFUSALS[refusal.reason](refusal),
 
   renderError: ({ type, message }, { requestId }) =>
     JSON.stringify({ type: 'error', error: { type, message }, request_id: requestId }),

@@ -85,7 +85,7 @@ export function writeChatScript(input: ScriptInput): ChatScript {
     reasoningTokens: reasoning.length,
   };
   if (input.callsTools) {
-    const toolCalls = pickTools(input).map((tool, index) => callTool(tool, input.earlierCalls + index));
+    const toolCalls = pickTools(input).map((tool, index) => scriptToolCall(tool, input.earlierCalls + index));
     const words = toolCalls.map((call) => 1 + countWords(call.argumentPieces.join('')));
     return {
       reasoning,
@@ -139,7 +139,7 @@ function pickTools(input: ScriptInput): readonly ScriptedTool[] {
   return input.callsInParallel ? input.tools : input.tools.slice(0, 1);
 }
 
-function callTool(tool: ScriptedTool, number: number): ScriptedToolCall {
+function scriptToolCall(tool: ScriptedTool, number: number): ScriptedToolCall {
   const input = sampleOfSchema(tool.parameters);
   const text = JSON.stringify(input);
   const middle = Math.ceil(text.length / 2);

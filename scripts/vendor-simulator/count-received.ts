@@ -5,8 +5,8 @@ import { readText } from './json-record.ts';
 
 /**
  * Counts the tokens of everything in a request that a model reads, in any dialect: texts, thoughts, ids, tools and
- * their schemas, and the content of images and files. Counts the received request, independently of how a gateway
- * counts.
+ * their schemas, and the content of images and files. Uses the request as received, independently of a gateway's
+ * own count.
  */
 export function countReceived(body: JsonRecord): number {
   const messages = [body['messages'], body['contents']].flat().filter(isRecord);
@@ -26,7 +26,7 @@ const JSON_FIELDS = new Set(
 );
 const TOKENS_PER_MESSAGE = 3;
 const TOKENS_TO_ANSWER = 3;
-const TOKENS_PER_PICTURE = 258;
+const TOKENS_PER_IMAGE = 258;
 const AUDIO_CHARACTERS_PER_TOKEN = 400;
 
 function countValue(name: string, value: unknown, parent: JsonRecord): number {
@@ -51,7 +51,7 @@ function countText(name: string, text: string, parent: JsonRecord): number {
     return countMedia(uriType, uriData ?? '');
   }
   if (name === 'url' || name === 'fileUri') {
-    return TOKENS_PER_PICTURE;
+    return TOKENS_PER_IMAGE;
   }
   if (name === 'data') {
     const type = readText(parent['mimeType'] ?? parent['media_type']);
@@ -63,7 +63,7 @@ function countText(name: string, text: string, parent: JsonRecord): number {
 
 function countMedia(type: string, base64: string): number {
   if (type.startsWith('image/')) {
-    return TOKENS_PER_PICTURE;
+    return TOKENS_PER_IMAGE;
   }
   if (type.startsWith('audio/')) {
     return Math.ceil(base64.length / AUDIO_CHARACTERS_PER_TOKEN);
@@ -72,11 +72,11 @@ function countMedia(type: string, base64: string): number {
   return type === 'application/pdf' ? countPdf(bytes) : countTokens(bytes.toString('utf8'));
 }
 
-/** Counts a plain PDF: all texts in its streams, plus an image per page. */
+/** Counts the tokens of a plain PDF: all texts in its streams, plus one image per page. */
 function countPdf(bytes: Buffer): number {
   const source = bytes.toString('latin1');
   const pages = source.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
-  let tokens = pages * TOKENS_PER_PICTURE;
+  let tokens = pages * TOKENS_PER_IMAGE;
   for (const { 1: packed = '' } of source.matchAll(/stream\r?\n([\s\S]*?)\r?\nendstream/g)) {
     const shown = inflate(packed).matchAll(/\(([^()]*)\)\s*Tj/g);
     tokens += countTokens(Array.from(shown, ([, text = '']) => text).join('\n'));

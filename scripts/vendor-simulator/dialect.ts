@@ -17,9 +17,9 @@ export interface Dialect {
   readKey(headers: CallHeaders): string | null;
   /** Returns the vendor's error for invalid headers, or null. */
   checkHeaders(headers: CallHeaders): SimulatedError | null;
-  answer(call: SimulatedCall): SimulatedResponse;
-  /** Renders a refusal that all vendors have in the form of this vendor. */
-  refuse(refusal: Refusal): SimulatedError;
+  respond(call: SimulatedCall): SimulatedResponse;
+  /** Renders an error that every vendor can return, in this vendor's format. */
+  createError(refusal: Refusal): SimulatedError;
   /** Renders the body of an error. */
   renderError(error: SimulatedError, context: ErrorContext): string;
 }

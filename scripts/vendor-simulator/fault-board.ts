@@ -14,7 +14,7 @@ export interface FaultBoard {
   /** Returns all faults of a call. Narrower scopes override wider ones; a key is narrower than a model. */
   find(model: string, key: string | null): Faults;
   /** Handles `GET`, `POST` and `DELETE` of `/faults`. */
-  answer(method: string, body: Readonly<Record<string, unknown>> | null): FaultBoardResponse;
+  handle(method: string, body: Readonly<Record<string, unknown>> | null): FaultBoardResponse;
 }
 
 export interface FaultBoardResponse {
@@ -51,7 +51,7 @@ export function createFaultBoard(initial: Faults): FaultBoard {
     set,
     find: (model, key) => ({ ...common, ...byModel.get(model), ...byKey.get(key ?? '') }),
 
-    answer(method, body) {
+    handle(method, body) {
       if (method === 'DELETE') {
         set({});
         byModel.clear();

@@ -15,9 +15,9 @@ export interface Faults {
   readonly delayMs?: number;
   /** Send the head, then nothing until the caller disconnects. */
   readonly hangsAfterHead?: boolean;
-  /** Cut the connection after this many bytes of the body. */
+  /** Drop the connection after this many bytes of the body. */
   readonly cutAfterBytes?: number;
-  /** Cut the connection after this many chunks of a stream. */
+  /** Drop the connection after this many chunks of a stream. */
   readonly cutAfterChunks?: number;
   /** Stop sending after this many chunks of a stream, with the connection open. */
   readonly stallAfterChunks?: number;
@@ -43,9 +43,9 @@ export interface Faults {
   readonly echoesKey?: boolean;
   /** Refuse embeddings of any batch with an input that contains this text. */
   readonly poison?: string;
-  /** Count each word of embedding inputs that contain "dear" as this many tokens, as foreign vocabularies do. */
+  /** Report this many tokens per word for embedding inputs that contain "dear", like a different tokenizer would. */
   readonly dearTokens?: number;
-  /** Count this many more tokens for each embedding input, like servers that add special tokens. */
+  /** Report this many extra tokens per embedding input, like servers that add special tokens. */
   readonly specialTokens?: number;
   /** Return NaN, or numbers that are too large for a float32, for inputs that contain this text. */
   readonly overflow?: string;

@@ -4,7 +4,7 @@ import { findLastUserText } from './conversation.ts';
 import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
 import { renderWhole } from './gemini-response.ts';
 import { type GeminiContent, readContents, readPartTexts, toTurns } from './gemini-contents.ts';
-import { type GeminiRefusal, refuseFields } from './gemini-error.ts';
+import { type GeminiRequestError, createFieldError } from './gemini-error.ts';
 import { parseGeminiMessage } from './gemini-parse.ts';
 import { checkGenerateRequest } from './gemini-rules.ts';
 import { GENERATE_CONTENT_REQUEST } from './gemini-shapes.ts';
@@ -17,18 +17,18 @@ import { readRecord, readRecords, readText } from './json-record.ts';
  * A model reasons if the request sets a level or a budget other than 0, or requests its thoughts. A prompt that
  * contains the word `blockme` is blocked.
  */
-export function answerGeminiChat(call: SimulatedCall): SimulatedResponse | GeminiRefusal {
+export function handleGeminiChat(call: SimulatedCall): SimulatedResponse | GeminiRequestError {
   const { model, faults } = call;
   const { framing } = call.operation;
   const { message, violations } = parseGeminiMessage(call.body, GENERATE_CONTENT_REQUEST);
   if (violations.length > 0) {
-    return refuseFields(violations);
+    return createFieldError(violations);
   }
   const problem = checkGenerateRequest(model, message);
   if (problem !== null) {
-    return { refuses: problem };
+    return { errorMessage: problem };
   }
-  const plan = planAnswer(call, message);
+  const plan = planResponse(call, message);
   const frame = framing === 'events' || framing === 'array' ? framing : null;
   if (plan.isBlocked) {
     return renderBlocked(plan, frame, faults);
@@ -38,7 +38,7 @@ export function answerGeminiChat(call: SimulatedCall): SimulatedResponse | Gemin
     : renderStream(plan, frame, faults);
 }
 
-function planAnswer(call: SimulatedCall, message: JsonRecord): GeminiPlan {
+function planResponse(call: SimulatedCall, message: JsonRecord): GeminiPlan {
   const { model } = call;
   const config = readRecord(message['generationConfig']);
   const modalities = Array.isArray(config['responseModalities'])
@@ -53,8 +53,8 @@ function planAnswer(call: SimulatedCall, message: JsonRecord): GeminiPlan {
     script: isSilent ? { ...script, pieces: [], searchQuery: null } : script,
     candidates: Number(config['candidateCount'] ?? 1),
     showsThoughts: readRecord(config['thinkingConfig'])['includeThoughts'] === true,
-    signs: input.reasons || model.includes('gemini-3'),
-    namesCalls: model.includes('ids'),
+    isSigned: input.reasons || model.includes('gemini-3'),
+    hasCallIds: model.includes('ids'),
     isEdit: readContents(message).some(({ parts }) => parts.some((part) => part['inlineData'] !== undefined)),
     imageFault: call.faults.image,
     imageRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,

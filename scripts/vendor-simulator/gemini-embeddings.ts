@@ -1,7 +1,7 @@
 import { joinTexts } from './conversation.ts';
 import { countWords } from './count-words.ts';
 import type { SimulatedResponse, SimulatedCall } from './dialect.ts';
-import { type GeminiRefusal, refuseFields } from './gemini-error.ts';
+import { type GeminiRequestError, createFieldError } from './gemini-error.ts';
 import { parseGeminiMessage } from './gemini-parse.ts';
 import { BATCH_EMBED_REQUEST } from './gemini-shapes.ts';
 import { type JsonRecord } from '../../shared/encoding/json-record.ts';
@@ -10,17 +10,17 @@ import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
 const MAX_REQUESTS = 100;
 
-export function answerGeminiEmbeddings(call: SimulatedCall): SimulatedResponse | GeminiRefusal {
+export function handleGeminiEmbeddings(call: SimulatedCall): SimulatedResponse | GeminiRequestError {
   const { faults, settings, model } = call;
   const { message, violations } = parseGeminiMessage(call.body, BATCH_EMBED_REQUEST);
   if (violations.length > 0) {
-    return refuseFields(violations);
+    return createFieldError(violations);
   }
   const requests = readRecords(message['requests']);
   const texts = requests.map(readRequestText);
   const problem = checkRequests(requests, texts, model) ?? checkPoison(texts, faults.poison);
   if (problem !== null) {
-    return { refuses: problem };
+    return { errorMessage: problem };
   }
   const embeddings = requests.map((request, index) => {
     const dimensions = Number(request['outputDimensionality'] ?? DEFAULT_DIMENSIONS);
@@ -50,9 +50,9 @@ function checkRequests(
   if (requests.length > MAX_REQUESTS) {
     return `* BatchEmbedContentsRequest.requests: at most ${MAX_REQUESTS} requests can be in one batch`;
   }
-  const wrong = requests.findIndex((request) => request['model'] !== `models/${model}`);
-  if (wrong !== -1) {
-    return `* BatchEmbedContentsRequest.requests[${wrong}].model: must be the model of the batch, models/${model}`;
+  const mismatched = requests.findIndex((request) => request['model'] !== `models/${model}`);
+  if (mismatched !== -1) {
+    return `* BatchEmbedContentsRequest.requests[${mismatched}].model: must be the model of the batch, models/${model}`;
   }
   const empty = texts.indexOf('');
   if (empty !== -1) {

@@ -1,8 +1,8 @@
 import type { FieldViolation } from './gemini-parse.ts';
 
-/** A refusal by Google: always a 400 with `INVALID_ARGUMENT`. */
-export interface GeminiRefusal {
-  readonly refuses: string;
+/** Google's error for an invalid request. Its status is always 400, `INVALID_ARGUMENT`. */
+export interface GeminiRequestError {
+  readonly errorMessage: string;
   readonly details?: readonly object[];
 }
 
@@ -20,10 +20,10 @@ export const STATUS_NAMES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 
-/** Reports all invalid fields at once. */
-export function refuseFields(violations: readonly FieldViolation[]): GeminiRefusal {
+/** Creates one error that lists all invalid fields. */
+export function createFieldError(violations: readonly FieldViolation[]): GeminiRequestError {
   return {
-    refuses: violations.map(({ description }) => description).join('\n'),
+    errorMessage: violations.map(({ description }) => description).join('\n'),
     details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }],
   };
 }

@@ -54,12 +54,12 @@ function readFields(
   violations: FieldViolation[],
 ): JsonRecord {
   const read: Record<string, unknown> = {};
-  for (const [sent, item] of Object.entries(value)) {
-    const name = toCamelCase(sent);
+  for (const [sentName, item] of Object.entries(value)) {
+    const name = toCamelCase(sentName);
     const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (shape === undefined) {
       const at = path === '' ? '' : ` at '${path}'`;
-      const description = `Invalid JSON payload received. Unknown name "${sent}"${at}: Cannot find field.`;
+      const description = `Invalid JSON payload received. Unknown name "${sentName}"${at}: Cannot find field.`;
       violations.push({ field: path, description });
     } else if (item !== null) {
       const inner = `${path === '' ? '' : `${path}.`}${toSnakeCase(name)}`;

@@ -17,7 +17,7 @@ const DATA =
   `codeExecutionResult executableCode fileData functionCall functionResponse inlineData text toolCall
   toolResponse`.split(/\s+/);
 
-/** Returns the reason why the vendor refuses a message whose fields are valid. Null if it does not. */
+/** Returns the reason why the vendor rejects a message whose fields are valid. Null if it does not. */
 export function checkGenerateRequest(model: string, message: JsonRecord): string | null {
   const config = readRecord(message['generationConfig']);
   return (
@@ -166,6 +166,6 @@ function checkCalling({ mode, allowedFunctionNames }: JsonRecord, names: readonl
   if (allowed.length > 0 && !isForced && readText(mode).toUpperCase() !== 'VALIDATED') {
     return 'Allowed function names should only be set when function calling mode is ANY.';
   }
-  const stray = allowed.find((name) => !names.includes(name));
-  return stray === undefined ? null : `Allowed function name ${stray} is not declared.`;
+  const undeclared = allowed.find((name) => !names.includes(name));
+  return undeclared === undefined ? null : `Allowed function name ${undeclared} is not declared.`;
 }

@@ -1,5 +1,5 @@
 /**
- * The fields of Google's messages, from the v1beta discovery document. The vendor refuses any other field, so this
+ * The fields of Google's messages, from the v1beta discovery document. The vendor rejects any other field, so this
  * list is as important as the responses. Fields that the simulator does not examine are `any`.
  */
 export type Shape =

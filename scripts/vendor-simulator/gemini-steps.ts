@@ -12,9 +12,9 @@ export interface GeminiPlan {
   readonly candidates: number;
   readonly showsThoughts: boolean;
   /** Whether the first call or the end of a text has a signature. */
-  readonly signs: boolean;
+  readonly isSigned: boolean;
   /** Whether calls have ids, which vendors of this dialect may omit. */
-  readonly namesCalls: boolean;
+  readonly hasCallIds: boolean;
   /** Aspect ratio (width to height) of the generated image. Null if there is none. */
   readonly imageRatio: number | null;
   /** Whether the image is an edit of those in the prompt. If so, it has a different colour. */
@@ -24,9 +24,9 @@ export interface GeminiPlan {
   readonly isBlocked: boolean;
 }
 
-const PICTURE_SIDE = 64;
+const IMAGE_SIDE = 64;
 /** Google's token count for an image. */
-const PICTURE_TOKENS = 1290;
+const IMAGE_TOKENS = 1290;
 /** A step of a response: the parts of one chunk, and the tokens written so far. */
 export interface Step {
   readonly parts: readonly JsonRecord[];
@@ -35,7 +35,7 @@ export interface Step {
 }
 
 export function planSteps(plan: GeminiPlan): readonly Step[] {
-  const { script, showsThoughts, signs } = plan;
+  const { script, showsThoughts, isSigned } = plan;
   const { reasoningTokens, completionTokens } = script.usage;
   const steps: Step[] = [];
   const shown = showsThoughts ? script.reasoning : [];
@@ -49,8 +49,8 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
     add({ text }, index + 1);
   }
   for (const [index, call] of script.toolCalls.entries()) {
-    const id = plan.namesCalls ? { id: `call_simulated_${call.number}` } : {};
-    const signature = signs && index === 0 ? { thoughtSignature: signCall(call.name, call.input) } : {};
+    const id = plan.hasCallIds ? { id: `call_simulated_${call.number}` } : {};
+    const signature = isSigned && index === 0 ? { thoughtSignature: signCall(call.name, call.input) } : {};
     add(
       { functionCall: { ...id, name: call.name, args: call.input }, ...signature },
       completionTokens - reasoningTokens,
@@ -60,7 +60,7 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
     const data = drawImage(plan.imageRatio, plan);
     add({ inlineData: { mimeType: 'image/png', data } }, countTokens(plan));
   }
-  if (signs && script.toolCalls.length === 0 && script.pieces.length > 0) {
+  if (isSigned && script.toolCalls.length === 0 && script.pieces.length > 0) {
     add({ text: '', thoughtSignature: signText(script.pieces.join('')) }, countTokens(plan));
   } else if (script.toolCalls.length > 0) {
     add({ text: '' }, countTokens(plan));
@@ -71,8 +71,8 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
 function drawImage(ratio: number, { isEdit, imageFault }: GeminiPlan): string {
   const [width, height] = ratio >= 1 ? [1, 1 / ratio] : [ratio, 1];
   return makeSampleImage('png', isEdit ? [0, 200, 120] : [0, 120, 200], imageFault, {
-    width: Math.max(1, Math.round(width * PICTURE_SIDE)),
-    height: Math.max(1, Math.round(height * PICTURE_SIDE)),
+    width: Math.max(1, Math.round(width * IMAGE_SIDE)),
+    height: Math.max(1, Math.round(height * IMAGE_SIDE)),
   });
 }
 
@@ -80,5 +80,5 @@ function drawImage(ratio: number, { isEdit, imageFault }: GeminiPlan): string {
 export function countTokens({ script, imageRatio }: GeminiPlan): number {
   const { completionTokens, reasoningTokens } = script.usage;
   const words = script.toolCalls.length > 0 ? completionTokens - reasoningTokens : script.pieces.length;
-  return words + (imageRatio === null ? 0 : PICTURE_TOKENS);
+  return words + (imageRatio === null ? 0 : IMAGE_TOKENS);
 }

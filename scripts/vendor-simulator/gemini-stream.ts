@@ -16,16 +16,16 @@ const STREAM_ERROR = JSON.stringify(
 
 export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults): SimulatedResponse {
   const steps = planSteps(plan);
-  const all = renderUsage(plan, plan.script.usage.reasoningTokens, countTokens(plan));
+  const totalUsage = renderUsage(plan, plan.script.usage.reasoningTokens, countTokens(plan));
   const chunks: object[] = [];
   for (const [number, step] of steps.entries()) {
     const isLast = number === steps.length - 1;
     const finishes = isLast && faults.noEnd !== 'finish' && faults.noEnd !== 'both';
-    const grown = renderUsage(plan, step.thoughts, number === 0 && !isLast ? null : step.tokens);
+    const usageSoFar = renderUsage(plan, step.thoughts, number === 0 && !isLast ? null : step.tokens);
     for (let index = 0; index < plan.candidates; index += 1) {
       const position = { isFirst: chunks.length === 0, isLast: isLast && index === plan.candidates - 1 };
       const metadata = {
-        ...placeUsage(faults.usage, position, isLast ? all : grown, all),
+        ...selectUsage(faults.usage, position, isLast ? totalUsage : usageSoFar, totalUsage),
         ...renderHead(plan),
       };
       chunks.push({ candidates: [renderCandidate(plan, index, step.parts, finishes)], ...metadata });
@@ -38,23 +38,23 @@ export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults)
   return frameChunks(chunks, framing, faults);
 }
 
-function placeUsage(
+function selectUsage(
   fault: Faults['usage'],
   { isFirst, isLast }: { readonly isFirst: boolean; readonly isLast: boolean },
-  grown: JsonRecord,
-  all: JsonRecord,
+  usageSoFar: JsonRecord,
+  totalUsage: JsonRecord,
 ): { readonly usageMetadata?: JsonRecord } {
   switch (fault) {
     case 'missing':
       return {};
     case 'first':
-      return isFirst ? { usageMetadata: all } : {};
+      return isFirst ? { usageMetadata: totalUsage } : {};
     case 'finish':
-      return isLast ? { usageMetadata: all } : {};
+      return isLast ? { usageMetadata: totalUsage } : {};
     case 'every':
-      return { usageMetadata: all };
+      return { usageMetadata: totalUsage };
     default:
-      return { usageMetadata: grown };
+      return { usageMetadata: usageSoFar };
   }
 }
 

@@ -17,11 +17,11 @@ function describeCall(name: string, args: unknown): string {
 /** Checks that the content after each set of calls contains all of their responses, and no others. */
 export function checkToolTurns(contents: readonly GeminiContent[]): string | null {
   for (const [index, { calls, responses }] of contents.entries()) {
-    const before = contents[index - 1];
-    if (calls.length > 0 && (before === undefined || before.role !== 'user')) {
+    const previous = contents[index - 1];
+    if (calls.length > 0 && (previous === undefined || previous.role !== 'user')) {
       return 'Please ensure that function call turn comes immediately after a user turn or after a function response turn.';
     }
-    if (responses.length > 0 && (before?.calls.length ?? 0) === 0) {
+    if (responses.length > 0 && (previous?.calls.length ?? 0) === 0) {
       return 'Please ensure that function response turn comes immediately after a function call turn.';
     }
     const next = contents[index + 1];
@@ -42,9 +42,9 @@ function checkResponses(calls: readonly FunctionPart[], responses: readonly Func
   // Match responses by id if all calls have one, otherwise by name.
   const hasIds = calls.every(({ id }) => id !== null);
   const describe = ({ id, name }: FunctionPart): string => (hasIds ? `${id} ${name}` : name);
-  const open = calls.map(describe).sort();
-  const answered = responses.map(describe).sort();
-  return open.every((call, index) => call === answered[index])
+  const expected = calls.map(describe).sort();
+  const actual = responses.map(describe).sort();
+  return expected.every((call, index) => call === actual[index])
     ? null
     : 'Please ensure that the names and ids of function response parts are those of the function call parts of the function call turn.';
 }

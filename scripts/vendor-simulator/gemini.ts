@@ -1,6 +1,6 @@
-import { answerGeminiChat } from './gemini-chat.ts';
-import { answerGeminiEmbeddings } from './gemini-embeddings.ts';
-import { type GeminiRefusal, STATUS_NAMES } from './gemini-error.ts';
+import { handleGeminiChat } from './gemini-chat.ts';
+import { handleGeminiEmbeddings } from './gemini-embeddings.ts';
+import { type GeminiRequestError, STATUS_NAMES } from './gemini-error.ts';
 import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from './dialect.ts';
 
 const PATH = /^\/v1beta\/models\/([^/:]+):(\w+)$/;
@@ -38,14 +38,14 @@ export const geminiDialect: Dialect = {
     return geminiDialect.readKey(headers) === null ? toError(403, message) : null;
   },
 
-  answer(call) {
-    const answer = call.operation.name === 'chat' ? answerGeminiChat(call) : answerGeminiEmbeddings(call);
-    return isRefusal(answer)
-      ? { kind: 'error', error: toError(400, answer.refuses, answer.details) }
-      : answer;
+  respond(call) {
+    const result = call.operation.name === 'chat' ? handleGeminiChat(call) : handleGeminiEmbeddings(call);
+    return isRequestError(result)
+      ? { kind: 'error', error: toError(400, result.errorMessage, result.details) }
+      : result;
   },
 
-  refuse: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (refusal) => REFUSALS[refusal.reason](refusal),
 
   renderError({ status, message, type, details = [] }, { retryAfterMs, framing }) {
     const all = retryAfterMs === null ? details : [...details, describeRetry(retryAfterMs)];
@@ -54,8 +54,8 @@ export const geminiDialect: Dialect = {
   },
 };
 
-function isRefusal(answer: object): answer is GeminiRefusal {
-  return 'refuses' in answer;
+function isRequestError(result: object): result is GeminiRequestError {
+  return 'errorMessage' in result;
 }
 
 const SERVICE = 'generativelanguage.googleapis.com';

@@ -1,4 +1,4 @@
-import { waitInLine } from './service-queue.ts';
+import { waitForTurn } from './service-queue.ts';
 
 /** Calls for one model that wait before their responses until they are released, in order of arrival. */
 export interface HeldCalls {
@@ -13,7 +13,7 @@ export interface HeldCalls {
 export interface CallHolder {
   hold(model: string): HeldCalls;
   /** Waits if calls for the model are held. Returns early if the caller disconnects. */
-  pass(model: string, signal: AbortSignal): Promise<void>;
+  waitIfHeld(model: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Creates delays that a test controls. Fixed delays would have to be long enough for the slowest machine. */
@@ -25,14 +25,14 @@ export function createCallHolder(): CallHolder {
       held.set(model, calls);
       return calls;
     },
-    pass: async (model, signal) => held.get(model)?.pass(signal),
+    waitIfHeld: async (model, signal) => held.get(model)?.waitIfHeld(signal),
   };
 }
 
 class HeldModel implements HeldCalls {
   readonly #waiting = new Set<() => void>();
   readonly #onEnd: () => void;
-  /** How many calls may pass without waiting. */
+  /** How many calls may proceed without waiting. */
   #allowed = 0;
 
   constructor(onEnd: () => void) {
@@ -45,11 +45,11 @@ class HeldModel implements HeldCalls {
 
   release(count: number): void {
     this.#allowed += count;
-    for (const go of this.#waiting) {
+    for (const proceed of this.#waiting) {
       if (this.#allowed === 0) return;
       this.#allowed -= 1;
-      this.#waiting.delete(go);
-      go();
+      this.#waiting.delete(proceed);
+      proceed();
     }
   }
 
@@ -58,8 +58,8 @@ class HeldModel implements HeldCalls {
     this.release(Infinity);
   }
 
-  async pass(signal: AbortSignal): Promise<void> {
+  async waitIfHeld(signal: AbortSignal): Promise<void> {
     if (this.#allowed > 0) this.#allowed -= 1;
-    else if (!signal.aborted) await waitInLine(this.#waiting, signal);
+    else if (!signal.aborted) await waitForTurn(this.#waiting, signal);
   }
 }

@@ -1,18 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Not a secret. Two simulators act as one vendor and accept each other's signatures. */
+/** Not a secret. All simulators use the same key, so that each accepts the signatures of the others. */
 const SIGNING_KEY = 'vendor-simulator';
 
 /**
- * The signature that vendors attach to a model's reasoning to recognise it later. Opaque to the client that sends it
- * back.
+ * Signs a text. Vendors attach such a signature to a model's reasoning, and verify it when the client sends both back.
  */
 export function signText(text: string): string {
   return createHmac('sha256', SIGNING_KEY).update(text).digest('base64');
 }
 
 export function isSignatureOf(signature: string, text: string): boolean {
-  const given = Buffer.from(signature);
-  const issued = Buffer.from(signText(text));
-  return given.length === issued.length && timingSafeEqual(given, issued);
+  const provided = Buffer.from(signature);
+  const expected = Buffer.from(signText(text));
+  return provided.length === expected.length && timingSafeEqual(provided, expected);
 }

@@ -22,20 +22,20 @@ const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
 /**
- * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. The former refuses
+ * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. The former rejects
  * `max_tokens` and `temperature`, as OpenAI's reasoning models do. With `tools`, it calls the first one (all of them
  * if the name contains `parallel`) until there is a message of role `tool`.
  */
-export function answerChat(call: SimulatedCall): SimulatedResponse {
+export function handleChat(call: SimulatedCall): SimulatedResponse {
   const { body, model, faults } = call;
   const messages = readRecords(body['messages']);
   if (messages.length === 0) {
-    return refuse("'messages' must contain at least one message", 'messages', null);
+    return invalidRequest("'messages' must contain at least one message", 'messages', null);
   }
   const unsupported = findUnsupported(model, body);
   if (unsupported !== null) {
     const message = `Unsupported parameter: '${unsupported}' is not supported with this model.`;
-    return refuse(message, unsupported, 'unsupported_parameter');
+    return invalidRequest(message, unsupported, 'unsupported_parameter');
   }
   const script = writeChatScript(readScriptInput(call, messages));
   const choices = typeof body['n'] === 'number' ? body['n'] : 1;
@@ -54,7 +54,7 @@ export function answerChat(call: SimulatedCall): SimulatedResponse {
   };
 }
 
-function refuse(message: string, param: string, code: string | null): SimulatedResponse {
+function invalidRequest(message: string, param: string, code: string | null): SimulatedResponse {
   return { kind: 'error', error: { status: 400, type: 'invalid_request_error', code, message, param } };
 }
 
@@ -131,7 +131,7 @@ function renderWhole(
     ...(script.toolCalls.length > 0
       ? {
           tool_calls: script.toolCalls.map((call) => ({
-            id: nameCall(call),
+            id: createCallId(call),
             type: 'function',
             function: { name: call.name, arguments: call.argumentPieces.join('') },
           })),
@@ -227,7 +227,7 @@ function buildStream(
   for (const [index, call] of script.toolCalls.entries()) {
     const begin = {
       index,
-      id: nameCall(call),
+      id: createCallId(call),
       type: 'function',
       function: { name: call.name, arguments: '' },
     };
@@ -251,7 +251,7 @@ function buildStream(
   return chunks;
 }
 
-function nameCall(call: ScriptedToolCall): string {
+function createCallId(call: ScriptedToolCall): string {
   return `call_simulated_${call.number}`;
 }
 

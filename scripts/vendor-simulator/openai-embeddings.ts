@@ -4,7 +4,7 @@ import { DEFAULT_DIMENSIONS, type VectorSource } from './vectors.ts';
 
 const MAX_INPUTS = 2048;
 
-export function answerEmbeddings({ body, model, faults, settings }: SimulatedCall): SimulatedResponse {
+export function handleEmbeddings({ body, model, faults, settings }: SimulatedCall): SimulatedResponse {
   const inputs: unknown[] = Array.isArray(body['input']) ? body['input'] : [body['input']];
   const texts = inputs.filter((input) => typeof input === 'string');
   if (
@@ -13,17 +13,17 @@ export function answerEmbeddings({ body, model, faults, settings }: SimulatedCal
     texts.length > MAX_INPUTS ||
     texts.includes('')
   ) {
-    return refuse("'input' must contain 1 to 2048 non-empty texts");
+    return invalidRequest("'input' must contain 1 to 2048 non-empty texts");
   }
   const { poison } = faults;
   if (poison !== undefined && texts.some((text) => text.includes(poison))) {
-    return refuse("'input' contains a text that this model refuses");
+    return invalidRequest("'input' contains a text that this model refuses");
   }
   const dimensions = typeof body['dimensions'] === 'number' ? body['dimensions'] : DEFAULT_DIMENSIONS;
   const isBase64 = body['encoding_format'] === 'base64' && faults.ignoresBase64 !== true;
   const { vectors } = settings;
   const items = vectors.isFast
-    ? cutFastItems(vectors, texts.length, dimensions, isBase64)
+    ? sliceFastItems(vectors, texts.length, dimensions, isBase64)
     : texts
         .map((text, index) =>
           faults.overflow !== undefined && text.includes(faults.overflow)
@@ -77,7 +77,7 @@ const fastItems = new Map<string, FastItems>();
  * In this mode all texts have the same vector, so the items of a small batch are a prefix of those of a large one. They
  * are built once per number of dimensions and then only sliced.
  */
-function cutFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
+function sliceFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
   const name = `${dimensions} ${isBase64}`;
   let known = fastItems.get(name);
   if (known === undefined || known.ends.length < count) {
@@ -101,7 +101,7 @@ function makeFastItems(
   return { bytes: Buffer.from(items.join(',')), ends };
 }
 
-function refuse(message: string): SimulatedResponse {
+function invalidRequest(message: string): SimulatedResponse {
   return {
     kind: 'error',
     error: { status: 400, type: 'invalid_request_error', code: null, message, param: 'input' },

@@ -15,10 +15,10 @@ const streamError = JSON.stringify({
 });
 
 /** Serves `/v1/images/generations` and `/v1/images/edits`. Edits accept forms and JSON. */
-export function answerImages(call: SimulatedCall): SimulatedResponse {
+export function handleImages(call: SimulatedCall): SimulatedResponse {
   const isEdit = call.operation.name === 'image-edits';
   const problem = checkImageCall(call, isEdit);
-  if (problem !== null) return refuse(problem);
+  if (problem !== null) return invalidRequest(problem);
   const { body } = call;
   if (body['stream'] === true || body['stream'] === 'true') return streamImage(call, isEdit);
   const images = Array.from({ length: readNumber(body['n']) ?? 1 }, (_, index) =>
@@ -98,7 +98,7 @@ function readFormat(body: Readonly<Record<string, unknown>>): ImageFormat {
   return format === 'jpeg' || format === 'webp' ? format : 'png';
 }
 
-function refuse({ message, param }: ImageRefusal): SimulatedResponse {
+function invalidRequest({ message, param }: ImageRefusal): SimulatedResponse {
   const error = { status: 400, type: 'invalid_request_error', code: null, message, param };
   return { kind: 'error', error };
 }

@@ -1,7 +1,7 @@
 import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from './dialect.ts';
-import { answerChat } from './openai-chat.ts';
-import { answerEmbeddings } from './openai-embeddings.ts';
-import { answerImages } from './openai-images.ts';
+import { handleChat } from './openai-chat.ts';
+import { handleEmbeddings } from './openai-embeddings.ts';
+import { handleImages } from './openai-images.ts';
 
 /** OpenAI's dialect under `/v1`, following the OpenAI API reference. */
 export const openAiDialect: Dialect = {
@@ -26,21 +26,21 @@ export const openAiDialect: Dialect = {
   // Servers with this dialect often need no key, and a user's first curl should work without one.
   checkHeaders: () => null,
 
-  answer(call) {
+  respond(call) {
     switch (call.operation.name) {
       case 'chat':
-        return answerChat(call);
+        return handleChat(call);
       case 'embeddings':
-        return answerEmbeddings(call);
+        return handleEmbeddings(call);
       case 'images':
       case 'image-edits':
-        return answerImages(call);
+        return handleImages(call);
       default:
         return { kind: 'whole', parts: [JSON.stringify(listModels(call.model))] };
     }
   },
 
-  refuse: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (refusal) => REFUSALS[refusal.reason](refusal),
 
   renderError: ({ message, type, code = null, param = null }) =>
     JSON.stringify({ error: { message, type, param, code } }),
@@ -85,7 +85,7 @@ const POST_PATHS: Readonly<Record<string, Operation['name']>> = {
 
 const MODELS = ['gpt-sim', 'gpt-sim-reasoner', 'text-embedding-sim', 'gpt-image-sim'];
 
-/** Any other model name works, too, and its name selects the faults. */
+/** Any other model name works, too. Fault words in it are applied. */
 function listModels(id: string): object {
   const describe = (model: string): object => ({
     id: model,

@@ -30,7 +30,7 @@ export interface RequestLog {
   /** The latest requests, oldest first. */
   readonly entries: readonly LoggedRequest[];
   /** Resolves with the first matching entry: an existing one, or the next that matches. */
-  waitFor(fits: (entry: LoggedRequest) => boolean): Promise<LoggedRequest>;
+  waitFor(matches: (entry: LoggedRequest) => boolean): Promise<LoggedRequest>;
   clear(): void;
 }
 
@@ -48,13 +48,13 @@ export function createRequestLog(capacity: number): WritableRequestLog {
   const counters: RequestCounters = { total: 0, aborted: 0, byStatus: {}, byModel: {} };
   const entries: LoggedRequest[] = [];
   const pendingMatches = new Set<{
-    fits(entry: LoggedRequest): boolean;
+    matches(entry: LoggedRequest): boolean;
     resolve(entry: LoggedRequest): void;
   }>();
 
   function notify(entry: LoggedRequest): void {
     for (const pending of pendingMatches) {
-      if (pending.fits(entry)) {
+      if (pending.matches(entry)) {
         pendingMatches.delete(pending);
         pending.resolve(entry);
       }
@@ -64,13 +64,13 @@ export function createRequestLog(capacity: number): WritableRequestLog {
   return {
     counters,
     entries,
-    waitFor(fits) {
-      const known = entries.find(fits);
-      if (known !== undefined) {
-        return Promise.resolve(known);
+    waitFor(matches) {
+      const existing = entries.find(matches);
+      if (existing !== undefined) {
+        return Promise.resolve(existing);
       }
       return new Promise((resolve) => {
-        pendingMatches.add({ fits, resolve });
+        pendingMatches.add({ matches, resolve });
       });
     },
     clear() {

@@ -12,11 +12,11 @@ export interface ServiceCost {
 
 export interface ServiceQueue {
   /**
-   * Waits in the queue and then for the service time. After `served`, the call holds its slot until `leave`. `full`
-   * means that the limit is reached and calls do not wait; `gone` means that the caller disconnected while waiting.
+   * Waits in the queue and then for the service time. After `served`, the call holds its slot until `release`. `full`
+   * means that the limit is reached and calls do not wait; `disconnected`, that the caller disconnected while waiting.
    */
-  enter(inputs: number, signal: AbortSignal): Promise<'served' | 'full' | 'gone'>;
-  leave(): void;
+  acquire(inputs: number, signal: AbortSignal): Promise<'served' | 'full' | 'disconnected'>;
+  release(): void;
 }
 
 export function createServiceQueue({
@@ -29,13 +29,13 @@ export function createServiceQueue({
   let inService = 0;
 
   return {
-    async enter(inputs, signal) {
+    async acquire(inputs, signal) {
       if (inService >= maxConcurrency) {
         if (overflow === 'reject') {
           return 'full';
         }
-        if (!(await waitInLine(waiting, signal))) {
-          return 'gone';
+        if (!(await waitForTurn(waiting, signal))) {
+          return 'disconnected';
         }
       } else {
         inService += 1;
@@ -47,7 +47,7 @@ export function createServiceQueue({
       return 'served';
     },
 
-    leave() {
+    release() {
       const [next] = waiting;
       if (next === undefined) {
         inService -= 1;
@@ -64,7 +64,7 @@ export function createServiceQueue({
  * Resolves with true when it is this call's turn, or with false if the caller disconnects first. To let a call proceed,
  * remove its entry from the set and call it.
  */
-export function waitInLine(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
+export function waitForTurn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const onTurn = (): void => {
       signal.removeEventListener('abort', onAbort);

@@ -65,7 +65,7 @@ const GARBAGE = '<html>\n<body>}{ this is not what you wanted \u0000\n\n';
  */
 export async function startVendorSimulator(options: VendorSimulatorOptions = {}): Promise<VendorSimulator> {
   const log = createRequestLog(options.logCapacity ?? DEFAULT_LOG_CAPACITY);
-  const line = createServiceQueue(options.cost ?? {});
+  const serviceQueue = createServiceQueue(options.cost ?? {});
   const random = createRandom(options.seed ?? 1);
   const settings: SimulatorSettings = {
     vectors: createVectorSource(options.vectors ?? 'by-text'),
@@ -91,20 +91,20 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       return;
     }
     if (path === '/faults') {
-      const boardAnswer = board.answer(method, body);
-      writeJson(response, boardAnswer.status, `${JSON.stringify(boardAnswer.body)}\n`);
+      const boardResponse = board.handle(method, body);
+      writeJson(response, boardResponse.status, `${JSON.stringify(boardResponse.body)}\n`);
       return;
     }
     const dialect = findDialect(path);
     const operation = dialect.findOperation(method, path, query);
     const requestId = `req_${Math.random().toString(36).slice(2)}`;
     const key = dialect.readKey(request.headers);
-    const toAnswer = (refusal: Partial<Refusal> & Pick<Refusal, 'reason'>): SimulatedResponse => ({
+    const toErrorResponse = (refusal: Partial<Refusal> & Pick<Refusal, 'reason'>): SimulatedResponse => ({
       kind: 'error',
-      error: dialect.refuse({ status: 500, message: '', key, ...refusal }),
+      error: dialect.createError({ status: 500, message: '', key, ...refusal }),
     });
     if (operation === null) {
-      const error = dialect.refuse({
+      const error = dialect.createError({
         reason: 'unknown-path',
         status: 404,
         message: `Invalid URL (${method} ${path})`,
@@ -114,8 +114,8 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       writeJson(response, error.status, dialect.renderError(error, context));
       return;
     }
-    const named = body?.['model'];
-    const model = operation.model ?? (typeof named === 'string' ? named : '');
+    const modelField = body?.['model'];
+    const model = operation.model ?? (typeof modelField === 'string' ? modelField : '');
     const faults: Faults = {
       ...board.find(model, key),
       ...parseFaultWords(String(request.headers['x-simulate'] ?? '')),
@@ -142,21 +142,21 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       options.onCallOver?.(entry);
     });
 
-    const send = async (answer: SimulatedResponse): Promise<void> => {
+    const send = async (result: SimulatedResponse): Promise<void> => {
       if (faults.delayMs !== undefined) {
         await pause(faults.delayMs, disconnected.signal);
       }
-      await holder.pass(model, disconnected.signal);
+      await holder.waitIfHeld(model, disconnected.signal);
       if (disconnected.signal.aborted) {
         return;
       }
-      if (answer.kind !== 'error') {
+      if (result.kind !== 'error') {
         log.update(entry, { status: 200 });
         const headers = makeHeaders(dialect, requestId, null);
-        await writeResponse(response, 200, headers, answer, faults, disconnected.signal);
+        await writeResponse(response, 200, headers, result, faults, disconnected.signal);
         return;
       }
-      const { error } = answer;
+      const { error } = result;
       log.update(entry, { status: error.status });
       const retryAfterMs = faults.retryAfterMs ?? null;
       const message = faults.echoesKey === true ? `${error.message} Your key is ${key}.` : error.message;
@@ -173,29 +173,29 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       );
     };
 
-    const complaint = dialect.checkHeaders(request.headers);
-    if (complaint !== null) {
-      await send({ kind: 'error', error: complaint });
+    const headerError = dialect.checkHeaders(request.headers);
+    if (headerError !== null) {
+      await send({ kind: 'error', error: headerError });
       return;
     }
     const refusal = findRefusal(faults);
     if (refusal !== null || body === null) {
       const message = 'The body is not a JSON object.';
-      await send(toAnswer(refusal ?? { reason: 'not-json', message }));
+      await send(toErrorResponse(refusal ?? { reason: 'not-json', message }));
       return;
     }
-    const turn = await line.enter(countInputs(body), disconnected.signal);
+    const admission = await serviceQueue.acquire(countInputs(body), disconnected.signal);
     try {
-      if (turn === 'full') {
-        await send(toAnswer({ reason: 'crowded' }));
-      } else if (turn === 'served') {
+      if (admission === 'full') {
+        await send(toErrorResponse({ reason: 'crowded' }));
+      } else if (admission === 'served') {
         const isGarbage = faults.garbage === true;
         const call = { operation, model, body, faults, settings };
-        await send(isGarbage ? { kind: 'whole', parts: [GARBAGE] } : dialect.answer(call));
+        await send(isGarbage ? { kind: 'whole', parts: [GARBAGE] } : dialect.respond(call));
       }
     } finally {
-      if (turn === 'served') {
-        line.leave();
+      if (admission === 'served') {
+        serviceQueue.release();
       }
     }
   }
@@ -204,7 +204,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   function findRefusal(faults: Faults): Pick<Refusal, 'reason' | 'status' | 'message'> | null {
     const fails = (): boolean =>
       faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
-    const reason = findKeyTrouble(faults) ?? (fails() ? 'requested' : null);
+    const reason = findKeyProblem(faults) ?? (fails() ? 'requested' : null);
     return reason && { reason, status: faults.status ?? 500, message: 'This failure was requested.' };
   }
 
@@ -239,7 +239,7 @@ function findDialect(path: string): Dialect {
   return DIALECTS.find((dialect) => path.startsWith(dialect.prefix)) ?? openAiDialect;
 }
 
-function findKeyTrouble(faults: Faults): RefusalReason | null {
+function findKeyProblem(faults: Faults): RefusalReason | null {
   if (faults.revoked === true) {
     return 'revoked';
   }

@@ -5,13 +5,13 @@ import { createRandom } from './faults.ts';
 export const DEFAULT_DIMENSIONS = 1536;
 
 /**
- * `by-text`: each text has a different vector. `fast`: all texts have the same vector, computed once per number of
- * dimensions, for measurements.
+ * How vectors are generated. `by-text`: each text gets a different vector. `fast`, for benchmarks: all texts get the
+ * same vector, which is computed once per number of dimensions.
  */
 export type VectorMode = 'by-text' | 'fast';
 
 export interface VectorSource {
-  /** All texts have the same vector. */
+  /** Whether all texts get the same vector. */
   readonly isFast: boolean;
   toBase64(text: string, dimensions: number): string;
   toFloats(text: string, dimensions: number): Float32Array;

@@ -4,7 +4,7 @@ import type { SimulatedResponse } from './dialect.ts';
 import type { Faults } from './faults.ts';
 import { pause } from './service-queue.ts';
 
-/** Longer than written data stays corked, but too short to notice. */
+/** Long enough for Node to flush earlier writes, and too short to notice. */
 const ERROR_PAUSE_MS = 20;
 
 /** Sends a response with the requested faults. Resolves when nothing more will be sent. */
@@ -12,31 +12,31 @@ export async function writeResponse(
   response: ServerResponse,
   status: number,
   headers: Readonly<Record<string, string>>,
-  answer: Exclude<SimulatedResponse, { kind: 'error' }>,
+  content: Exclude<SimulatedResponse, { kind: 'error' }>,
   faults: Faults,
   signal: AbortSignal,
 ): Promise<void> {
-  if (answer.kind === 'stream') {
+  if (content.kind === 'stream') {
     response.writeHead(status, {
       ...headers,
-      'content-type': answer.contentType,
+      'content-type': content.contentType,
       'cache-control': 'no-cache',
     });
-    await writeStream(response, answer.chunks, answer.errorChunk, faults, signal);
+    await writeStream(response, content.chunks, content.errorChunk, faults, signal);
     return;
   }
-  const length = answer.parts.reduce((total, part) => total + Buffer.byteLength(part), 0);
+  const length = content.parts.reduce((total, part) => total + Buffer.byteLength(part), 0);
   response.writeHead(status, { 'content-type': 'application/json', ...headers, 'content-length': length });
   if (faults.hangsAfterHead === true) {
-    await waitForTheEnd(response, signal);
+    await waitForAbort(response, signal);
     return;
   }
   if (faults.cutAfterBytes !== undefined && faults.cutAfterBytes < length) {
-    const whole = Buffer.concat(answer.parts.map((part) => Buffer.from(part)));
-    cutAfter(response, whole.subarray(0, faults.cutAfterBytes));
+    const whole = Buffer.concat(content.parts.map((part) => Buffer.from(part)));
+    dropConnectionAfter(response, whole.subarray(0, faults.cutAfterBytes));
     return;
   }
-  for (const part of answer.parts) {
+  for (const part of content.parts) {
     response.write(part);
   }
   response.end();
@@ -50,7 +50,7 @@ async function writeStream(
   signal: AbortSignal,
 ): Promise<void> {
   if (faults.hangsAfterHead === true) {
-    await waitForTheEnd(response, signal);
+    await waitForAbort(response, signal);
     return;
   }
   const waitMs = faults.msPerToken ?? 0;
@@ -60,7 +60,7 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.stallAfterChunks) {
-      await waitForTheEnd(response, signal);
+      await waitForAbort(response, signal);
       return;
     }
     if (sentChunks === faults.errorAfterChunks) {
@@ -71,12 +71,12 @@ async function writeStream(
       return;
     }
     if (sentChunks === faults.cutAfterChunks) {
-      cutAfter(response, '');
+      dropConnectionAfter(response, '');
       return;
     }
     const bytes = Buffer.byteLength(chunk);
     if (faults.cutAfterBytes !== undefined && sentBytes + bytes > faults.cutAfterBytes) {
-      cutAfter(response, Buffer.from(chunk).subarray(0, faults.cutAfterBytes - sentBytes));
+      dropConnectionAfter(response, Buffer.from(chunk).subarray(0, faults.cutAfterBytes - sentBytes));
       return;
     }
     sentBytes += bytes;
@@ -91,20 +91,20 @@ async function writeStream(
 }
 
 /** Flushes the written data, then closes the connection without ending the chunked body. */
-function cutAfter(response: ServerResponse, last: Buffer | string): void {
-  const cut = (): void => {
+function dropConnectionAfter(response: ServerResponse, last: Buffer | string): void {
+  const drop = (): void => {
     response.socket?.destroySoon();
   };
   if (last.length === 0) {
     response.flushHeaders();
     // Written bytes stay corked until the next tick.
-    setImmediate(cut);
+    setImmediate(drop);
   } else {
-    response.write(last, cut);
+    response.write(last, drop);
   }
 }
 
-async function waitForTheEnd(response: ServerResponse, signal: AbortSignal): Promise<void> {
+async function waitForAbort(response: ServerResponse, signal: AbortSignal): Promise<void> {
   response.flushHeaders();
   await new Promise<void>((resolve) => {
     if (signal.aborted) {

@@ -5,7 +5,7 @@ import type { Snapshot } from './snapshot.ts';
 
 export interface Difference {
   readonly account: string;
-  /** The property that does not hold. */
+  /** The property that is violated. */
   readonly check: string;
   readonly request_id: string | null;
   /** Roubles as a decimal number, or a count. */
@@ -29,7 +29,7 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
  * @param ledger sums of the entries in MongoDB that the account in MongoDB includes
  */
 export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference[] {
-  const { atRest: stored, hot, pending, reservations, jobs } = snapshot;
+  const { storedAccount: stored, hot, pending, reservations, jobs } = snapshot;
   const differences: Difference[] = [];
   const compare = (check: string, expected: string, found: string): void => {
     if (expected !== found)

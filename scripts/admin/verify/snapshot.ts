@@ -17,7 +17,7 @@ export interface HotMoney {
 
 /** An account in all stores at one moment. */
 export interface Snapshot {
-  readonly atRest: AccountDocument;
+  readonly storedAccount: AccountDocument;
   /** Stream entries that the account in MongoDB does not include yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
@@ -73,14 +73,14 @@ export async function takeSnapshots(
     if (trimmedNow !== trimmed) continue;
     const entries = raw.flatMap(([id, values]) => tryParseLedgerEntry(id, values) ?? []);
     const reservations = Object.entries(held).map(([id, value]) => parseReservation(id, value));
-    return documents.map((atRest, i) => {
-      const applied = { ms: atRest.appliedMs, seq: atRest.appliedSeq };
+    return documents.map((storedAccount, i) => {
+      const applied = { ms: storedAccount.appliedMs, seq: storedAccount.appliedSeq };
       return {
-        atRest,
+        storedAccount,
         pending: entries.filter(
-          ({ event, streamId }) => event.accountId === atRest._id && isAfter(streamId, applied),
+          ({ event, streamId }) => event.accountId === storedAccount._id && isAfter(streamId, applied),
         ),
-        reservations: reservations.filter((one) => one.accountId === atRest._id),
+        reservations: reservations.filter((one) => one.accountId === storedAccount._id),
         jobs: toJobHolds(ofAccounts[2 * i + 1] ?? []),
         hot: toHotMoney(ofAccounts[2 * i] ?? []),
       };

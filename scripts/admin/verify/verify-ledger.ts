@@ -37,13 +37,13 @@ export interface Verification {
 const chunkSize = 200;
 const rowsPerCheck = 1_000;
 
-/** The sweeper releases orphans within this time. An older one counts as a difference. */
-const sweptByMs = 30_000;
+/** The sweeper releases orphans within this time. An older orphan is reported as a difference. */
+const orphanGraceMs = 30_000;
 
 /**
  * Verifies that the money of every account is the sum of its ledger, in MongoDB and in Redis. Changes nothing, except
- * that it releases orphans if requested. Work in progress does not count as a difference, because both sides are
- * compared at the same moment.
+ * that it releases orphans if requested. Work in progress causes no differences, because both sides are read
+ * at the same moment.
  */
 export async function verifyLedger(
   deps: VerifyDeps,
@@ -97,7 +97,7 @@ async function checkOrphans(
     if (account !== null && orphan.accountId !== account) continue;
     if (doesRelease) {
       if (await reservations.releaseOrphan(orphan)) released.push(describeOrphan(orphan));
-    } else if (nowMs - orphan.lostSinceMs > sweptByMs) {
+    } else if (nowMs - orphan.lostSinceMs > orphanGraceMs) {
       const { requestId: request_id, accountId, costNano } = orphan;
       const check = 'no reservation outlives its request';
       differences.push({ account: accountId, check, request_id, expected: '0', found: formatRub(costNano) });
@@ -105,7 +105,7 @@ async function checkOrphans(
   }
 }
 
-/** Entries that count nowhere, because no worker could read them. */
+/** Reports entries that are in no balance, because no worker could read them. */
 async function listUncounted(
   redis: RedisClient,
   shard: number,
@@ -139,17 +139,20 @@ async function checkChunk(
   verification: { entries: number; differences: Difference[] },
 ): Promise<void> {
   for (const snapshot of await takeSnapshots(redis, accounts, shard, ids)) {
-    const { atRest, pending } = snapshot;
-    const sums = await ledger.sumApplied(atRest._id, { ms: atRest.appliedMs, seq: atRest.appliedSeq });
+    const { storedAccount, pending } = snapshot;
+    const sums = await ledger.sumApplied(storedAccount._id, {
+      ms: storedAccount.appliedMs,
+      seq: storedAccount.appliedSeq,
+    });
     verification.entries += sums.entries + pending.length;
     verification.differences.push(...checkAccount(snapshot, sums));
-    verification.differences.push(...(await findRepeated(ledger, atRest._id, pending)));
+    verification.differences.push(...(await findRepeated(ledger, storedAccount._id, pending)));
     let rows: RequestLogDocument[] = [];
     const checkRows = async (): Promise<void> => {
       verification.differences.push(...(await checkCosts(ledger, prices, rows)));
       rows = [];
     };
-    for await (const row of ledger.logs.find({ accountId: atRest._id })) {
+    for await (const row of ledger.logs.find({ accountId: storedAccount._id })) {
       rows.push(row);
       if (rows.length === rowsPerCheck) await checkRows();
     }

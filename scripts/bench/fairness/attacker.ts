@@ -4,7 +4,7 @@ import type { AttackPlan } from './scenario.ts';
 
 logUncaught('bench-attacker', 2);
 
-/** Runs in a separate process, so that the attack's CPU use does not distort the innocent caller's measurements. */
+/** Runs in a separate process, so that the attack's CPU use does not distort the measured account's latency. */
 process.once('message', (message) => {
   const { scenario, target } = message as AttackPlan;
   const attack = Object.hasOwn(attacks, scenario) ? attacks[scenario] : undefined;

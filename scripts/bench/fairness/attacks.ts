@@ -17,11 +17,11 @@ import { chatSlots, hangingHost, models, type FairnessTarget } from './scenario.
 /** Resolves when the attack is in place. It continues until its process exits. */
 type Attack = (target: FairnessTarget) => Promise<void>;
 
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-/** Time from the last opened request until all buffers on the path are full. */
+/** Time after the last request was opened until all buffers on the path are full. */
 const fillMs = 3_000;
-/** 160 MB in total, or as much as possible within this time. */
+/** Number of streams to store, 160 MB in total. Fewer are stored if the time below runs out. */
 const storedStreams = 24;
 const storedStreamsMs = 40_000;
 /** Time to upload half a gigabyte. */
@@ -71,33 +71,33 @@ export const attacks: Readonly<Record<string, Attack>> = {
       apiKey,
       body: toBody({ model: models.vectors, dimensions: (index % 300) + 1, input: createText() }),
     });
-    keepSending(300, (index) => send(target, create(index), never));
+    keepSending(300, (index) => send(target, create(index), neverAborted));
     await delay(floodMs);
   },
 
   async images(target) {
     const { attacker: apiKey } = target.keys;
-    const pictures: string[] = [];
-    for (let i = 0; i < 6; i++) pictures.push(await createLargeImage(i));
-    const body = createImageChat(pictures);
-    keepSending(8, () => send(target, { path: chatPath, apiKey, body }, never));
+    const imageUrls: string[] = [];
+    for (let i = 0; i < 6; i++) imageUrls.push(await createLargeImage(i));
+    const body = createImageChat(imageUrls);
+    keepSending(8, () => send(target, { path: chatPath, apiKey, body }, neverAborted));
     await delay(floodMs);
   },
 
   async links(target) {
     const { attacker: apiKey } = target.keys;
     const create = (): Buffer => createImageChat([`https://${hangingHost}/${randomUUID()}.png`]);
-    keepSending(25, () => send(target, { path: chatPath, apiKey, body: create() }, never));
+    keepSending(25, () => send(target, { path: chatPath, apiKey, body: create() }, neverAborted));
     await delay(floodMs);
   },
 
   async replays(target) {
     const { attacker: apiKey } = target.keys;
     const messages = [{ role: 'user', content: createText() }];
-    // Four responses of 6.5 MB in one.
+    // One response with four choices of 6.5 MB each.
     const body = toBody({ model: models.wideChat, n: 4, messages });
     const request = { path: chatPath, apiKey, body, headers: { 'idempotency-key': randomUUID() } };
-    const { status, text } = await send(target, request, never);
+    const { status, text } = await send(target, request, neverAborted);
     if (status !== 200 || text.length < 25_000_000)
       throw new Error(`the response to replay is HTTP ${status} with ${text.length} bytes`);
     const replays = Array.from({ length: 60 }, () => sendUnread(target, request));
@@ -106,16 +106,16 @@ export const attacks: Readonly<Record<string, Attack>> = {
 
   async 'slow-bodies'(target) {
     const { attacker: apiKey } = target.keys;
-    // Each of seven uploads takes a seventh of the 512 MB that all bodies may take in total.
+    // Seven uploads together fill the 512 MB that all request bodies may take.
     const body = createLargeBody().subarray(0, Math.floor(512_000_000 / 7));
-    const heldBack = 100;
+    const heldBackBytes = 100;
     const uploads = Array.from({ length: 7 }, async () => {
       const upload = open(target, { path: embeddingPath, apiKey, body });
       await new Promise<void>((resolve) => {
         upload.on('close', resolve);
-        upload.write(body.subarray(0, -heldBack), () => resolve());
+        upload.write(body.subarray(0, -heldBackBytes), () => resolve());
       });
-      let at = body.length - heldBack;
+      let at = body.length - heldBackBytes;
       setInterval(() => upload.write(body.subarray(at, (at += 1))), 20_000);
     });
     await Promise.race([Promise.all(uploads), delay(uploadMs)]);
@@ -124,7 +124,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
   async 'penniless-bodies'(target) {
     const { penniless: apiKey } = target.keys;
     const body = createLargeBody();
-    keepSending(6, () => send(target, { path: embeddingPath, apiKey, body }, never));
+    keepSending(6, () => send(target, { path: embeddingPath, apiKey, body }, neverAborted));
     await delay(floodMs);
   },
 
@@ -142,14 +142,14 @@ export const attacks: Readonly<Record<string, Attack>> = {
         if (status !== 200) return;
       }
     };
-    // Skip what is not finished in time.
+    // Ignore streams that do not finish in time.
     await Promise.all(Array.from({ length: 4 }, () => fill().catch(() => undefined)));
   },
 
   async 'merged-embeddings'(target) {
     const { attacker: apiKey } = target.keys;
     const create = (): Buffer => toBody({ model: models.vectors, input: createInputs(2_048) });
-    keepSending(16, () => send(target, { path: embeddingPath, apiKey, body: create() }, never));
+    keepSending(16, () => send(target, { path: embeddingPath, apiKey, body: create() }, neverAborted));
     await delay(floodMs);
   },
 };

@@ -11,23 +11,23 @@ export function sumUp(tookMs: readonly number[], failures: Readonly<Record<strin
 const rank = (sorted: readonly number[], share: number): number =>
   sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
 
-export function findAllowed({ alone, callMs }: FairnessResult): { p50Ms: number; p99Ms: number } {
+export function computeAllowed({ alone, callMs }: FairnessResult): { p50Ms: number; p99Ms: number } {
   return { p50Ms: allowedFactor * alone.p50Ms + callMs, p99Ms: allowedFactor * alone.p99Ms + callMs };
 }
 
 /** Returns the effects of an attack on others that are not allowed. */
 export function findFaults(result: FairnessResult): string[] {
   const { scenario, alone, beside, rssMb } = result;
-  const allowed = findAllowed(result);
+  const allowed = computeAllowed(result);
   const failures = (where: string, { failures: counts }: Waits): string[] =>
     Object.entries(counts).map(([name, count]) => `${where}: ${count} × ${name}`);
-  const late: string[] = [];
-  if (beside.p50Ms > allowed.p50Ms) late.push('p50 exceeds the limit');
-  if (beside.p99Ms > allowed.p99Ms) late.push('p99 exceeds the limit');
+  const exceeded: string[] = [];
+  if (beside.p50Ms > allowed.p50Ms) exceeded.push('p50 exceeds the limit');
+  if (beside.p99Ms > allowed.p99Ms) exceeded.push('p99 exceeds the limit');
   const grown = Object.entries(scenario.maxGrowthMb ?? {}).flatMap(([name, maxMb]) => {
     const [before, after] = rssMb[name as 'api' | 'redis'];
     const grownMb = Math.round(after - before);
     return grownMb > maxMb ? [`${name} grew by ${grownMb} MB; ${maxMb} MB are allowed`] : [];
   });
-  return [...failures('alone', alone), ...failures('beside', beside), ...late, ...grown];
+  return [...failures('alone', alone), ...failures('beside', beside), ...exceeded, ...grown];
 }

@@ -25,7 +25,7 @@ export interface FairnessOptions {
   readonly scenario: FairnessScenario;
 }
 
-/** On a separate stack, measures the same requests of an innocent account without the attack and then during it. */
+/** On a separate stack, measures requests of an account that does not attack, before and during the attack. */
 export async function measureFairness(options: FairnessOptions): Promise<FairnessResult> {
   const { programs, dir, logLevel, scenario } = options;
   const stack = await startFairnessStack(programs, dir, scenario, logLevel);
@@ -54,7 +54,7 @@ async function startAttack(programs: Programs, plan: AttackPlan): Promise<() => 
     file: process.execPath,
     args: [dist('scripts/bench/fairness/attacker.js')],
     env: {},
-    kind: 'talks',
+    kind: 'ipc',
   });
   child.send(plan);
   const ready = once(child, 'message', { signal: AbortSignal.timeout(readyTimeoutMs) });

@@ -4,7 +4,7 @@ import { createLargeImage, createImageChat } from './attacks.ts';
 import { chatPath, createText, embeddingPath, send, toBody, type BenchRequest } from './requests.ts';
 import { models, refusingHost, type FairnessTarget } from './scenario.ts';
 
-/** A request of the innocent account, and its expected status. */
+/** A request of the account that is not part of the attack, and its expected status. */
 interface Probe {
   readonly request: Omit<BenchRequest, 'apiKey'>;
   readonly status: number;
@@ -20,7 +20,7 @@ const shortChat = (): Buffer =>
     messages: [{ role: 'user', content: createText() }],
   });
 
-const picture = `data:image/png;base64,${makePng(64, 64, [20, 90, 160]).toString('base64')}`;
+const smallImage = `data:image/png;base64,${makePng(64, 64, [20, 90, 160]).toString('base64')}`;
 
 const chat = (headers?: Readonly<Record<string, string>>): Probe => ({
   request: { path: chatPath, body: shortChat(), ...(headers === undefined ? {} : { headers }) },
@@ -32,7 +32,7 @@ const embedding = (input: string | readonly string[]): Probe => ({
   status: 200,
 });
 
-const pictureChat = (url: string, status: number): Probe => ({
+const imageChat = (url: string, status: number): Probe => ({
   request: { path: chatPath, body: createImageChat([url]) },
   status,
 });
@@ -42,8 +42,8 @@ const largeInput = (): string => `${createText()} ${'bread '.repeat(650)}`;
 export const probes: Readonly<Record<string, () => Probe>> = {
   slots: () => chat(),
   dimensions: () => embedding(createText()),
-  images: () => pictureChat(picture, 200),
-  links: () => pictureChat(`https://${refusingHost}/${randomUUID()}.png`, 422),
+  images: () => imageChat(smallImage, 200),
+  links: () => imageChat(`https://${refusingHost}/${randomUUID()}.png`, 422),
   replays: () => chat(),
   'slow-bodies': () => embedding(Array.from({ length: 256 }, largeInput)),
   'penniless-bodies': () => chat(),
@@ -54,15 +54,15 @@ export const probes: Readonly<Record<string, () => Probe>> = {
 /** @throws Error that describes an unexpected response */
 export async function sendProbe(scenario: string, target: FairnessTarget, timeoutMs: number): Promise<void> {
   const { request, status } = probes[scenario]!();
-  const answer = await send(
+  const response = await send(
     target,
     { ...request, apiKey: target.keys.innocent },
     AbortSignal.timeout(timeoutMs),
   );
-  const isBroken = answer.text.includes('"error"') && status === 200;
-  if (answer.status === status && !isBroken) return;
-  const code = /"code": ?"(\w+)"/.exec(answer.text)?.[1];
-  throw new Error(`${answer.status} ${code ?? ''}`.trim());
+  const isBroken = response.text.includes('"error"') && status === 200;
+  if (response.status === status && !isBroken) return;
+  const code = /"code": ?"(\w+)"/.exec(response.text)?.[1];
+  throw new Error(`${response.status} ${code ?? ''}`.trim());
 }
 
 /** Measures a single request of the attacker, for the one scenario without a known duration. */

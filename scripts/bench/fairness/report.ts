@@ -1,4 +1,4 @@
-import { findAllowed, findFaults } from './judge.ts';
+import { computeAllowed, findFaults } from './judge.ts';
 import type { FairnessResult, Waits } from './scenario.ts';
 
 const columns = ['', 'alone p50', 'p99', 'during p50', 'p99', 'allowed p50', 'p99', ''] as const;
@@ -10,7 +10,7 @@ export function formatFairnessHead(): string {
 
 export function formatFairness(result: FairnessResult): string {
   const { scenario, alone, beside, rssMb } = result;
-  const allowed = findAllowed(result);
+  const allowed = computeAllowed(result);
   const faults = findFaults(result);
   const waits = ({ p50Ms, p99Ms }: Pick<Waits, 'p50Ms' | 'p99Ms'>): string[] => [
     formatMs(p50Ms),

@@ -73,7 +73,7 @@ export async function sendUnread(target: FairnessTarget, request: BenchRequest):
   });
 }
 
-/** Used because the gateway may refuse immediately. The network limits a real attacker, which never loops this fast. */
+/** Pause between requests. Without it, a loop of rejected requests would be faster than any attacker on a network. */
 const pauseMs = 20;
 
 /** Keeps this many requests in flight forever. Ignores their results. */

@@ -1,7 +1,7 @@
 import type { Options } from '../options.ts';
 import type { Progress } from '../progress.ts';
 import type { Workshop } from '../workshop.ts';
-import { findAllowed, findFaults } from './judge.ts';
+import { computeAllowed, findFaults } from './judge.ts';
 import { measureFairness } from './measure.ts';
 import type { FairnessResult } from './scenario.ts';
 import { fairnessLegend, formatFairness, formatFairnessHead } from './report.ts';
@@ -33,4 +33,4 @@ export const countUnfair = (results: readonly FairnessResult[]): number =>
   results.filter((result) => findFaults(result).length > 0).length;
 
 export const toFairnessJson = (results: readonly FairnessResult[]): object[] =>
-  results.map((result) => ({ ...result, allowed: findAllowed(result), faults: findFaults(result) }));
+  results.map((result) => ({ ...result, allowed: computeAllowed(result), faults: findFaults(result) }));

@@ -39,7 +39,7 @@ export const models = {
 export const hangingHost = '1.2.3.4';
 export const refusingHost = '1.2.3.5';
 
-/** Latency of an innocent account's repeated request. */
+/** Latency of the repeated request of the account that is not part of the attack. */
 export interface Waits {
   readonly probes: number;
   readonly p50Ms: number;

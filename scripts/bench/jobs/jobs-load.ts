@@ -15,7 +15,7 @@ export class JobsLoad {
       file: process.execPath,
       args: [dist('scripts/bench/jobs/load.js')],
       env: {},
-      kind: 'talks',
+      kind: 'ipc',
     });
     const { child } = this.#program;
     let onPlaced: (placed: Placed) => void;

@@ -7,7 +7,7 @@ import { lookUpsPerSecond, type JobsPhase, type JobsPlan } from './scenario.ts';
 const maxKnown = 1_000;
 const timeoutMs = 10_000;
 
-interface Taken {
+interface LookUpResults {
   readonly tookMs: number[];
   readonly failures: Record<string, number>;
 }
@@ -18,7 +18,7 @@ export class JobLookUps {
   readonly #plan: JobsPlan;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #known: string[] = [];
-  readonly #taken: Record<JobsPhase, Taken> = {
+  readonly #results: Record<JobsPhase, LookUpResults> = {
     placing: { tookMs: [], failures: {} },
     running: { tookMs: [], failures: {} },
   };
@@ -44,7 +44,7 @@ export class JobLookUps {
     clearInterval(this.#timer);
     await Promise.all(this.#inFlight);
     this.#agent.destroy();
-    const { placing, running } = this.#taken;
+    const { placing, running } = this.#results;
     return {
       placing: sumUp(placing.tookMs, placing.failures),
       running: sumUp(running.tookMs, running.failures),
@@ -54,7 +54,7 @@ export class JobLookUps {
   #lookUp(): void {
     const id = this.#known[Math.floor(Math.random() * this.#known.length)];
     if (id === undefined) return;
-    const { tookMs, failures } = this.#taken[this.phase];
+    const { tookMs, failures } = this.#results[this.phase];
     const sentAtMs = performance.now();
     const lookUp = this.#get(id).then(
       () => {
@@ -65,10 +65,10 @@ export class JobLookUps {
       },
     );
     this.#inFlight.add(lookUp);
-    const forget = (): void => {
+    const removeInFlight = (): void => {
       this.#inFlight.delete(lookUp);
     };
-    lookUp.then(forget, forget);
+    lookUp.then(removeInFlight, removeInFlight);
   }
 
   /** @throws Error if the response is not this job */

@@ -11,7 +11,7 @@ import { MoneyCheck } from '../money-check.ts';
 import type { Programs } from '../programs.ts';
 import { JobsLoad } from './jobs-load.ts';
 import { readMemory } from './redis-memory.ts';
-import { jobLine, type JobsPhase, type JobsRun, type PhaseCpu } from './scenario.ts';
+import { jobQueue, type JobsPhase, type JobsRun, type PhaseCpu } from './scenario.ts';
 import { runSingleJob, sumUpSingleJobs, type SingleJob } from './single-jobs.ts';
 import { surveyJobs } from './survey.ts';
 
@@ -52,7 +52,7 @@ export async function measureJobs(options: MeasureJobsOptions): Promise<JobsRun>
     const smallTarget = { ...stack.gateway, apiKey: small.api_key };
     const alone: SingleJob[] = [];
     for (let i = 0; i < aloneProbes; i++) alone.push(await runSingleJob(smallTarget, i));
-    await programs.dismiss(stack.worker);
+    await programs.stopOne(stack.worker);
     return await placeAndRun(options, { stack, redis, money, smallTarget, alone });
   } finally {
     redis.disconnect();
@@ -88,11 +88,11 @@ async function placeAndRun(
   onStep(`running ${placed.jobs} jobs`);
   load.enterRunning();
   const running = new CpuPhase(options.cpus, { ...pids, worker: stack.startWorker().pid, load: load.pid });
-  const drain = new Drain(redis, accountId, placed.jobs, (share) => onShare('running', share));
-  const behind = probeBehind(drain, smallTarget);
-  await drain.end();
+  const jobsProgress = new JobsProgress(redis, accountId, placed.jobs, (share) => onShare('running', share));
+  const singleJobsBehind = probeBehind(jobsProgress, smallTarget);
+  await jobsProgress.waitUntilDone();
   const runningCpu = running.end(placed.jobs);
-  const singleBehind = await behind;
+  const singleBehind = await singleJobsBehind;
   const charged = await money.check(startedAt, placed.jobs);
   const ended = await readMemory(redis, accountId);
   const lookUps = await load.end();
@@ -104,7 +104,7 @@ async function placeAndRun(
   const survey = await surveyJobs(redis, accountId, windows);
   const measuredMs = Math.max(1, survey.lastEndAtMs - survey.firstStartAtMs);
   const perJob = (bytes: number): number => (bytes - empty.usedBytes) / Math.max(1, placed.jobs);
-  const counted = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
+  const countFaults = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
   return {
     jobs: placed.jobs,
     callers,
@@ -123,15 +123,15 @@ async function placeAndRun(
     },
     retaken: survey.retaken,
     money: charged,
-    faults: [...counted, ...survey.faults],
+    faults: [...countFaults, ...survey.faults],
   };
 }
 
-/** Runs single jobs one after another, from the first start of the other jobs until none of those waits. */
-async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
+/** Once the first of the other jobs has started, runs single jobs one after another until no other job waits. */
+async function probeBehind(jobsProgress: JobsProgress, target: Target): Promise<SingleJob[]> {
   const jobs: SingleJob[] = [];
-  await drain.begun;
-  while (drain.waiting > 0 && jobs.length < maxProbesBehind) {
+  await jobsProgress.firstStarted;
+  while (jobsProgress.waiting > 0 && jobs.length < maxProbesBehind) {
     jobs.push(await runSingleJob(target, aloneProbes + jobs.length));
     await delay(probePauseMs);
   }
@@ -139,14 +139,14 @@ async function probeBehind(drain: Drain, target: Target): Promise<SingleJob[]> {
 }
 
 /** Watches the jobs of an account until all have finished. */
-class Drain {
-  readonly begun: Promise<void>;
+class JobsProgress {
+  readonly firstStarted: Promise<void>;
   readonly #redis: RedisClient;
   readonly #accountId: string;
   readonly #jobs: number;
   readonly #onShare: (share: number) => void;
   #waiting: number;
-  #onBegun: () => void = () => undefined;
+  #onFirstStarted: () => void = () => undefined;
 
   constructor(redis: RedisClient, accountId: string, jobs: number, onShare: (share: number) => void) {
     this.#redis = redis;
@@ -154,36 +154,40 @@ class Drain {
     this.#jobs = jobs;
     this.#onShare = onShare;
     this.#waiting = jobs;
-    this.begun = new Promise((resolve) => (this.#onBegun = resolve));
+    this.firstStarted = new Promise((resolve) => (this.#onFirstStarted = resolve));
   }
 
-  /** Jobs that no worker has taken yet. */
+  /** Number of jobs that no worker has started yet. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /** @throws Error if they do not finish */
-  async end(): Promise<void> {
+  async waitUntilDone(): Promise<void> {
     let remaining = Infinity;
     let changedAtMs = performance.now();
     while (remaining > 0) {
-      const before = remaining;
+      const previous = remaining;
       remaining = await this.#read();
-      if (remaining !== before) changedAtMs = performance.now();
+      if (remaining !== previous) changedAtMs = performance.now();
       if (performance.now() - changedAtMs > stuckMs)
         throw new Error(`${remaining} jobs have not finished, and none did for ${stuckMs / 1_000} s`);
       if (remaining > 0) await delay(pollMs);
     }
     this.#waiting = 0;
-    this.#onBegun();
+    this.#onFirstStarted();
   }
 
   async #read(): Promise<number> {
     const count = (status: string) => this.#redis.zcard(redisKeys.jobsList(this.#accountId, status));
-    const line = redisKeys.jobsWaiting(this.#accountId, jobLine.queue, jobLine.model);
-    const [waiting, queued, active] = await Promise.all([this.#redis.zcard(line), count('q'), count('a')]);
+    const waitingKey = redisKeys.jobsWaiting(this.#accountId, jobQueue.queue, jobQueue.model);
+    const [waiting, queued, active] = await Promise.all([
+      this.#redis.zcard(waitingKey),
+      count('q'),
+      count('a'),
+    ]);
     this.#waiting = waiting;
-    if (queued < this.#jobs) this.#onBegun();
+    if (queued < this.#jobs) this.#onFirstStarted();
     const remaining = queued + active;
     this.#onShare((this.#jobs - remaining) / Math.max(1, this.#jobs));
     return remaining;
@@ -194,18 +198,18 @@ class Drain {
 class CpuPhase {
   readonly #cpus: number;
   readonly #pids: Readonly<Record<string, number>>;
-  readonly #before: ReturnType<typeof sampleCpu>;
+  readonly #startSample: ReturnType<typeof sampleCpu>;
   readonly #startedAtMs = performance.now();
 
   /** @param pids 0 for a process that does not exist */
   constructor(cpus: number, pids: Readonly<Record<string, number>>) {
     this.#cpus = cpus;
     this.#pids = Object.fromEntries(Object.entries(pids).filter(([, pid]) => pid !== 0));
-    this.#before = sampleCpu(this.#pids);
+    this.#startSample = sampleCpu(this.#pids);
   }
 
   end(jobs: number): PhaseCpu {
-    const { processes, othersMs } = compareCpu(this.#before, sampleCpu(this.#pids));
+    const { processes, othersMs } = compareCpu(this.#startSample, sampleCpu(this.#pids));
     const entries = Object.entries(processes).map(([name, ms]) => [name, ms / Math.max(1, jobs)]);
     return {
       cpuMsPerJob: Object.fromEntries(entries) as Record<string, number>,

@@ -32,7 +32,7 @@ export const jobBody = JSON.stringify({
 });
 
 /** The queue and model that the jobs wait for. */
-export const jobLine = { queue: 'embedding', model } as const;
+export const jobQueue = { queue: 'embedding', model } as const;
 
 export type JobsPhase = 'placing' | 'running';
 
@@ -96,7 +96,7 @@ export interface JobsRun {
   readonly memory: JobMemory;
   readonly lookUps: Readonly<Record<JobsPhase, Waits>>;
   readonly single: { readonly alone: SingleJobs; readonly behind: SingleJobs };
-  /** Jobs that a second worker had to take. */
+  /** Number of jobs that were started a second time. */
   readonly retaken: number;
   readonly money: MoneyResult;
   /** Errors that were found. */

@@ -29,9 +29,9 @@ export async function surveyJobs(
 ): Promise<Survey> {
   const list = redisKeys.jobsList(accountId, 'all');
   const startedWithin = windows.map(() => 0);
-  const wrong = new Map<string, number>();
-  const countWrong = (problem: string): void => {
-    wrong.set(problem, (wrong.get(problem) ?? 0) + 1);
+  const problems = new Map<string, number>();
+  const countProblem = (problem: string): void => {
+    problems.set(problem, (problems.get(problem) ?? 0) + 1);
   };
   let jobs = 0;
   let retaken = 0;
@@ -45,14 +45,14 @@ export async function surveyJobs(
       jobs += 1;
       const job = parseJob(accountId, ids[i]!, fields);
       if (job === null) {
-        countWrong('lost');
+        countProblem('lost');
         continue;
       }
       if (job.status !== 'succeeded')
-        countWrong(`${job.status}${job.error === null ? '' : ` (${job.error.code})`}`);
+        countProblem(`${job.status}${job.error === null ? '' : ` (${job.error.code})`}`);
       if (job.attempts > 1) retaken += 1;
       const ends = job.transitions.filter(({ status }) => status !== 'queued' && status !== 'active');
-      if (ends.length !== 1) countWrong(`with ${ends.length} ends`);
+      if (ends.length !== 1) countProblem(`with ${ends.length} ends`);
       const startAtMs = findTransition(job, 'active') ?? Infinity;
       firstStartAtMs = Math.min(firstStartAtMs, startAtMs);
       lastEndAtMs = Math.max(lastEndAtMs, ends.at(-1)?.atMs ?? -Infinity);
@@ -60,6 +60,6 @@ export async function surveyJobs(
         if (startAtMs >= fromMs && startAtMs <= untilMs) startedWithin[at]! += 1;
     }
   }
-  const faults = [...wrong].map(([problem, count]) => `${count} jobs ${problem}`);
+  const faults = [...problems].map(([problem, count]) => `${count} jobs ${problem}`);
   return { jobs, firstStartAtMs, lastEndAtMs, startedWithin, retaken, faults };
 }

@@ -22,7 +22,7 @@ const maxBytes = maxMessageBytes + 16_384;
 
 /** One client's socket. Its commands run one after another, as drivers expect. */
 export class Connection {
-  readonly #surroundings: ConnectionEnvironment;
+  readonly #server: ConnectionEnvironment;
   readonly #socket: Socket;
   readonly #authentication: Authentication;
   readonly #environment: Environment;
@@ -31,14 +31,14 @@ export class Connection {
   #isResponding = false;
   #isEnding = false;
 
-  constructor(surroundings: ConnectionEnvironment, socket: Socket) {
-    this.#surroundings = surroundings;
+  constructor(server: ConnectionEnvironment, socket: Socket) {
+    this.#server = server;
     this.#socket = socket;
-    this.#authentication = new Authentication(surroundings.credential);
-    const { store, cursors, status } = surroundings;
+    this.#authentication = new Authentication(server.credential);
+    const { store, cursors, status } = server;
     this.#environment = { store, cursors, status, authentication: this.#authentication };
     status.connect();
-    surroundings.unauthenticated.add(socket);
+    server.unauthenticated.add(socket);
     socket.setNoDelay(true);
     socket.once('close', () => status.disconnect());
     // A disconnected client needs no response. A `close` event follows.
@@ -75,11 +75,11 @@ export class Connection {
    * messages take far more memory.
    */
   async #respondToAll(): Promise<void> {
-    const { warn, unauthenticated } = this.#surroundings;
+    const { warn, unauthenticated } = this.#server;
     this.#isResponding = true;
     try {
       for (let message = this.#next(); message !== null; message = this.#next()) {
-        unauthenticated.hear(this.#socket);
+        unauthenticated.recordActivity(this.#socket);
         await this.#respond(parseMessage(message));
       }
     } catch (error) {
@@ -96,7 +96,7 @@ export class Connection {
 
   async #respond(request: Request): Promise<void> {
     const reply = await execute(this.#environment, request);
-    if (this.#authentication.isDone) this.#surroundings.unauthenticated.release(this.#socket);
+    if (this.#authentication.isDone) this.#server.unauthenticated.release(this.#socket);
     if (request.wantsReply && !this.#socket.destroyed && !this.#socket.write(encodeReply(request, reply)))
       await waitUntilRead(this.#socket);
   }

@@ -44,7 +44,11 @@ export class Cursors {
     return encodeCursorReply('firstBatch', batch, id, namespace);
   }
 
-  openOf(namespace: string, documents: Iterable<Doc>, options?: { batchSize?: number | undefined }): Buffer {
+  openDocuments(
+    namespace: string,
+    documents: Iterable<Doc>,
+    options?: { batchSize?: number | undefined },
+  ): Buffer {
     return this.open(namespace, encodeAll(documents), options);
   }
 

@@ -48,6 +48,6 @@ export class MongoError extends Error {
 }
 
 /** Returns the error for a feature of MongoDB that this server lacks. It fails instead of approximating a result. */
-export function refuse(feature: string, codeName = 'NotImplemented'): MongoError {
+export function unsupported(feature: string, codeName = 'NotImplemented'): MongoError {
   return new MongoError(codeName, `${feature} is not supported by the embedded MongoDB; set MONGODB_URL`);
 }

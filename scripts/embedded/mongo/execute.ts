@@ -4,7 +4,7 @@ import { checkFields } from './commands/command.ts';
 import { commandTable } from './commands/command-table.ts';
 import type { Doc } from './bson/document.ts';
 import { checkUnchanged } from './bson/document.ts';
-import { MongoError, refuse } from './errors.ts';
+import { MongoError, unsupported } from './errors.ts';
 import { isNumber, toNumber } from './bson/numbers.ts';
 import { RetryableStatements } from './retryable-writes.ts';
 import type { Request } from './wire.ts';
@@ -39,9 +39,9 @@ async function run(environment: Environment, { body, rawBody, sequences }: Reque
     body.startTransaction !== undefined ||
     /^(commit|abort)Transaction$/.test(name)
   ) {
-    throw refuse('a multi-document transaction', 'OperationNotSupportedInTransaction');
+    throw unsupported('a multi-document transaction', 'OperationNotSupportedInTransaction');
   }
-  if (command === undefined) throw refuse(`no such command: '${name}', which`, 'CommandNotFound');
+  if (command === undefined) throw unsupported(`no such command: '${name}', which`, 'CommandNotFound');
   checkUnchanged(body, rawBody);
   checkFields(name, command, body, sequences);
   const statements = sequences.get(statementsOf[name] ?? '') ?? body[statementsOf[name] ?? ''];
@@ -70,5 +70,5 @@ function readMaxTime(value: unknown): number {
   const maxTimeMs = toNumber(value);
   if (isNumber(value) && Number.isInteger(maxTimeMs) && maxTimeMs >= 0 && maxTimeMs < 2 ** 31)
     return maxTimeMs;
-  throw refuse(`a maxTimeMS other than a whole number from 0 to ${2 ** 31 - 1}`, 'BadValue');
+  throw unsupported(`a maxTimeMS other than a whole number from 0 to ${2 ** 31 - 1}`, 'BadValue');
 }

@@ -45,7 +45,7 @@ export type EmbeddedMongo = {
 /** How long a client may take to read its last response during a stop. */
 const closeGraceMs = 2_000;
 
-/** Starts a server that implements the part of MongoDB's protocol that the product needs and refuses all other use. */
+/** Starts a server that implements only the part of MongoDB's protocol that the product needs. Rejects the rest. */
 export async function startEmbeddedMongo({
   dir,
   password = randomBytes(24).toString('base64url'),
@@ -56,7 +56,7 @@ export async function startEmbeddedMongo({
   ttlIntervalMs = 60_000,
   ...limits
 }: EmbeddedMongoOptions): Promise<EmbeddedMongo> {
-  // A document may exceed 16 MB while it is being changed, and is refused only afterwards.
+  // A document may exceed 16 MB while it is being changed, and is rejected only afterwards.
   setInternalBufferSize(maxMessageBytes);
   const credential = await deriveCredential(embeddedUser, password);
   const store = new Store(dir, sync, onBroken);

@@ -16,7 +16,7 @@ export type Request = {
 
 const lengthBytes = 4;
 const headerBytes = 16;
-/** An empty document consists of its length and a final byte. An empty sequence of documents is not shorter. */
+/** An empty document consists of its length and a final byte. A document sequence is at least as long. */
 const minDocumentBytes = 5;
 const opReply = 1;
 const opQuery = 2004;
@@ -27,12 +27,12 @@ const moreToCome = 2;
 export const maxMessageBytes = 48_000_000;
 
 /**
- * Splits a connection's bytes into messages. Throws on an impossible length, because the bytes after it cannot be
- * interpreted.
+ * Splits a connection's bytes into messages. Throws if a message has an invalid length, because the bytes after it
+ * cannot be interpreted.
  */
 export class MessageSplitter {
   readonly #received = new ChunkList();
-  /** Bytes needed for the next step: first those of the length, then those of the message. */
+  /** Bytes needed to continue: 4 for the length field, then the length of the message. */
   #neededBytes = lengthBytes;
 
   add(chunk: Buffer): void {
@@ -41,13 +41,13 @@ export class MessageSplitter {
 
   /**
    * Returns the next message, or null if it is incomplete.
-   * @throws Error if it is longer than `maxBytes`
+   * @throws Error if its length is invalid or exceeds `maxBytes`
    */
   next(maxBytes = Infinity): Buffer | null {
     if (this.#received.length < this.#neededBytes) return null;
     const bytes = this.#received.take();
     const size = bytes.readInt32LE(0);
-    if (size < headerBytes || size > maxBytes) throw new Error(`a message of ${size} bytes`);
+    if (size < headerBytes || size > maxBytes) throw new Error(`invalid message length ${size}`);
     const isWhole = bytes.length >= size;
     const remainder = isWhole ? bytes.subarray(size) : bytes;
     this.#neededBytes = isWhole ? lengthBytes : size;
@@ -60,7 +60,7 @@ export function parseMessage(message: Buffer): Request {
   const requestId = message.readInt32LE(4);
   const opcode = message.readInt32LE(12);
   if (opcode === opQuery) return parseQuery(message, requestId);
-  if (opcode !== opMessage) throw new Error(`the opcode ${opcode} is not supported`);
+  if (opcode !== opMessage) throw new Error(`unsupported opcode ${opcode}`);
   const flags = message.readUInt32LE(headerBytes);
   if ((flags & 0xffff & ~(checksumPresent | moreToCome)) !== 0)
     throw new Error(`unknown OP_MSG flags ${flags}`);
@@ -71,26 +71,27 @@ export function parseMessage(message: Buffer): Request {
     const kind = message[at];
     const size = message.readInt32LE(at + 1);
     // A smaller size would not advance to the next section and loop forever.
-    if (size < minDocumentBytes || at + 1 + size > end) throw new Error('a section of the wrong length');
+    if (size < minDocumentBytes || at + 1 + size > end)
+      throw new Error(`invalid OP_MSG section length ${size}`);
     const section = message.subarray(at + 1, at + 1 + size);
     if (kind === 0) rawBody = section;
     else if (kind === 1) sequences.set(...parseSequence(section));
-    else throw new Error(`unknown OP_MSG section ${kind}`);
+    else throw new Error(`unknown OP_MSG section kind ${kind}`);
     at += 1 + size;
   }
-  if (rawBody === undefined) throw new Error('an OP_MSG without a body');
+  if (rawBody === undefined) throw new Error('OP_MSG has no body section');
   const body = decodeDocument(rawBody);
   return { requestId, body, rawBody, sequences, isLegacy: false, wantsReply: (flags & moreToCome) === 0 };
 }
 
 function parseSequence(section: Buffer): [string, Buffer[]] {
   const nameEnd = section.indexOf(0, lengthBytes);
-  if (nameEnd === -1) throw new Error('a document sequence without a name');
+  if (nameEnd === -1) throw new Error('document sequence has no name');
   const documents: Buffer[] = [];
   for (let at = nameEnd + 1; at < section.length;) {
     const size = section.readInt32LE(at);
     if (size < minDocumentBytes || at + size > section.length)
-      throw new Error('a document sequence of the wrong length');
+      throw new Error(`invalid document length ${size} in a document sequence`);
     documents.push(section.subarray(at, at + size));
     at += size;
   }
@@ -99,7 +100,7 @@ function parseSequence(section: Buffer): [string, Buffer[]] {
 
 function parseQuery(message: Buffer, requestId: number): Request {
   const nameEnd = message.indexOf(0, headerBytes + 4);
-  if (nameEnd === -1) throw new Error('an OP_QUERY without a collection');
+  if (nameEnd === -1) throw new Error('OP_QUERY has no collection name');
   const start = nameEnd + 1 + 8;
   const raw = message.subarray(start, start + message.readInt32LE(start));
   const body = { ...decodeDocument(raw), $db: 'admin' };

@@ -8,13 +8,13 @@ import { S3Error } from './errors.ts';
 /** All buckets of one data folder. */
 export class BucketStore {
   readonly #root: string;
-  readonly #surroundings: BucketEnvironment;
+  readonly #environment: BucketEnvironment;
   readonly #buckets = new Map<string, Bucket>();
   readonly #creating = new Set<string>();
 
-  private constructor(root: string, surroundings: BucketEnvironment) {
+  private constructor(root: string, environment: BucketEnvironment) {
     this.#root = root;
-    this.#surroundings = surroundings;
+    this.#environment = environment;
   }
 
   static async open(dir: string, { now, warn }: Omit<BucketEnvironment, 'tempDir'>): Promise<BucketStore> {
@@ -25,7 +25,7 @@ export class BucketStore {
     const store = new BucketStore(join(dir, 'buckets'), { tempDir, now, warn });
     await ensureFolder(store.#root);
     for (const name of await readdir(store.#root)) {
-      store.#buckets.set(name, await Bucket.open(join(store.#root, name), store.#surroundings));
+      store.#buckets.set(name, await Bucket.open(join(store.#root, name), store.#environment));
     }
     return store;
   }
@@ -48,7 +48,7 @@ export class BucketStore {
     }
     this.#creating.add(name);
     try {
-      this.#buckets.set(name, await Bucket.open(join(this.#root, name), this.#surroundings));
+      this.#buckets.set(name, await Bucket.open(join(this.#root, name), this.#environment));
     } finally {
       this.#creating.delete(name);
     }

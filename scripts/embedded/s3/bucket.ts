@@ -32,20 +32,20 @@ const loadConcurrency = 64;
  */
 export class Bucket {
   readonly #dir: string;
-  readonly #surroundings: BucketEnvironment;
+  readonly #environment: BucketEnvironment;
   readonly #index = new ObjectIndex();
   #rules: readonly LifecycleRule[] = [];
   #isRemoved = false;
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  private constructor(dir: string, surroundings: BucketEnvironment) {
+  private constructor(dir: string, environment: BucketEnvironment) {
     this.#dir = dir;
-    this.#surroundings = surroundings;
+    this.#environment = environment;
   }
 
   /** Opens a bucket's folder, creating it if it is missing, and reads its contents. */
-  static async open(dir: string, surroundings: BucketEnvironment): Promise<Bucket> {
-    const bucket = new Bucket(dir, surroundings);
+  static async open(dir: string, environment: BucketEnvironment): Promise<Bucket> {
+    const bucket = new Bucket(dir, environment);
     await ensureFolder(join(dir, 'objects'));
     await bucket.#loadRules();
     await bucket.#loadIndex();
@@ -62,7 +62,7 @@ export class Bucket {
       await writeFileAtomically(
         join(this.#dir, 'lifecycle.json'),
         JSON.stringify(rules),
-        this.#surroundings.tempDir,
+        this.#environment.tempDir,
       );
       this.#rules = rules;
     });
@@ -96,7 +96,7 @@ export class Bucket {
     describe: (size: number) => ObjectRecord,
     checkCondition: (key: string) => void,
   ): Promise<ObjectRecord | undefined> {
-    const temp = join(this.#surroundings.tempDir, randomUUID());
+    const temp = join(this.#environment.tempDir, randomUUID());
     try {
       const record = await writeObjectFile(temp, chunks, describe);
       const { folder, file } = this.#locate(record.key);
@@ -162,7 +162,7 @@ export class Bucket {
    * @returns whether it was removed
    */
   async remove(): Promise<boolean> {
-    const trash = join(this.#surroundings.tempDir, randomUUID());
+    const trash = join(this.#environment.tempDir, randomUUID());
     const isRemoved = await this.#runExclusive(async () => {
       if (this.hasObjects()) return false;
       await rename(this.#dir, trash);
@@ -175,7 +175,7 @@ export class Bucket {
 
   #isLive(key: string, entry: IndexEntry): boolean {
     const expiry = this.findExpiry(key, entry.lastModifiedMs);
-    return expiry === undefined || this.#surroundings.now() < expiry.expiresAtMs;
+    return expiry === undefined || this.#environment.now() < expiry.expiresAtMs;
   }
 
   #locate(key: string): { folder: string; file: string } {
@@ -223,7 +223,7 @@ export class Bucket {
       const record = await readRecordAt(path);
       this.#index.set(record.key, toEntry(record));
     } catch (error) {
-      this.#surroundings.warn(`embedded S3: skipping ${path}: ${String(error)}`);
+      this.#environment.warn(`embedded S3: skipping ${path}: ${String(error)}`);
     }
   }
 }

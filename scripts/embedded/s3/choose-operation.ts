@@ -50,7 +50,7 @@ const bucketOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
 };
 
 /**
- * Selects the operation for a request. Refuses unknown query parameters instead of ignoring them, because they may
+ * Selects the operation for a request. Rejects unknown query parameters instead of ignoring them, because they may
  * change the meaning of the request (a version, a part, an ACL).
  */
 export function chooseOperation(request: S3Request): Operation {

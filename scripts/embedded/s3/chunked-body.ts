@@ -13,7 +13,7 @@ export interface ChunkSigning {
 export interface ChunkedBodyOptions {
   /** If set, every chunk must have a signature, and so must trailers. */
   signing?: ChunkSigning | undefined;
-  /** The trailers that the request announced, in lower case. Others are refused, and none may be missing. */
+  /** The trailers that the request announced, in lower case. Others are rejected, and none may be missing. */
   trailerNames: readonly string[];
   /** Whether this kind of body has trailers at all. */
   hasTrailers: boolean;
@@ -170,7 +170,7 @@ class ByteReader {
     throw new S3Error('InvalidChunkSizeError');
   }
 
-  /** Releases the source, so that the remaining part of a refused body can still be read elsewhere. */
+  /** Releases the source, so that the remaining part of a rejected body can still be read elsewhere. */
   async release(): Promise<void> {
     await this.#source.return?.();
   }

@@ -23,30 +23,30 @@ export interface RequestEnvironment {
   unauthenticated: UnauthenticatedSockets;
 }
 
-// How much of a refused upload is still read, so that clients that read only after writing get the response.
+// How much of a rejected upload is still read, so that clients that read only after writing get the response.
 const maxDrainBytes = 16 * 1024 * 1024;
 const maxDrainMs = 5000;
 
 /** Serves one request. With `expectsContinue`, the client waits for a 100 before it sends its body. */
 export async function handleRequest(
-  surroundings: RequestEnvironment,
+  environment: RequestEnvironment,
   message: IncomingMessage,
   response: ServerResponse,
   expectsContinue: boolean,
 ): Promise<void> {
-  if (surroundings.unauthenticated.isRefused(message.socket)) return;
+  if (environment.unauthenticated.isRejected(message.socket)) return;
   const requestId = randomBytes(8).toString('hex').toUpperCase();
-  const nowMs = surroundings.now();
+  const nowMs = environment.now();
   response.setHeader('x-amz-request-id', requestId);
-  // Clients that were refused because of their clock correct it with this header, so it must use the same clock.
+  // Clients that were rejected because of their clock correct it with this header, so it must use the same clock.
   response.setHeader('date', new Date(nowMs).toUTCString());
-  let isBodyOnItsWay = !expectsContinue;
+  let isBodyIncoming = !expectsContinue;
   const openBody = (request: S3Request, authentication: Authentication, maxBytes: number): Payload => {
     // Keep the body open if reading stops early, because destroying it would close the connection before the response.
     const source = message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     const payload = openPayload(source, collectHeaders(request), authentication, maxBytes);
     if (expectsContinue) response.writeContinue();
-    isBodyOnItsWay = true;
+    isBodyIncoming = true;
     return payload;
   };
   let path = message.url ?? '';
@@ -54,32 +54,32 @@ export async function handleRequest(
   try {
     const request = parseRequest(message);
     path = request.rawPath;
-    const authentication = verifySignature(request, { ...surroundings.credentials, nowMs });
+    const authentication = verifySignature(request, { ...environment.credentials, nowMs });
     isAuthenticated = true;
-    surroundings.unauthenticated.release(message.socket);
+    environment.unauthenticated.release(message.socket);
     const operation = chooseOperation(request);
     const result = await operation({
       request,
       headers: collectHeaders(request),
-      store: surroundings.store,
+      store: environment.store,
       nowMs,
       openPayload: (maxBytes) => openBody(request, authentication, maxBytes),
-      maxObjectBytes: surroundings.maxObjectBytes,
+      maxObjectBytes: environment.maxObjectBytes,
     });
     await sendResponse(response, result);
   } catch (error) {
     // A disconnected client cannot get a response, and its unfinished upload was not stored.
     if (response.destroyed || message.errored !== null) return;
     const s3Error = error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
-    if (s3Error.status === 500) surroundings.warn(`embedded S3: ${path}: ${String(error)}`);
+    if (s3Error.status === 500) environment.warn(`embedded S3: ${path}: ${String(error)}`);
     if (response.headersSent) {
       // Closing the connection is the only remaining way to signal that the body is incomplete.
       response.destroy();
       return;
     }
-    if (!isAuthenticated) surroundings.unauthenticated.refuse(message.socket);
-    const isRefused = surroundings.unauthenticated.isRefused(message.socket);
-    await sendError(message, response, s3Error, { path, requestId, isBodyOnItsWay, isRefused });
+    if (!isAuthenticated) environment.unauthenticated.markRejected(message.socket);
+    const isRejected = environment.unauthenticated.isRejected(message.socket);
+    await sendError(message, response, s3Error, { path, requestId, isBodyIncoming, isRejected });
   }
 }
 
@@ -116,18 +116,18 @@ async function sendResponse(response: ServerResponse, result: S3Response): Promi
   }
 }
 
-interface ErrorCircumstances {
+interface ErrorContext {
   readonly path: string;
   readonly requestId: string;
-  readonly isBodyOnItsWay: boolean;
-  readonly isRefused: boolean;
+  readonly isBodyIncoming: boolean;
+  readonly isRejected: boolean;
 }
 
 async function sendError(
   message: IncomingMessage,
   response: ServerResponse,
   error: S3Error,
-  { path, requestId, isBodyOnItsWay, isRefused }: ErrorCircumstances,
+  { path, requestId, isBodyIncoming, isRejected }: ErrorContext,
 ): Promise<void> {
   const document = renderElement(
     'Error',
@@ -141,14 +141,14 @@ async function sendError(
   const isBodyPending = !message.complete && hasBody(message);
   // Without this, Node would close the connection gracefully, and meanwhile read and parse the bytes after this
   // request.
-  if (isRefused) response.once('finish', () => message.socket.destroy());
+  if (isRejected) response.once('finish', () => message.socket.destroy());
   response.writeHead(error.status, {
     'content-type': 'application/xml',
     'content-length': String(bytes.length),
     ...error.headers,
-    ...(isBodyPending || isRefused ? { connection: 'close' } : {}),
+    ...(isBodyPending || isRejected ? { connection: 'close' } : {}),
   });
-  if (isBodyPending && isBodyOnItsWay && message.method !== 'HEAD') {
+  if (isBodyPending && isBodyIncoming && message.method !== 'HEAD') {
     // Once written, the response is complete for the client. Ending it earlier would reset the connection.
     response.write(bytes);
     await drain(message);
@@ -166,10 +166,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
 async function drain(message: IncomingMessage): Promise<void> {
   const timer = setTimeout(() => message.destroy(), maxDrainMs);
   try {
-    let drained = 0;
+    let drainedBytes = 0;
     for await (const chunk of message as AsyncIterable<Buffer>) {
-      drained += chunk.length;
-      if (drained > maxDrainBytes) break;
+      drainedBytes += chunk.length;
+      if (drainedBytes > maxDrainBytes) break;
     }
   } catch {
     // The client disconnected or timed out, so the remaining bytes are not needed.

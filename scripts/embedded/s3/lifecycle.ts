@@ -46,7 +46,7 @@ export function renderExpiration(expiry: Expiry): string {
 }
 
 /**
- * Parses a LifecycleConfiguration. Refuses what this server cannot apply (transitions, tags, dates, versions), because
+ * Parses a LifecycleConfiguration. Rejects what this server cannot apply (transitions, tags, dates, versions), because
  * a rule that is stored but not applied would be misleading.
  */
 export function parseLifecycle(xml: Uint8Array): LifecycleRule[] {

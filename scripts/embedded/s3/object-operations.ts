@@ -18,14 +18,14 @@ import {
 const maxMetadataBytes = 2048;
 const metadataPrefix = 'x-amz-meta-';
 
-// Headers whose effect is not implemented here, so that they must be refused.
-const refusedHeaders =
+// Headers whose effect is not implemented here, so that they must be rejected.
+const unsupportedHeaders =
   /^x-amz-(?:copy-source|server-side-encryption|tagging|object-lock|grant|website-redirect|write-offset)/;
 
 export const putObject: Operation = async (context) => {
   const { request, headers, store, openPayload, maxObjectBytes } = context;
   const bucket = store.get(request.bucket);
-  refuseUnknownFeatures(headers);
+  rejectUnsupportedFeatures(headers);
   const described = { headers: readStoredHeaders(headers), metadata: readMetadata(headers) };
   const payload = openPayload(maxObjectBytes);
   if (payload.length === undefined) throw new S3Error('MissingContentLength');
@@ -65,12 +65,12 @@ export const deleteObject: Operation = async ({ request, headers, store }) => {
 
 async function readObject(context: OperationContext, withBody: boolean): Promise<S3Response> {
   const { request, headers, store } = context;
-  refuseUnknownFeatures(headers);
+  rejectUnsupportedFeatures(headers);
   const bucket = store.get(request.bucket);
   const found = await bucket.open(request.key);
   if (found === undefined) throw new S3Error('NoSuchKey', { details: { Key: request.key } });
   const { record, handle } = found;
-  let isHandleGivenAway = false;
+  let isHandleTransferred = false;
   try {
     const objectHeaders = { ...renderObjectHeaders(request, record), ...renderExpiry(bucket, record) };
     if (isNotModified(headers, record)) return { status: 304, headers: objectHeaders };
@@ -93,20 +93,20 @@ async function readObject(context: OperationContext, withBody: boolean): Promise
     if (!withBody || length === 0) return response;
     const start = range?.start ?? 0;
     const stream = handle.createReadStream({ start, end: start + length - 1, highWaterMark: 256 * 1024 });
-    isHandleGivenAway = true;
+    isHandleTransferred = true;
     return { ...response, body: { stream } };
   } finally {
-    if (!isHandleGivenAway) await handle.close();
+    if (!isHandleTransferred) await handle.close();
   }
 }
 
-function refuseUnknownFeatures(headers: ReadonlyMap<string, string>): void {
+function rejectUnsupportedFeatures(headers: ReadonlyMap<string, string>): void {
   for (const [name, value] of headers) {
-    const isRefused =
-      refusedHeaders.test(name) ||
+    const isUnsupported =
+      unsupportedHeaders.test(name) ||
       (name === 'x-amz-acl' && value !== 'private') ||
       (name === 'x-amz-storage-class' && value !== 'STANDARD');
-    if (isRefused) throw new S3Error('NotImplemented', { details: { Header: name } });
+    if (isUnsupported) throw new S3Error('NotImplemented', { details: { Header: name } });
   }
 }
 

@@ -38,7 +38,7 @@ const checksumPrefix = 'x-amz-checksum-';
 // Headers with the same prefix that describe a checksum instead of containing one.
 const checksumAttributes = new Set(['mode', 'type', 'algorithm']);
 
-/** Prepares to read a body. Refuses requests with wrong headers before a byte is read. */
+/** Prepares to read a body. Rejects requests with wrong headers before a byte is read. */
 export function openPayload(
   source: AsyncIterable<Buffer>,
   headers: ReadonlyMap<string, string>,

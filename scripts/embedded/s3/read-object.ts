@@ -95,7 +95,7 @@ export function renderObjectHeaders(request: S3Request, record: ObjectRecord): R
 }
 
 /**
- * Refuses characters that are not allowed in a header, in particular line breaks, which a link could use to forge
+ * Rejects characters that are not allowed in a header, in particular line breaks, which a link could use to forge
  * headers.
  */
 export function checkHeaderValue(value: string): string {

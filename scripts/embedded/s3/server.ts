@@ -69,9 +69,9 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
   try {
     const store = await BucketStore.open(dir, { now, warn });
     const unauthenticated = new UnauthenticatedSockets(options);
-    const surroundings = { store, now, credentials: options, maxObjectBytes, warn, unauthenticated };
+    const environment = { store, now, credentials: options, maxObjectBytes, warn, unauthenticated };
     const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
-      handleRequest(surroundings, message, response, expectsContinue).catch((error: unknown) => {
+      handleRequest(environment, message, response, expectsContinue).catch((error: unknown) => {
         warn(`embedded S3: ${String(error)}`);
         response.destroy();
       });

@@ -7,7 +7,7 @@ import type { NamedValue } from './parse-request.ts';
 export interface SignaturePolicy {
   accessKeyId: string;
   secretAccessKey: string;
-  /** Refuses any other region in the credential. If unset, every region is accepted. */
+  /** Rejects any other region in the credential. If unset, every region is accepted. */
   region?: string | undefined;
   nowMs: number;
 }

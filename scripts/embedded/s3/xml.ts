@@ -41,7 +41,7 @@ export function renderDocument(name: string, ...content: string[]): string {
 
 /**
  * Parses the subset of XML that S3 clients send: elements, text, character references, CDATA and comments. Attributes
- * are skipped (only namespaces occur). Document types are refused.
+ * are skipped (only namespaces occur). Document types are rejected.
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
   const source = decodeUtf8(bytes).replaceAll(/\r\n?/g, '\n');

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateBytes } from '../../start/private-file.ts';
 
-const newestKept = 500;
+const maxStoredMails = 500;
 
 /** A folder of mails that are not sent: one file per mail, readable by mail programs. Keeps the newest 500. */
 export class Outbox {
@@ -16,7 +16,7 @@ export class Outbox {
    * @param dir created if missing
    * @param maxMails for tests
    */
-  constructor(dir: string, maxMails = newestKept) {
+  constructor(dir: string, maxMails = maxStoredMails) {
     this.#dir = dir;
     this.#maxMails = maxMails;
     mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -12,7 +12,7 @@ export type ScramCredential = {
 };
 
 /**
- * The same number as in MongoDB. They run once, at startup, on a pool thread. Clients cannot cause them to run again.
+ * MongoDB's default. The key is derived once, at startup, on a pool thread. Clients cannot trigger another derivation.
  */
 const iterations = 15_000;
 const keyBytes = 32;

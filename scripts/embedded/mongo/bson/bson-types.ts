@@ -1,6 +1,6 @@
 import { Binary, ObjectId } from 'bson';
 import { isObject } from './document.ts';
-import { refuse } from '../errors.ts';
+import { unsupported } from '../errors.ts';
 import { isNumber } from './numbers.ts';
 
 /** Positions of the BSON types in MongoDB's order across types. Also the first byte of an index key. */
@@ -28,5 +28,5 @@ export function getTypeOrder(value: unknown): number {
   if (isObject(value)) return typeOrder.object;
   if (value instanceof Binary) return typeOrder.binary;
   const { _bsontype: name = 'unknown' } = value as { _bsontype?: string };
-  throw refuse(`the BSON type ${name}`, 'BadValue');
+  throw unsupported(`the BSON type ${name}`, 'BadValue');
 }

@@ -1,21 +1,21 @@
 import { getTypeOrder } from './bson-types.ts';
 import { isObject } from './document.ts';
-import { refuse } from '../errors.ts';
+import { unsupported } from '../errors.ts';
 
 /** MongoDB's nesting limit for stored documents. */
 const maxDepth = 100;
 
 /**
- * Refuses documents with types or field names that the filters, updates and indexes here would interpret differently
+ * Rejects documents with types or field names that the filters, updates and indexes here would interpret differently
  * from MongoDB.
  */
 export function checkStored(value: unknown, depth = 1): void {
   getTypeOrder(value);
   const isNested = isObject(value) || Array.isArray(value);
   if (!isNested) return;
-  if (depth > maxDepth) throw refuse(`a document of more than ${maxDepth} levels`, 'Overflow');
+  if (depth > maxDepth) throw unsupported(`a document of more than ${maxDepth} levels`, 'Overflow');
   for (const [name, item] of Object.entries(value)) {
-    if (name.startsWith('$') || name.includes('.')) throw refuse(`the field name '${name}'`, 'BadValue');
+    if (name.startsWith('$') || name.includes('.')) throw unsupported(`the field name '${name}'`, 'BadValue');
     checkStored(item, depth + 1);
   }
 }

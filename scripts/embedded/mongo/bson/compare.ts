@@ -2,7 +2,7 @@ import { Int32 } from 'bson';
 import { getTypeOrder } from './bson-types.ts';
 import { KeyWriter } from './key-writer.ts';
 
-/** MongoDB's order over all values. A missing value counts as null. */
+/** Compares two values in MongoDB's order. A missing value is treated as null. */
 export function compareValues(a: unknown, b: unknown): number {
   const order = getTypeOrder(a) - getTypeOrder(b);
   if (order !== 0) return order;

@@ -1,5 +1,5 @@
 import { BSON } from 'bson';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 
 export type Doc = Record<string, unknown>;
 
@@ -28,7 +28,7 @@ export function parseDocument(raw: Buffer): Doc {
  */
 export function checkUnchanged(document: Doc, raw: Buffer): void {
   if (!encodeDocument(document).equals(raw)) {
-    throw refuse(
+    throw unsupported(
       'a document with a duplicate field, a field with a number as its name, or a value out of range',
       'BadValue',
     );
@@ -56,7 +56,7 @@ export function getField(object: Doc, name: string): unknown {
 
 export const getId = (document: Doc) => getField(document, '_id');
 
-/** Sets a field. Refuses `__proto__`, because assigning it would change the object's prototype. */
+/** Sets a field. Rejects `__proto__`, because assigning it would change the object's prototype. */
 export function setField(object: Doc, name: string, value: unknown): void {
   if (name === '__proto__') throw new MongoError('BadValue', 'a field cannot be named __proto__');
   object[name] = value;

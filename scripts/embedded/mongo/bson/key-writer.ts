@@ -87,16 +87,16 @@ export class KeyWriter {
 
   /**
    * Writes the nearest double, then the exact difference. Without the second part, two int64 values beyond 2^53 would
-   * share a key, and a unique index would refuse one of them.
+   * share a key, and a unique index would reject one of them.
    */
   #writeNumber(value: BsonNumber): this {
     const nearest = toNumber(value);
     this.#writeDouble(nearest);
-    const offBy = value instanceof Long ? Number(value.toBigInt() - BigInt(nearest)) : 0;
-    if (offBy === 0) return this.writeByte(residual.none);
-    this.writeByte(offBy < 0 ? residual.negative : residual.positive);
+    const difference = value instanceof Long ? Number(value.toBigInt() - BigInt(nearest)) : 0;
+    if (difference === 0) return this.writeByte(residual.none);
+    this.writeByte(difference < 0 ? residual.negative : residual.positive);
     // Doubles of the magnitude of an int64 are at most 2048 apart.
-    return this.writeByte((0x8000 + offBy) >> 8).writeByte((0x8000 + offBy) & 0xff);
+    return this.writeByte((0x8000 + difference) >> 8).writeByte((0x8000 + difference) & 0xff);
   }
 
   #writeDouble(value: number): this {

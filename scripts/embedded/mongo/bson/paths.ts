@@ -1,20 +1,20 @@
 import type { Doc } from './document.ts';
 import { getField, isObject } from './document.ts';
-import { refuse } from '../errors.ts';
+import { unsupported } from '../errors.ts';
 
 export type ValueTest = (value: unknown) => boolean;
 
-/** Splits a path such as `redeemed.at` into names. Refuses parts that have a special meaning in MongoDB. */
+/** Splits a path such as `redeemed.at` into names. Rejects parts that have a special meaning in MongoDB. */
 export function parsePath(path: string, codeName = 'BadValue'): string[] {
   const parts = path.split('.');
   const special = parts.find((part) => part === '' || part.startsWith('$') || /^\d+$/.test(part));
-  if (special !== undefined) throw refuse(`the part '${special}' of the path '${path}'`, codeName);
+  if (special !== undefined) throw unsupported(`the part '${special}' of the path '${path}'`, codeName);
   return parts;
 }
 
 /**
  * Returns whether any value at the path passes the test. Enters arrays on the path, as MongoDB does. `undefined` stands
- * for a missing value. With `entersLast`, an array at the end of the path counts as itself and as each of its elements.
+ * for a missing value. With `entersLast`, tests an array at the end of the path and also each of its elements.
  */
 export function someAt(
   value: unknown,
@@ -37,7 +37,7 @@ export function someAt(
 
 /**
  * Returns the single value at a path, or `undefined` if there is none.
- * @param purpose why arrays, which would have several values, are refused
+ * @param purpose used in the error for an array, which would have several values
  */
 export function getSingleAt(document: Doc, parts: string[], purpose: 'indexing' | 'sorting by'): unknown {
   let value: unknown = document;
@@ -45,6 +45,6 @@ export function getSingleAt(document: Doc, parts: string[], purpose: 'indexing' 
     if (Array.isArray(value)) break;
     value = isObject(value) ? getField(value, part) : undefined;
   }
-  if (Array.isArray(value)) throw refuse(`${purpose} the array at '${parts.join('.')}'`, 'BadValue');
+  if (Array.isArray(value)) throw unsupported(`${purpose} the array at '${parts.join('.')}'`, 'BadValue');
   return value;
 }

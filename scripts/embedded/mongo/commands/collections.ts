@@ -23,7 +23,7 @@ export const collectionCommands: Record<string, Command> = {
         .map(({ name }): Doc => ({ name, type: 'collection', options: {}, info: { readOnly: false } }))
         .filter((entry) => matches(entry));
       const batchSize = optionalCount(optionalObject(body.cursor, 'cursor')?.batchSize, 'batchSize');
-      return cursors.openOf(`${db}.$cmd.listCollections`, found, { batchSize });
+      return cursors.openDocuments(`${db}.$cmd.listCollections`, found, { batchSize });
     },
   },
 

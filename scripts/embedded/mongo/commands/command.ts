@@ -4,7 +4,7 @@ import type { Collection } from '../storage/collection.ts';
 import type { Cursors } from '../cursors.ts';
 import type { Doc } from '../bson/document.ts';
 import { encodeDocument, isObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import { isNumber, toNumber } from '../bson/numbers.ts';
 import type { RetryableStatements } from '../retryable-writes.ts';
 import type { ServerStatus } from '../server-status.ts';
@@ -28,7 +28,7 @@ export type CommandContext = {
 };
 
 /**
- * `fields` lists the supported fields besides the command's name. Any other field is refused. A command that `writes`
+ * `fields` lists the supported fields besides the command's name. Any other field is rejected. A command that `writes`
  * runs inside a transaction of the store, so it must not await anything.
  */
 export type Command = {
@@ -49,7 +49,7 @@ export function checkFields(
 ): void {
   for (const field of [...Object.keys(body).slice(1), ...sequences.keys()]) {
     if (command.fields.includes(field) || commonFields.has(field) || body[field] === null) continue;
-    throw refuse(`the field '${name}.${field}'`, 'Location40415');
+    throw unsupported(`the field '${name}.${field}'`, 'Location40415');
   }
   checkReadConcern(optionalObject(body.readConcern, 'readConcern') ?? {});
   checkWriteConcern(optionalObject(body.writeConcern, 'writeConcern') ?? {}, command.writes === true);
@@ -60,7 +60,7 @@ function checkReadConcern(readConcern: Doc): void {
   checkPart(readConcern, 'readConcern', ['level']);
   const { level = 'local' } = readConcern;
   if (typeof level !== 'string' || !['local', 'majority', 'linearizable'].includes(level))
-    throw refuse(`the read concern ${JSON.stringify(level)}`);
+    throw unsupported(`the read concern ${JSON.stringify(level)}`);
 }
 
 /** A single node is a majority by itself, and every acknowledged write is on its disk, so `j` changes nothing. */
@@ -69,15 +69,15 @@ function checkWriteConcern(writeConcern: Doc, writes: boolean): void {
   const { w = 'majority', j = true, wtimeout } = writeConcern;
   // Drivers end their sessions with `w: 0`. For a write, it would mean that MongoDB reports no result.
   const isSupported = w === 'majority' || toNumber(w) === 1 || (!writes && toNumber(w) === 0);
-  if (!isSupported) throw refuse(`the write concern ${JSON.stringify(w)}`);
+  if (!isSupported) throw unsupported(`the write concern ${JSON.stringify(w)}`);
   if (typeof j !== 'boolean') throw new MongoError('TypeMismatch', "'writeConcern.j' must be a boolean");
   optionalCount(wtimeout, 'writeConcern.wtimeout');
 }
 
-/** Refuses unknown fields in a part of a command, such as one of several updates. */
+/** Rejects unknown fields in a part of a command, such as one of several updates. */
 export function checkPart(part: Doc, path: string, known: string[]): void {
   const unknown = Object.keys(part).find((field) => !known.includes(field));
-  if (unknown !== undefined) throw refuse(`the field '${path}.${unknown}'`, 'Location40415');
+  if (unknown !== undefined) throw unsupported(`the field '${path}.${unknown}'`, 'Location40415');
 }
 
 export function getCollectionName({ db, name, body }: CommandContext): string {
@@ -106,7 +106,7 @@ export function optionalCount(value: unknown, name: string): number | undefined 
   if (value === undefined || value === null) return undefined;
   const count = toNumber(value);
   if (!isNumber(value)) throw new MongoError('TypeMismatch', `'${name}' must be a number`);
-  if (!Number.isInteger(count)) throw refuse(`the fraction ${count} as '${name}'`, 'BadValue');
+  if (!Number.isInteger(count)) throw unsupported(`the fraction ${count} as '${name}'`, 'BadValue');
   if (count < 0) throw new MongoError('Location51024', `'${name}' must not be negative`);
   return count;
 }

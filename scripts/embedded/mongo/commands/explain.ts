@@ -1,6 +1,6 @@
 import type { Doc } from '../bson/document.ts';
 import { isObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import type { PreparedQuery, Query } from '../query/find.ts';
 import { prepareQuery } from '../query/find.ts';
 import type { Command, CommandContext } from './command.ts';
@@ -32,7 +32,7 @@ export const explain: Command = {
 };
 
 function parseExplained(context: CommandContext, name: string, body: Doc): Query {
-  if (name !== 'find') throw refuse(`explain of ${name}`);
+  if (name !== 'find') throw unsupported(`explain of ${name}`);
   checkFields(name, readCommands.find!, body, new Map());
   return parseFind(context, body);
 }

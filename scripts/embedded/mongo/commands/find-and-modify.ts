@@ -1,6 +1,6 @@
 import type { Doc } from '../bson/document.ts';
 import { isObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import type { Query } from '../query/find.ts';
 import { checkQuery, findDocuments } from '../query/find.ts';
 import { compileProjection } from '../query/projection.ts';
@@ -26,7 +26,7 @@ export const findAndModify: Command = {
         'either an update or remove=true must be specified, but not both',
       );
     }
-    if (body.upsert === true) throw refuse('findAndModify with upsert');
+    if (body.upsert === true) throw unsupported('findAndModify with upsert');
     const update = isRemoval ? undefined : compileUpdate(body.update);
     checkQuery(query);
     const { result, isRepeated } = context.statements!.once(0, () => changeOne(context, query, update));

@@ -1,6 +1,6 @@
 import { areEqual } from '../bson/compare.ts';
 import { parseDocument } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import type { Collection } from '../storage/collection.ts';
 import type { Index, IndexSpec } from '../storage/indexes.ts';
 import { parseIndexSpec } from '../storage/indexes.ts';
@@ -22,7 +22,7 @@ export const indexCommands: Record<string, Command> = {
       const [raw, ...others] = getRawDocuments(context, 'indexes');
       // With several indexes, those created before a failure would have to be undone.
       if (raw === undefined || others.length > 0)
-        throw refuse('a command that does not create exactly one index');
+        throw unsupported('a command that does not create exactly one index');
       const spec = parseIndexSpec(parseDocument(raw));
       const createdCollectionAutomatically = findCollection(context) === undefined;
       const collection = ensureCollection(context);
@@ -39,7 +39,7 @@ export const indexCommands: Record<string, Command> = {
       const collection = requireCollection(context);
       const batchSize = optionalCount(optionalObject(context.body.cursor, 'cursor')?.batchSize, 'batchSize');
       const listed = collection.indexes.map(({ spec }) => ({ v: 2, ...spec }));
-      return context.cursors.openOf(collection.namespace, listed, { batchSize });
+      return context.cursors.openDocuments(collection.namespace, listed, { batchSize });
     },
   },
 };
@@ -53,10 +53,10 @@ function hasIndex({ indexes }: Collection, requested: IndexSpec): boolean {
     areEqual(spec.key, requested.key) &&
     spec.unique === requested.unique &&
     areEqual(spec.partialFilterExpression ?? null, requested.partialFilterExpression ?? null);
-  const named = indexes.find(({ spec }) => spec.name === requested.name);
-  if (named !== undefined) {
-    if (areEqual(optionsOf(named.spec), optionsOf(requested))) return true;
-    throw isSameKey(named)
+  const sameName = indexes.find(({ spec }) => spec.name === requested.name);
+  if (sameName !== undefined) {
+    if (areEqual(optionsOf(sameName.spec), optionsOf(requested))) return true;
+    throw isSameKey(sameName)
       ? new MongoError(
           'IndexOptionsConflict',
           `An index named ${requested.name} exists with different options`,

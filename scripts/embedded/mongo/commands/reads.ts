@@ -3,7 +3,7 @@ import type { StoredDocument } from '../storage/collection.ts';
 import type { Doc } from '../bson/document.ts';
 import { encodeDocument, isObject } from '../bson/document.ts';
 import { encodeAll } from '../cursors.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import type { Query } from '../query/find.ts';
 import { checkQuery, countMatching, prepareQuery } from '../query/find.ts';
 import { narrowestInteger, toNumber } from '../bson/numbers.ts';
@@ -41,20 +41,20 @@ export const readCommands: Record<string, Command> = {
       const { cursors, db, body } = context;
       const filter = parseCount(body.pipeline);
       const n = countSelected(context, { filter, deadlineMs: context.deadlineMs });
-      const counted = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
-      return cursors.openOf(`${db}.${getCollectionName(context)}`, counted);
+      const documents = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
+      return cursors.openDocuments(`${db}.${getCollectionName(context)}`, documents);
     },
   },
 };
 
 /**
- * Refuses projections without `_id`. For them, an index may contain all requested fields. MongoDB then reads only the
+ * Rejects projections without `_id`. For them, an index may contain all requested fields. MongoDB then reads only the
  * index, which has null for missing fields.
  */
 function parseProjection(projection: unknown): Doc | undefined {
   const spec = optionalObject(projection, 'projection');
   if (spec !== undefined && Object.hasOwn(spec, '_id') && toNumber(spec._id) !== 1 && spec._id !== true)
-    throw refuse("the projection '_id: 0' of a find", 'BadValue');
+    throw unsupported("the projection '_id: 0' of a find", 'BadValue');
   return spec;
 }
 
@@ -67,7 +67,7 @@ function parseCount(pipeline: unknown): Doc {
   const isCount = isObject(group) && encodeDocument(group).equals(countStage) && others.length === 0;
   const { $match: filter } = isObject(match) ? match : {};
   if (!isCount || !isObject(filter))
-    throw refuse('an aggregation other than countDocuments', 'Location40324');
+    throw unsupported('an aggregation other than countDocuments', 'Location40324');
   return filter;
 }
 

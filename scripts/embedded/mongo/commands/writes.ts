@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { Collection, StoredDocument } from '../storage/collection.ts';
 import type { Doc } from '../bson/document.ts';
 import { decodeDocument, encodeDocument, getId, parseDocument } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import { checkQuery, findDocuments } from '../query/find.ts';
 import { toNumber } from '../bson/numbers.ts';
 import type { Updater } from '../update/update.ts';
@@ -72,7 +72,7 @@ export const writeCommands: Record<string, Command> = {
 /** MongoDB tracks whether a document was already changed only for statements about one document. */
 function checkRetryable({ body }: CommandContext, isSingle: boolean): void {
   if (!isSingle && body.txnNumber !== undefined)
-    throw refuse('a retryable write of many documents', 'InvalidOptions');
+    throw unsupported('a retryable write of many documents', 'InvalidOptions');
 }
 
 /** Runs the statements of a command. If they are ordered, stops at the first error. */

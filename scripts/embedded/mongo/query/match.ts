@@ -2,7 +2,7 @@ import { getTypeOrder, typeOrder } from '../bson/bson-types.ts';
 import { compareValues, encodeKey } from '../bson/compare.ts';
 import type { Doc } from '../bson/document.ts';
 import { isObject, isOperatorObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import { isNumber, toNumber } from '../bson/numbers.ts';
 import type { ValueTest } from '../bson/paths.ts';
 import { parsePath, someAt } from '../bson/paths.ts';
@@ -21,7 +21,7 @@ export function compileFilter(filter: Doc): Predicate {
 function compileClause(name: string, operand: unknown): Predicate {
   if (name === '$and') return allOf(compileBranches(name, operand));
   if (name === '$or') return anyOf(compileBranches(name, operand));
-  if (name.startsWith('$')) throw refuse(`unknown top level operator: ${name}, which`, 'BadValue');
+  if (name.startsWith('$')) throw unsupported(`unknown top level operator: ${name}, which`, 'BadValue');
   return compileField(name, operand);
 }
 
@@ -37,7 +37,7 @@ function compileField(path: string, condition: unknown): Predicate {
   return allOf(
     Object.entries(condition).map(([name, operand]) => {
       const operator = Object.hasOwn(fieldOperators, name) ? fieldOperators[name] : undefined;
-      if (operator === undefined) throw refuse(`unknown operator: ${name}, which`, 'BadValue');
+      if (operator === undefined) throw unsupported(`unknown operator: ${name}, which`, 'BadValue');
       return operator(path, operand);
     }),
   );
@@ -96,7 +96,7 @@ function equals(operand: unknown): ValueTest {
 function compares(operand: unknown, accepts: (order: number) => boolean): ValueTest {
   const type = getTypeOrder(operand);
   if (type === typeOrder.object || type === typeOrder.array)
-    throw refuse('an order of objects or arrays in a filter', 'BadValue');
+    throw unsupported('an order of objects or arrays in a filter', 'BadValue');
   if (type === typeOrder.null) return (value) => accepts(0) && (value === undefined || value === null);
   const isNaN = isNumber(operand) && Number.isNaN(toNumber(operand));
   return (value) => {

@@ -31,9 +31,9 @@ export function choosePlan(indexes: Index[], filter: Doc, sort: SortField[]): Pl
   const constraints = collectConstraints(filter);
   let best: { plan: Plan; score: number } | undefined;
   for (const index of indexes) {
-    if (!index.isReady || !holdsAllMatches(index, filter)) continue;
-    const offer = planWith(index, filter, constraints, sort);
-    if (offer.score > (best?.score ?? 0)) best = offer;
+    if (!index.isReady || !containsAllMatches(index, filter)) continue;
+    const candidate = planWith(index, filter, constraints, sort);
+    if (candidate.score > (best?.score ?? 0)) best = candidate;
   }
   return best?.plan;
 }
@@ -106,10 +106,10 @@ function encodeDistinct(index: Index, depth: number, values: unknown[]): Buffer[
 }
 
 function encodeField(index: Index, depth: number, value: unknown): Buffer {
-  return direct(index, depth, encodeKey(value));
+  return applyDirection(index, depth, encodeKey(value));
 }
 
-function direct(index: Index, depth: number, key: Buffer): Buffer {
+function applyDirection(index: Index, depth: number, key: Buffer): Buffer {
   if (index.fields[depth]!.direction > 0) return key;
   return key.map((byte) => ~byte & 0xff) as Buffer;
 }
@@ -129,14 +129,14 @@ function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRan
   const last = isAscending ? upper : low;
   const typeByte = isAscending ? type : ~type & 0xff;
   return {
-    start: first ? edge(encodeField(index, depth, first.value), !first.inclusive) : Buffer.from([typeByte]),
-    end: last ? edge(encodeField(index, depth, last.value), last.inclusive) : Buffer.from([typeByte + 1]),
+    start: first ? edgeOf(encodeField(index, depth, first.value), !first.inclusive) : Buffer.from([typeByte]),
+    end: last ? edgeOf(encodeField(index, depth, last.value), last.inclusive) : Buffer.from([typeByte + 1]),
   };
 }
 
-/** A position just before or just after all entries of a key. No entry continues with 0xff. */
-function edge(key: Buffer, isBehind: boolean): Buffer {
-  return isBehind ? Buffer.concat([key, Buffer.from([0xff])]) : key;
+/** Returns a position just before or just after all entries of a key. No entry has 0xff after its key. */
+function edgeOf(key: Buffer, isAfter: boolean): Buffer {
+  return isAfter ? Buffer.concat([key, Buffer.from([0xff])]) : key;
 }
 
 /** Returns 1 or -1 if the index has the sort order forwards or backwards, otherwise 0. */
@@ -149,13 +149,13 @@ function compareOrder(
   const sortFields = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
   if (sort.length === 0) return 0;
   // Fields fixed by equality do not affect the order, in the sort or in the index.
-  const offered = index.fields.filter(
+  const indexFields = index.fields.filter(
     ({ path }, i) => i >= depth || constraints.get(path)?.equal?.length !== 1,
   );
   let order: -1 | 0 | 1 = sortFields.length === 0 ? 1 : 0;
   for (const [i, { path, direction }] of sortFields.entries()) {
-    if (offered[i]?.path !== path) return 0;
-    const fieldOrder = offered[i].direction === direction ? 1 : -1;
+    if (indexFields[i]?.path !== path) return 0;
+    const fieldOrder = indexFields[i].direction === direction ? 1 : -1;
     if (order !== 0 && order !== fieldOrder) return 0;
     order = fieldOrder;
   }
@@ -163,7 +163,7 @@ function compareOrder(
 }
 
 /** Returns whether the index contains all matching documents. A partial index may lack some of them. */
-function holdsAllMatches({ spec }: Index, filter: Doc): boolean {
+function containsAllMatches({ spec }: Index, filter: Doc): boolean {
   return Object.entries(spec.partialFilterExpression ?? {}).every(
     ([path, value]) => Object.hasOwn(filter, path) && areEqual(filter[path], value),
   );

@@ -1,6 +1,6 @@
 import type { Doc } from '../bson/document.ts';
 import { getId } from '../bson/document.ts';
-import { refuse } from '../errors.ts';
+import { unsupported } from '../errors.ts';
 import { isNumber, toNumber } from '../bson/numbers.ts';
 import { parsePath } from '../bson/paths.ts';
 
@@ -15,10 +15,10 @@ export function compileProjection(spec: Doc | undefined): Projector | undefined 
   const returnsId = isOn('_id', idFlag);
   const returned = new Set(Object.keys(others));
   for (const [name, value] of Object.entries(others)) {
-    if (parsePath(name).length > 1) throw refuse(`the nested projection '${name}'`, 'BadValue');
-    if (!isOn(name, value)) throw refuse(`the projection '${name}: 0'`, 'BadValue');
+    if (parsePath(name).length > 1) throw unsupported(`the nested projection '${name}'`, 'BadValue');
+    if (!isOn(name, value)) throw unsupported(`the projection '${name}: 0'`, 'BadValue');
   }
-  if (returned.size === 0 && !returnsId) throw refuse("the projection '_id: 0' alone", 'BadValue');
+  if (returned.size === 0 && !returnsId) throw unsupported("the projection '_id: 0' alone", 'BadValue');
   return (document) => {
     const projected = Object.fromEntries(Object.entries(document).filter(([name]) => returned.has(name)));
     const id = getId(document);
@@ -29,5 +29,5 @@ export function compileProjection(spec: Doc | undefined): Projector | undefined 
 function isOn(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   if (isNumber(value)) return toNumber(value) !== 0;
-  throw refuse(`a computed field (${name}) in a projection`, 'BadValue');
+  throw unsupported(`a computed field (${name}) in a projection`, 'BadValue');
 }

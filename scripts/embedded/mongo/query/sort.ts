@@ -1,5 +1,5 @@
 import type { Doc } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import { KeyWriter } from '../bson/key-writer.ts';
 import { toNumber } from '../bson/numbers.ts';
 import { getSingleAt, parsePath } from '../bson/paths.ts';
@@ -9,7 +9,7 @@ export type SortField = { path: string; parts: string[]; direction: 1 | -1 };
 export function parseSort(spec: Doc): SortField[] {
   return Object.entries(spec).map(([path, value]) => {
     const direction = toNumber(value);
-    if (Number.isNaN(direction)) throw refuse(`sorting by an expression (${path})`, 'BadValue');
+    if (Number.isNaN(direction)) throw unsupported(`sorting by an expression (${path})`, 'BadValue');
     if (direction !== 1 && direction !== -1) {
       throw new MongoError(
         'Location15975',

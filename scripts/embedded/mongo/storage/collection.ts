@@ -32,7 +32,7 @@ export type KeyRange = { start: Buffer; end: Buffer };
  * Shortens a range to keys that LMDB accepts. Truncating a bound that is longer than any entry does not change which
  * entries the range contains.
  */
-function cutRange({ start, end }: KeyRange): KeyRange {
+function shortenRange({ start, end }: KeyRange): KeyRange {
   return { start: start.subarray(0, maxEntryBytes), end: end.subarray(0, maxEntryBytes) };
 }
 
@@ -116,7 +116,7 @@ export class Collection {
 
   /** Yields the record ids of the documents in the range, in the order of their keys or in reverse. */
   *scanEntries(requested: KeyRange, isReverse: boolean): Generator<number> {
-    const range = cutRange(requested);
+    const range = shortenRange(requested);
     const [from, end] = isReverse ? [range.end, range.start] : [range.start, range.end];
     const read = (start: Buffer, exclusiveStart: boolean, limit: number) =>
       Array.from(this.#store.entries.getKeys({ start, end, exclusiveStart, reverse: isReverse, limit }));
@@ -124,19 +124,19 @@ export class Collection {
   }
 
   countEntries(range: KeyRange): number {
-    return this.#store.entries.getKeysCount(cutRange(range));
+    return this.#store.entries.getKeysCount(shortenRange(range));
   }
 
   createIndex(spec: IndexSpec): void {
-    const taken = new Set(this.indexes.map((index) => index.id));
+    const usedIds = new Set(this.indexes.map((index) => index.id));
     let number = 1;
-    while (taken.has(this.#indexId(number))) number += 1;
+    while (usedIds.has(this.#indexId(number))) number += 1;
     const index = new Index(this.#indexId(number), spec);
     try {
       for (const { recordId, document } of this.scan()) {
         const key = index.keyOf(document);
         if (key === undefined) continue;
-        if (this.#isTaken(index, key, recordId)) throw index.duplicateError(this.namespace, document);
+        if (this.#isUsedByOther(index, key, recordId)) throw index.duplicateError(this.namespace, document);
         this.#store.entries.putSync(index.entryKey(key, recordId), Buffer.alloc(0));
       }
     } catch (error) {
@@ -173,7 +173,7 @@ export class Collection {
       return isSame ? [] : [{ index, removed, added }];
     });
     for (const { index, added } of changes) {
-      if (after !== undefined && added !== undefined && this.#isTaken(index, added, recordId)) {
+      if (after !== undefined && added !== undefined && this.#isUsedByOther(index, added, recordId)) {
         throw index.duplicateError(this.namespace, after.document);
       }
     }
@@ -187,7 +187,7 @@ export class Collection {
     else documents.putSync(this.#documentKey(recordId), after.raw);
   }
 
-  #isTaken(index: Index, key: Buffer, recordId: number): boolean {
+  #isUsedByOther(index: Index, key: Buffer, recordId: number): boolean {
     if (!index.isUnique) return false;
     const start = Buffer.concat([index.prefix(), key]);
     const end = Buffer.concat([start, Buffer.from([0xff])]);
@@ -229,7 +229,7 @@ export class Collection {
     return last === undefined ? 1 : readRecordId(last) + 1;
   }
 
-  /** A store-wide index id: the collection's number and, because MongoDB allows 64 indexes, a small number. */
+  /** Returns a store-wide index id: the collection's id combined with a number below 64, MongoDB's limit for indexes. */
   #indexId(number: number): number {
     if (number >= 64) throw new MongoError('CannotCreateIndex', 'a collection has at most 64 indexes');
     return this.id * 64 + number;

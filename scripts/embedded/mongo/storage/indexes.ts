@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { Doc } from '../bson/document.ts';
 import { isObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import { KeyWriter } from '../bson/key-writer.ts';
 import type { Predicate } from '../query/match.ts';
 import { compileFilter } from '../query/match.ts';
@@ -56,7 +56,7 @@ export class Index {
   keyOf(document: Doc): Buffer | undefined {
     if (this.#covers?.(document) === false) return undefined;
     const key = this.#encode(this.fields.map(({ parts }) => getSingleAt(document, parts, 'indexing')));
-    if (key.length > maxKeyBytes) throw refuse(`an index key of ${key.length} bytes`, 'KeyTooLong');
+    if (key.length > maxKeyBytes) throw unsupported(`an index key of ${key.length} bytes`, 'KeyTooLong');
     return key;
   }
 
@@ -106,7 +106,7 @@ function showValue(value: unknown): string {
   return value instanceof Date ? `new Date(${value.getTime()})` : JSON.stringify(value);
 }
 
-/** Checks a client's index specification and refuses every kind of index and option that is not supported here. */
+/** Checks a client's index specification and rejects every kind of index and option that is not supported here. */
 export function parseIndexSpec(spec: Doc): IndexSpec {
   const { key, name, unique, expireAfterSeconds, partialFilterExpression } = spec;
   const cannot = (message: string) => new MongoError('CannotCreateIndex', message);
@@ -115,10 +115,10 @@ export function parseIndexSpec(spec: Doc): IndexSpec {
   for (const [path, direction] of Object.entries(key)) {
     parsePath(path, 'CannotCreateIndex');
     if (Math.abs(toNumber(direction)) !== 1)
-      throw refuse(`an index of type ${JSON.stringify(direction)}`, 'CannotCreateIndex');
+      throw unsupported(`an index of type ${JSON.stringify(direction)}`, 'CannotCreateIndex');
   }
   const unknown = Object.keys(spec).find((option) => !specFields.includes(option));
-  if (unknown !== undefined) throw refuse(`the index option ${unknown}`, 'CannotCreateIndex');
+  if (unknown !== undefined) throw unsupported(`the index option ${unknown}`, 'CannotCreateIndex');
   if (unique !== undefined && typeof unique !== 'boolean')
     throw new MongoError('TypeMismatch', "The index option 'unique' must be a boolean");
   if (expireAfterSeconds !== undefined) {
@@ -127,7 +127,7 @@ export function parseIndexSpec(spec: Doc): IndexSpec {
       throw cannot('expireAfterSeconds must be a number from 0 to 2^31');
     if (Object.keys(key).length > 1 || Object.hasOwn(key, '_id'))
       throw cannot('TTL indexes are single-field indexes');
-    if (partialFilterExpression !== undefined) throw refuse('a partial TTL index', 'CannotCreateIndex');
+    if (partialFilterExpression !== undefined) throw unsupported('a partial TTL index', 'CannotCreateIndex');
   }
   return {
     key,
@@ -147,7 +147,10 @@ function parsePartialFilter(filter: unknown): Doc {
   for (const [path, value] of Object.entries(filter)) {
     parsePath(path, 'CannotCreateIndex');
     if (!isNumber(value) && typeof value !== 'string' && typeof value !== 'boolean')
-      throw refuse(`${path}: ${JSON.stringify(value)} in a partialFilterExpression`, 'CannotCreateIndex');
+      throw unsupported(
+        `${path}: ${JSON.stringify(value)} in a partialFilterExpression`,
+        'CannotCreateIndex',
+      );
   }
   return filter;
 }

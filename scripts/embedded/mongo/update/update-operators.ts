@@ -1,6 +1,6 @@
 import { areEqual, compareValues } from '../bson/compare.ts';
 import { isObject } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import type { BsonNumber } from '../bson/numbers.ts';
 import { addNumbers, isNumber } from '../bson/numbers.ts';
 
@@ -11,11 +11,11 @@ export type UpdateOperator = {
   apply(path: string, current: unknown, operand: unknown): unknown;
 };
 
-const takesAll = (): void => undefined;
+const acceptsAll = (): void => undefined;
 
 export const updateOperators: Record<string, UpdateOperator> = {
-  $set: { check: takesAll, apply: (_path, _current, operand) => operand },
-  $setOnInsert: { check: takesAll, apply: (_path, _current, operand) => operand },
+  $set: { check: acceptsAll, apply: (_path, _current, operand) => operand },
+  $setOnInsert: { check: acceptsAll, apply: (_path, _current, operand) => operand },
   $inc: {
     check: requireNumber,
     apply(path, current, operand) {
@@ -24,12 +24,12 @@ export const updateOperators: Record<string, UpdateOperator> = {
     },
   },
   $min: {
-    check: takesAll,
+    check: acceptsAll,
     apply: (_path, current, operand) =>
       current === undefined || compareValues(operand, current) < 0 ? operand : undefined,
   },
   $max: {
-    check: takesAll,
+    check: acceptsAll,
     apply: (_path, current, operand) =>
       current === undefined || compareValues(operand, current) > 0 ? operand : undefined,
   },
@@ -59,7 +59,8 @@ function requireArray(path: string, value: unknown): unknown[] {
 function readEach(operand: unknown): unknown[] {
   if (!isObject(operand) || !Object.hasOwn(operand, '$each')) return [operand];
   const { $each, ...others } = operand;
-  if (Object.keys(others).length > 0) throw refuse(`${Object.keys(others).join()} in $addToSet`, 'BadValue');
+  if (Object.keys(others).length > 0)
+    throw unsupported(`${Object.keys(others).join()} in $addToSet`, 'BadValue');
   if (!Array.isArray($each)) throw new MongoError('TypeMismatch', '$each in $addToSet must be an array');
   return $each;
 }

@@ -1,6 +1,6 @@
 import type { Doc } from '../bson/document.ts';
 import { encodeDocument, getField, getId, isObject, isOperatorObject, setField } from '../bson/document.ts';
-import { MongoError, refuse } from '../errors.ts';
+import { MongoError, unsupported } from '../errors.ts';
 import { parsePath } from '../bson/paths.ts';
 import { updateOperators } from './update-operators.ts';
 
@@ -11,9 +11,9 @@ export type Updater = (document: Doc, isInsert: boolean) => Doc;
 
 /** Compiles an update document into a function. Throws if it is invalid, regardless of the documents it would match. */
 export function compileUpdate(update: unknown): Updater {
-  if (Array.isArray(update)) throw refuse('an update by an aggregation pipeline', 'FailedToParse');
+  if (Array.isArray(update)) throw unsupported('an update by an aggregation pipeline', 'FailedToParse');
   if (!isObject(update)) throw new MongoError('FailedToParse', 'an update must be an object');
-  if (!isOperatorObject(update)) throw refuse('an update that replaces the document', 'FailedToParse');
+  if (!isOperatorObject(update)) throw unsupported('an update that replaces the document', 'FailedToParse');
   const assignments = parseAssignments(update);
   return (document, isInsert) => {
     const id = getId(document);
@@ -37,16 +37,16 @@ function parseAssignments(update: Doc): Assignment[] {
   const assignments: Assignment[] = [];
   const assigned = new AssignedPaths('ConflictingUpdateOperators');
   for (const [operator, operands] of Object.entries(update)) {
-    const known = Object.hasOwn(updateOperators, operator) ? updateOperators[operator] : undefined;
-    if (operator !== '$unset' && known === undefined) {
-      throw refuse(`Unknown modifier: ${operator}, which`, 'FailedToParse');
+    const definition = Object.hasOwn(updateOperators, operator) ? updateOperators[operator] : undefined;
+    if (operator !== '$unset' && definition === undefined) {
+      throw unsupported(`Unknown modifier: ${operator}, which`, 'FailedToParse');
     }
     if (!isObject(operands)) {
       throw new MongoError('FailedToParse', `Modifiers operate on fields but ${operator} has no object`);
     }
     for (const [path, operand] of Object.entries(operands)) {
       const parts = parseUpdatePath(path);
-      known?.check(path, operand);
+      definition?.check(path, operand);
       assigned.add(path, parts);
       assignments.push({ operator, path, parts, operand });
     }
@@ -55,11 +55,11 @@ function parseAssignments(update: Doc): Assignment[] {
   return assignments.sort((a, b) => compareParts(a.parts, b.parts));
 }
 
-/** Refuses a path that is set twice or leads through another one. */
+/** Rejects a path that is set twice or leads through another one. */
 class AssignedPaths {
   readonly #codeName: string;
-  readonly #whole = new Set<string>();
-  readonly #begun = new Set<string>();
+  readonly #setPaths = new Set<string>();
+  readonly #prefixes = new Set<string>();
 
   /** @param codeName code name of the error */
   constructor(codeName: string) {
@@ -68,12 +68,12 @@ class AssignedPaths {
 
   add(path: string, parts: string[]): void {
     const prefixes = parts.map((_, depth) => parts.slice(0, depth + 1).join('.'));
-    const conflict = this.#begun.has(path) ? path : prefixes.find((prefix) => this.#whole.has(prefix));
+    const conflict = this.#prefixes.has(path) ? path : prefixes.find((prefix) => this.#setPaths.has(prefix));
     if (conflict !== undefined) {
       throw new MongoError(this.#codeName, `Setting the path '${path}' conflicts with that of '${conflict}'`);
     }
-    this.#whole.add(path);
-    for (const prefix of prefixes) this.#begun.add(prefix);
+    this.#setPaths.add(path);
+    for (const prefix of prefixes) this.#prefixes.add(prefix);
   }
 }
 
@@ -138,7 +138,7 @@ export function buildUpsertSeed(filter: Doc): Doc {
   const assigned = new AssignedPaths('NotSingleValueField');
   const equalities = Object.entries(filter).map(([path, condition]) => {
     const isOther = path.startsWith('$') || (isOperatorObject(condition) && !isEquality(condition));
-    if (isOther) throw refuse('an upsert by anything but equality', 'BadValue');
+    if (isOther) throw unsupported('an upsert by anything but equality', 'BadValue');
     const parts = parseUpdatePath(path);
     assigned.add(path, parts);
     const operand = isOperatorObject(condition) ? condition.$eq : condition;
