@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /**
- * A ban cancels all requests of its account, whatever state they are in. The simulated vendors wait for the test.
+ * A ban cancels all requests of its account, whatever state they are in. The simulated vendors respond when the test releases them.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -62,7 +62,7 @@ async function ban(account: TestAccount, on = stack): Promise<void> {
 
 interface OpenStream {
   readonly requestId: string;
-  /** Reads the whole stream, up to its end. */
+  /** Reads the stream to its end. */
   readonly read: () => Promise<SseEvents>;
 }
 
@@ -91,7 +91,7 @@ function assertEndsWithBan(t: ExecutionContext, { events, isDone }: SseEvents): 
   t.false(isDone);
 }
 
-test('a ban ends a running stream with an error event, charges for the output so far, and leaves other accounts’ streams alone', async (t) => {
+test('a ban ends a running stream with an error event, charges for the output so far, and does not affect other accounts’ streams', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const body = { ...createChat('drip-chat', true), messages: [{ role: 'user', content: 'a b c d e f g h' }] };
   const [stream, innocent] = [await openStream(account), await openStream(other, { body })];
@@ -132,7 +132,7 @@ for (const { kind, path, body } of [
   });
 }
 
-test('inputs of other accounts that share a call with those of a banned account still get their embeddings', async (t) => {
+test('inputs of other accounts that share a vendor call with those of a banned account still get their embeddings', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const vendorHold = vendor.hold('shared-vectors');
   t.teardown(() => vendorHold.end());
@@ -176,7 +176,7 @@ test('a ban cancels requests queued while there is no worker, and a worker that 
   t.is(await readLoss(idle, account.id, '100'), 0n);
 });
 
-test('a ban ends a request with an Idempotency-Key for all its readers, and its key can be reused', async (t) => {
+test('a ban ends a request with an Idempotency-Key for all its readers, and the key can be reused', async (t) => {
   const account = await stack.createAccount();
   const headers = { 'idempotency-key': randomUUID() };
   const body = createChat('drip-chat', true);

@@ -8,7 +8,7 @@ import { readSse } from '../support/sse-events.ts';
 const chats = new Chats(test);
 
 const shortTimeout = chats.addUpstream('timeoutMs: 300');
-/** The key is revoked, and the vendor repeats it in its error. */
+/** A model whose key is revoked, and whose vendor repeats the key in its error. */
 const revokedKey = chats.addUpstream('', '[sk-secret-key-998877+revoked]');
 const revokedKeyModel = chats.addModel('gpt-sim+echokey', { upstream: revokedKey });
 const rejecting = chats.addModel('gpt-sim+fail-400+echokey');
@@ -68,7 +68,7 @@ for (const [failure, model] of [
   ['is at its rate limit', chats.addModelWithSecond('gpt-sim+fail-429')],
   ['sends garbage', chats.addModelWithSecond('gpt-sim+garbage')],
 ] as const) {
-  test(`if the first route ${failure}, the second responds and is charged once`, async (t) => {
+  test(`if the first route ${failure}, the second responds and the caller is charged once`, async (t) => {
     const account = await chats.stack.createAccount();
     const { status, answer, requestId } = await chats.ask(account, model);
     t.is(status, 200);
@@ -81,7 +81,7 @@ const halfDead = chats.addModel('gpt-sim', {
   upstream: chats.addUpstream('', '[sk-one+exhausted, sk-two+revoked, sk-three-alive]'),
 });
 
-test('if keys of an upstream are exhausted or revoked, another key is used', async (t) => {
+test('if some keys of an upstream are exhausted or revoked, another key is used', async (t) => {
   const account = await chats.stack.createAccount();
   const answers = await Promise.all(Array.from({ length: 12 }, () => chats.ask(account, halfDead)));
   t.true(answers.every((one) => one.status === 200));
@@ -123,7 +123,7 @@ test('a stream that is always cut off before its first token is a plain 502', as
 
 const doubling = chats.addModel('gpt-sim+duplicates');
 
-test('duplicate start, end and usage events of a vendor are passed on and charged once', async (t) => {
+test('duplicate start, end and usage events from a vendor are passed on and billed once', async (t) => {
   const account = await chats.stack.createAccount();
   const more = { stream: true, stream_options: { include_usage: true } };
   const response = await chats.send(account, doubling, more);

@@ -71,7 +71,7 @@ test('the fourth request within a minute is a 429 if three are allowed', async (
   ]);
 });
 
-test('a burst is counted exactly against the rate limit', async (t) => {
+test('the rate limit is exact for a burst of concurrent requests', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 7 });
   const answers = await Promise.all(Array.from({ length: 30 }, () => chats.ask(account, plain)));
   t.is(answers.filter((one) => one.status === 200).length, 7);
@@ -93,7 +93,7 @@ test('a model with coefficient two takes two rate limit slots per request', asyn
     [200, '1'],
     [429, '1'],
   ]);
-  // One slot remains for a model with coefficient one.
+  // One rate limit slot remains, enough for a model with coefficient one.
   t.is((await chats.ask(account, plain)).status, 200);
 });
 

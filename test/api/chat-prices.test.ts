@@ -2,7 +2,7 @@ import test from 'ava';
 import { Chats, helloNano, helloTokens, usageOf } from '../support/chats.ts';
 import { findRow, toNano } from '../support/observe.ts';
 
-/** The cost of a chat under each kind of price. Prices are odd on purpose, so that a wrong sum shows. */
+/** The cost of a chat under each kind of price. Prices are unusual on purpose, so that a wrong sum is noticed. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
@@ -79,7 +79,7 @@ const byRequest = chats.addModel('gpt-sim', {
   pricing: 'pricing: { type: request, cost_per_request: 0.123456789 }',
 });
 
-test('a price per request is charged once, whatever is generated', async (t) => {
+test('a price per request is billed once, whatever is generated', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, byRequest, { n: 3 });
   t.is(answer.usage.cost_request, 0.123456789);
@@ -90,14 +90,14 @@ const byTime = chats.addModel('gpt-sim+slow-300', {
   pricing: 'pricing: { type: time, cost_per_second: 0.01 }',
 });
 
-test.serial('a price per second is charged for the vendor’s response time', async (t) => {
+test.serial('a price per second is billed for the vendor’s response time', async (t) => {
   const account = await chats.stack.createAccount();
   const startedAtMs = performance.now();
   const { answer, requestId } = await chats.ask(account, byTime);
   const tookMs = performance.now() - startedAtMs;
   const row = await findRow(chats.stack, requestId);
-  // The vendor takes 300 ms. How much later the response is read depends on the machine, but cannot exceed the
-  // caller’s wait.
+  // The vendor takes 300 ms. How much later the response is read depends on the machine, but the total
+  // cannot exceed the time that the caller waited.
   t.true(row.billedMs >= 295 && row.billedMs <= Math.ceil(tookMs), `${row.billedMs} of ${tookMs} ms`);
   t.is(toNano(answer.usage.cost_request), BigInt(row.billedMs) * 10_000n);
   await chats.costs(t, account, requestId, BigInt(row.billedMs) * 10_000n);
@@ -106,7 +106,7 @@ test.serial('a price per second is charged for the vendor’s response time', as
 const unreported = chats.addModel('gpt-sim+nousage');
 
 for (const stream of [false, true]) {
-  test(`tokens that the vendor does not report are counted here${stream ? ', streamed' : ''}`, async (t) => {
+  test(`the gateway counts tokens that the vendor does not report${stream ? ', streamed' : ''}`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, unreported, { stream });
     await response.text();
@@ -119,7 +119,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test('a cost above the balance takes the balance to zero and never below', async (t) => {
+test('a cost above the balance reduces the balance to zero and never below', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0.01' });
   // The reservation is more than half of the balance, so twice as much exceeds it.
   const { status, requestId } = await chats.ask(account, cached, { max_tokens: 200 }, usageOf(4_000, 10));

@@ -68,7 +68,7 @@ test('streamed tool calls have an index, start with id and name, and add up to t
 
 const unreported = chats.addModel('gpt-sim+nousage');
 
-test('tool calls that the vendor does not count are billed by our count', async (t) => {
+test('tool calls for which the vendor reports no tokens are billed using our own count', async (t) => {
   const account = await chats.stack.createAccount();
   const { requestId } = await chats.ask(account, unreported, { tools: [tool('weather')] });
   const row = await findRow(chats.stack, requestId);

@@ -144,7 +144,7 @@ testWithOwnStore('Redis')('a page may read that the service is unavailable', asy
   t.is(response.headers.get('access-control-allow-origin'), origin);
 });
 
-test('a page may read the refusal of a connection over the limit, and the refusal is logged', async (t) => {
+test('a page may read the error for a connection over the limit, and the error is logged', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const log = pino(
     {},

@@ -51,7 +51,7 @@ test.serial('an OpenAPI linter finds no problems in the description', async (t) 
 });
 
 test('the router serves exactly the operations in the description', (t) => {
-  // Building the router opens nothing; only calls would use the services.
+  // Building the router opens no connections; only calls would use the services.
   const routes = createRouter({ web: {}, calls: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
       .filter((method) => method !== 'HEAD')
@@ -107,7 +107,7 @@ interface ValidCredentials {
   readonly session: Record<string, string>;
 }
 
-/** Calls that an operation must refuse. */
+/** Calls that an operation must reject. */
 function listWrongCalls(described: Described, base: Call, validCredentials: ValidCredentials): WrongCall[] {
   const { parameters = [], requestBody } = described.operation;
   const names = parameters.filter((one) => one.in === 'path').map((one) => one.name);
@@ -154,7 +154,7 @@ test('every operation rejects wrong calls as described, including a session inst
   }
 });
 
-/** These take a failing store, a captcha, a slow sender, or 129 concurrent calls. */
+/** Errors that only a failing store, a captcha, a slow sender, or 129 concurrent calls can cause. */
 const cannotBeProvoked = [
   'internal_error',
   'service_unavailable',

@@ -5,8 +5,8 @@ import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /**
- * The slots of a route are shared by accounts: a slot that one account holds but does not use goes to another that
- * waits.
+ * The slots of a route are shared by accounts: a slot that one account holds but does not use goes to another account
+ * that waits.
  */
 
 const slots = 3;
@@ -53,7 +53,7 @@ async function openUnread({ apiKey }: TestAccount): Promise<{ id: string; reques
   });
 }
 
-test('unread streams give up their slots to another account that waits, and are charged', async (t) => {
+test('unread streams lose their route slots to another account that waits, and their caller pays for them', async (t) => {
   const hoarder = await stack.createAccount();
   const caller = await stack.createAccount();
   const unread = await Promise.all(Array.from({ length: slots }, () => openUnread(hoarder)));

@@ -105,7 +105,7 @@ test('a range beyond the end is a 416 with the length', async (t) => {
   }
 });
 
-test('a client that has the file gets a 304, and one that expects another version gets a 412', async (t) => {
+test('a client that already has the file gets a 304, and one that expects another version gets a 412', async (t) => {
   const first = await fetchLink({}, 'HEAD');
   const etag = first.headers.get('etag')!;
   const lastModified = first.headers.get('last-modified')!;

@@ -15,7 +15,7 @@ import { findRow } from '../support/observe.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What an account can read about its use: requests, refills and daily statistics. */
+/** The history of an account: its requests, refills and daily statistics. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -120,7 +120,7 @@ test('a request is logged with every field, matching its response', async (t) =>
   });
 });
 
-test('a failure shows its code and message, and free requests and our own token counts are marked', async (t) => {
+test('a failed request has its code and message, and free requests and our own token counts are marked', async (t) => {
   const { apiKey } = await stack.createAccount({ freeRequests: 1 });
   for (const model of ['refusing', 'free-chat', 'unreported']) {
     const response = await stack.post('/v1/chat/completions', apiKey, { model, messages });

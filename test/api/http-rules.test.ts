@@ -3,7 +3,7 @@ import type { ErrorBody } from '../support/call-api.ts';
 import { sendRaw } from '../support/raw-caller.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** What HTTP requires of a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */
+/** Requirements of HTTP for a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */
 
 const catalog = `
 upstreams:
@@ -96,7 +96,7 @@ test('an unsupported method is a 501, one that this path does not allow is a 405
   }
 });
 
-test('a path without parameters does not allow the methods of a path with parameters that would match it', async (t) => {
+test('a path without parameters does not allow the methods of a parameterized path that also matches', async (t) => {
   for (const [method, path] of [
     ['GET', '/v1/web/api-accounts/link'],
     ['DELETE', '/v1/web/api-accounts/first'],

@@ -33,8 +33,8 @@ async function* streamSlowly(): AsyncGenerator<string> {
 }
 
 /**
- * By model: a stream of two previews and an image, one that breaks off after a preview, a slow one, and responses
- * without a stream.
+ * Vendor responses by model: a stream of two previews and an image, a stream that breaks off after a preview, a slow
+ * stream, and responses without a stream.
  */
 const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
   'gpt-image-stream': () => [
@@ -121,7 +121,7 @@ test('the official client edits one file, several files, and one with a mask', a
   const one = await client.images.edit({ ...common, image: await upload() });
   const { means, width } = await readImage(t, one.data?.[0]?.b64_json);
   t.is(width, 256);
-  t.is(new Set(means).size, 1, 'it is grey');
+  t.is(new Set(means).size, 1, 'the image is grey');
   const several = await client.images.edit({ ...common, image: [await upload(), await upload()], n: 2 });
   t.is(several.data?.length, 2);
   const mask = await sharp({ create: { width: 300, height: 200, channels: 4, background: '#0000' } })
@@ -195,7 +195,7 @@ test('with an Idempotency-Key, a form is the same request in any order and with 
 
 const uriOf = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
 
-test('an error that only a worker can find is a 422 that reports the field, and is free', async (t) => {
+test('an invalid field that only a worker can detect is a 422 that reports the field, and is free', async (t) => {
   const account = await stack.createAccount();
   const image = uriOf(await red.clone().png().toBuffer());
   const cut = image.slice(0, image.length - 200);
@@ -284,7 +284,7 @@ test('the official client reads a stream of previews, which ends with the image 
   t.deepEqual(types, ['image_edit.completed']);
 });
 
-test('a stream reports and charges what its vendor counted', async (t) => {
+test('a stream reports and bills the usage that its vendor counted', async (t) => {
   const account = await stack.createAccount();
   const streamImage = async (model: string) => {
     const body = { model, prompt: 'a cat', stream: true, partial_images: 2 };
@@ -337,7 +337,7 @@ test('a stream with an Idempotency-Key is stored and replayed unchanged', async 
   t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
 });
 
-test('a disconnect during a stream is charged for the requested image', async (t) => {
+test('a caller that disconnects during a stream pays for the requested image', async (t) => {
   const account = await stack.createAccount();
   const client = new AbortController();
   const response = await fetch(`${stack.url}/v1/images/generations`, {

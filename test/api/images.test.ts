@@ -177,7 +177,7 @@ test('prices per request and per character are charged as configured', async (t)
   t.is((await draw(account, 'by-character', { prompt: 'x'.repeat(50) })).result.usage.cost_request, 0.05);
 });
 
-test.serial('a price per second is charged for the vendor’s response time', async (t) => {
+test.serial('a price per second is billed for the vendor’s response time', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const { result } = await draw(account, 'by-time');
   t.true(
@@ -219,7 +219,7 @@ test('free requests are used first, and are returned when the vendor fails', asy
   t.is((await stack.readAccount(other.id)).freeRequests, 1);
 });
 
-test('four images are a 402 if the balance covers only three', async (t) => {
+test('a request for four images is a 402 if the balance covers only three', async (t) => {
   const account = await stack.createAccount({ balance: '4' });
   const { status, result } = await draw(account, 'plain', { n: 4 });
   t.is(status, 402);
@@ -307,7 +307,7 @@ const countReserved = async ({ id }: TestAccount): Promise<number> =>
 const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
   await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
 
-test('forty images whose callers disconnect just before the end are made and charged, but not stored', async (t) => {
+test('if callers of forty images disconnect just before the end, the images are made and charged, but not stored', async (t) => {
   const account = await stack.createAccount();
   const vendorHold = vendor.hold('gpt-image-slow');
   t.teardown(() => vendorHold.end());
@@ -338,7 +338,7 @@ test('forty images whose callers disconnect just before the end are made and cha
   }
 });
 
-test('a disconnect before a vendor was called is free, and no vendor is called', async (t) => {
+test('disconnecting before a vendor was called is free, and no vendor is called', async (t) => {
   const account = await stack.createAccount();
   const vendorHold = vendor.hold('gpt-image-alone');
   const first = drawAndDisconnect(account, 'one-by-one', {});
@@ -374,7 +374,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   t.like(row, { errorCode: 'job_cancelled', images: 0, costNano: 0n });
 });
 
-test('a disconnect after a vendor was called uses up the free request', async (t) => {
+test('disconnecting after a vendor was called uses up the free request', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   const vendorHold = vendor.hold('gpt-image-gratis');
   t.teardown(() => vendorHold.end());
@@ -388,7 +388,7 @@ test('a disconnect after a vendor was called uses up the free request', async (t
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('if a vendor reads the prompt once per image, the reservation includes it as often', async (t) => {
+test('if a vendor reads the prompt once per image, the reservation includes it once per image', async (t) => {
   const geminiStack = await useStack(t, {
     catalog: `
 upstreams: { google: { kind: gemini, baseUrl: "http://127.0.0.1:9", apiKeys: [k] } }

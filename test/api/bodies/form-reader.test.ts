@@ -5,7 +5,7 @@ import { ImageEditRequest, imageFields } from '../../../shared/contract/image-re
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
 /**
- * A form means the same as the equivalent JSON request, whatever its part order and chunking; bad forms are refused.
+ * A form is read as the equivalent JSON request, whatever its part order and chunking; invalid forms are rejected.
  */
 
 const boundary = 'a-boundary';
@@ -173,7 +173,7 @@ for (const [what, form, expected] of [
   });
 }
 
-test('a Content-Type without a boundary is refused before the body is read', (t) => {
+test('a Content-Type without a boundary is rejected before the body is read', (t) => {
   const error = t.throws(() => new FormReader('multipart/form-data', contract), {
     instanceOf: AppError,
   });
@@ -194,7 +194,7 @@ test('a form that arrives in tiny chunks is parsed in large pieces', async (t) =
   t.like(await reader.end(), { image: `data:application/octet-stream;base64,${'A'.repeat(400_000)}` });
 });
 
-test('memory used by a form is counted as it arrives', async (t) => {
+test('memory used by a form is reserved as it arrives', async (t) => {
   const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   await reader.push(form.subarray(0, 150_000));

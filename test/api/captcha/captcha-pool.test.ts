@@ -7,7 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 const log = createLogger('test', 'silent');
 const site = '192.0.2.1';
 
-/** Draws on command; each captcha has its number as its image. */
+/** Draws when the test says so; the image of each captcha is its number. */
 function createManualDrawer() {
   const started: ((error?: Error) => void)[] = [];
   let count = 0;
@@ -54,7 +54,7 @@ test('each captcha is handed out once, in request order within a network, and on
   await closed;
 });
 
-test('callers beyond the maximum are refused, and those already waiting are not', async (t) => {
+test('callers beyond the maximum are rejected, and those already waiting are not affected', async (t) => {
   const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
   const waiting = [pool.take(site), pool.take(site)];
@@ -81,7 +81,7 @@ test('at most five callers per network wait, and they alternate with callers fro
   await closed;
 });
 
-test('when the queue is full, a network with no waiting caller evicts the newest caller of the network with the most', async (t) => {
+test('when the queue is full, a caller from a network with no waiting caller evicts the newest caller of the network with the most callers', async (t) => {
   const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 4 });
   const [first, second, third] = [pool.take('192.0.2.2'), pool.take(site), pool.take(site)];
@@ -89,7 +89,7 @@ test('when the queue is full, a network with no waiting caller evicts the newest
   await t.throwsAsync(
     pool.take('192.0.2.2'),
     { code: 'queue_full' },
-    'a network with a waiting caller evicts nobody',
+    'a network with a waiting caller evicts no caller',
   );
   const others = [pool.take('192.0.2.3')];
   await newest;
@@ -139,7 +139,7 @@ test('a drawing failure fails all waiting callers, and the next caller triggers 
   await closed;
 });
 
-test('closing refuses callers, and resolves once no drawing is running', async (t) => {
+test('closing rejects callers, and resolves once no drawing is running', async (t) => {
   const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log });
   const waiting = t.throwsAsync(pool.take(site), { code: 'service_unavailable' });

@@ -122,7 +122,7 @@ test.serial('challenges and tokens expire after five minutes', async (t) => {
   for (const key of keys) {
     const ttl = await redis().ttl(key);
     t.true(ttl > 200 && ttl <= 300, `${ttl}`);
-    // As Redis does at expiry.
+    // Simulates the expiry in Redis.
     await redis().pexpire(key, 0);
   }
   t.is(await useCaptcha().verify(challengeId, points, network), null);

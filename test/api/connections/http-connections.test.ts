@@ -13,7 +13,7 @@ import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A request that is held in the handler. */
+/** A request whose handler has not responded yet. */
 interface Held {
   readonly path: string;
   readonly request: IncomingMessage;
@@ -81,7 +81,7 @@ test('requests on one connection are handled one at a time, and answered in orde
     const { path, response } = await waitForHeld(held, count);
     t.is(path, `/${count}`);
     await new Promise((resolve) => setImmediate(resolve));
-    t.is(held.length, count, 'the next waits');
+    t.is(held.length, count, 'the next request waits');
     response.end(`answer ${count}`);
     await caller.until(`answer ${count}`);
   }
@@ -97,7 +97,7 @@ test('a connection is not read while many pipelined requests wait', async (t) =>
   caller.socket.write(get('/same').repeat(count));
   const { response } = await waitForHeld(held, 1);
   const { bytesRead } = held[0]!.request.socket;
-  // Another caller is served in between, so everything readable has been read by then.
+  // Once another caller has been served, everything readable has been read.
   const other = await useRaw(t, url);
   other.socket.write(get('/other'));
   (await waitForHeld(held, 2)).response.end('other');
@@ -183,7 +183,7 @@ test('headers that do not arrive in time are a 408, and the connection is closed
   t.is(held.length, 0);
 });
 
-test('after a response, a caller may keep sending an unread body for a limited time before its connection is closed', async (t) => {
+test('after a response, a caller may continue to send an unread body for a limited time before its connection is closed', async (t) => {
   const { url } = await start(t, { unwantedBodyMs: 3_000 }, (_, response) => response.end('answer'));
   const head = 'GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n';
   const [never, quick] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
@@ -222,7 +222,7 @@ test('stopping closes idle connections immediately, and others after their respo
 
 const limit = { max: 8, maxPerNetwork: null };
 
-test('when connections run out, idle ones of the address with the most are closed', async (t) => {
+test('when connections run out, idle connections of the address with the most connections are closed', async (t) => {
   const { url, held } = await start(t, { limit }, (_, response) => response.end('answer'));
   const silent = [];
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
@@ -239,7 +239,7 @@ test('when connections run out, idle ones of the address with the most are close
   t.is(held.length, 3);
 });
 
-test('a connection with a request in flight is never closed for another; newcomers get a 503', async (t) => {
+test('a connection with a request in flight is never closed for another; new connections get a 503', async (t) => {
   const { url, held } = await start(t, { limit: { max: 2, maxPerNetwork: 2 } });
   const busy = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   for (const { socket } of busy) socket.write(get('/busy'));
@@ -248,7 +248,7 @@ test('a connection with a request in flight is never closed for another; newcome
   refused.socket.write(get('/refused'));
   t.regex(await refused.closed, /^HTTP\/1.1 503 /);
   const silent = await useRaw(t, url, { from: '127.0.0.2' });
-  t.is(await silent.closed, '', 'a newcomer that sends no request is closed');
+  t.is(await silent.closed, '', 'a new connection that sends no request is closed');
   for (const { response } of held) response.end('answer');
   await Promise.all(busy.map((caller) => caller.until('answer')));
   const later = await useRaw(t, url, { from: '127.0.0.2' });
@@ -257,7 +257,7 @@ test('a connection with a request in flight is never closed for another; newcome
   await later.until('later');
 });
 
-test('one address may use at most half of the connections left by the others, or its configured maximum', async (t) => {
+test('one address may use at most half of the connections not held by others, or its configured maximum', async (t) => {
   for (const { maxPerNetwork, expectedMax } of [
     { maxPerNetwork: null, expectedMax: 4 },
     { maxPerNetwork: 6, expectedMax: 6 },
@@ -287,7 +287,7 @@ test('behind a proxy, all connections share one limit', async (t) => {
   t.pass();
 });
 
-test('stopping does not cut off a finished response that is still being sent', async (t) => {
+test('stopping does not interrupt a finished response that is still being sent', async (t) => {
   const { url, connections, held } = await start(t);
   const caller = await useRaw(t, url, { isPaused: true });
   caller.socket.write(get('/large'));
@@ -315,7 +315,7 @@ test('writing to a response that has ended raises an error on that response only
 
 test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', async (t) => {
   const { url, held } = await start(t);
-  // In parts, because Node stops reading when one part exceeds its high-water mark.
+  // Sent in parts, because Node stops reading when one part exceeds its high-water mark.
   const part = 'x'.repeat(20_000);
   for (const pipelined of [
     [`POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n`, part, part, part],
@@ -336,14 +336,14 @@ test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', as
   t.is(held.length, 2);
 });
 
-test('time in which the server does not read never counts as the caller being late', async (t) => {
+test('time in which the server does not read never counts against the caller’s timeouts', async (t) => {
   const headersTimeoutMs = 200;
   const { url, held } = await start(t, { headersTimeoutMs });
   const caller = await useRaw(t, url);
   const count = 2_500;
   caller.socket.write(get('/same').repeat(count));
   await waitForHeld(held, 1);
-  // By then, the head that Node has started to read is late.
+  // By then, the timeout of the head that Node has started to read has expired.
   const late = await useRaw(t, url);
   t.regex(await late.closed, /^HTTP\/1.1 408 /);
   const another = await useRaw(t, url);
@@ -382,7 +382,7 @@ test('a head that is never completed is a 408, even if its connection was not re
   t.deepEqual(statuses, [...Array.from({ length: count }, () => '200'), '408']);
 });
 
-test('refused connections and failed accepts are logged once each', async (t) => {
+test('rejected connections and failed accepts are logged once each', async (t) => {
   const warned: string[] = [];
   const log = {
     ...createLogger('test', 'silent'),

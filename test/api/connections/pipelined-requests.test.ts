@@ -7,7 +7,7 @@ import { PipelinedRequests } from '../../../api/connections/pipelined-requests.t
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Size of a bodiless request: its head, which is the target and one header, counts as is. */
+/** Size charged for a request without a body: the length of its head, which is the target and one header. */
 const requestBytes = 2_048 + '/'.length + 'hosta'.length;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
@@ -33,7 +33,7 @@ async function start(t: ExecutionContext, capacity: number) {
   return { pipelined, started, url };
 }
 
-test('an address that exceeds its share of pipelined requests loses the connection, which frees memory for others', async (t) => {
+test('the connection of an address that exceeds its share of pipelined requests is closed, which frees memory for others', async (t) => {
   const { pipelined, started, url } = await start(t, 8 * requestBytes);
   const [first, greedy] = [await useRaw(t, url), await useRaw(t, url)];
   first.socket.write(get.repeat(4));
@@ -58,7 +58,7 @@ test('an address that exceeds its share of pipelined requests loses the connecti
   t.is(started.length, 5);
 });
 
-test('bodies of pipelined requests count towards the limit by the length in their heads', async (t) => {
+test('bodies of pipelined requests count towards the limit with the Content-Length in their heads', async (t) => {
   const bytes = 15_000;
   const perRequest = requestBytes + `content-length${bytes}`.length + bytes;
   const { pipelined, started, url } = await start(t, 16 * perRequest);
@@ -71,7 +71,7 @@ test('bodies of pipelined requests count towards the limit by the length in thei
   greedy.socket.write(get + post.repeat(6));
   await greedy.closed;
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
-  // At most this much of a body is read, however long it is.
+  // At most this part of a body is read, however long it is.
   const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -79,7 +79,7 @@ test('bodies of pipelined requests count towards the limit by the length in thei
   t.is(started.length, 3);
 });
 
-test('heads of pipelined requests count by their length, and fewer requests with long heads are read ahead', async (t) => {
+test('heads of pipelined requests count with their length, so fewer requests with long heads are read ahead', async (t) => {
   const value = 'x'.repeat(7_000);
   const long = `GET /${value} HTTP/1.1\r\nhost: a\r\nlong: ${value}\r\n\r\n`;
   const perRequest = requestBytes + 'long'.length + 2 * value.length;

@@ -11,7 +11,7 @@ function read(bytes: Buffer, options: Partial<Omit<DocumentRequest, 'bytes'>> = 
   return readDocument(pdfium, { kind: 'pdf', maxCharacters: 4_000_000, maxPages: 1_000, ...options, bytes });
 }
 
-/** The texts of a result, each repeated as often as it is shown. */
+/** The texts of a result, each repeated as many times as it is shown. */
 function listTexts(result: DocumentResult): string[] {
   if ('fault' in result) throw new Error(`the document is ${result.fault}`);
   return result.texts.flatMap(({ text, times }) => Array.from({ length: times }, () => text));
@@ -85,7 +85,7 @@ test('an archive that unpacks to more than the limit is too large, and a damaged
   t.deepEqual(read(large.subarray(0, -30), { kind: 'zip' }), { fault: 'unreadable' });
 });
 
-test('text outside plain tags counts: CDATA sections, other encodings, and parts with any name', (t) => {
+test('text outside plain tags is read: CDATA sections, other encodings, and parts with any name', (t) => {
   const document = '<w:t>one <![CDATA[two <b> three]]> four</w:t> a < five > six';
   const utf16 = Buffer.from(`\ufeff${document}`, 'utf16le');
   const big = Buffer.from(utf16).swap16();

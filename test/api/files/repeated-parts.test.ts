@@ -3,7 +3,7 @@ import type { DocumentResult, FileContent } from '../../../api/files/file-conten
 import { readZip } from '../../../api/files/zip-text.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
-/** Content stored once and shown many times counts as often as it is shown, without being expanded. */
+/** Content stored once and shown many times counts each time it is shown, without being expanded. */
 
 const read = (parts: Readonly<Record<string, string>>): DocumentResult =>
   readZip(
@@ -32,7 +32,7 @@ const book = (ids: readonly string[]): string =>
 const sheet =
   '<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>words</t></is></c></row></sheetData></worksheet>';
 
-test('a document part counts as often as it is shown, however it is referenced', (t) => {
+test('a document part counts each time it is shown, however it is referenced', (t) => {
   const workbook = (ids: readonly string[], targets: Readonly<Record<string, string>>): FileContent =>
     open({
       'xl/workbook.xml': book(ids),
@@ -53,7 +53,7 @@ test('a document part counts as often as it is shown, however it is referenced',
   t.is(countTimes(workbook(Object.keys(targets), targets), 'words'), 4);
 });
 
-test('slides shown again and chapters read again count again', (t) => {
+test('slides and chapters count each time they are referenced', (t) => {
   const slides = '<p:sldId id="256" r:id="rId7"/>'.repeat(301);
   const slide = open({
     'ppt/presentation.xml': `<p:presentation><p:sldIdLst>${slides}</p:sldIdLst></p:presentation>`,
@@ -83,7 +83,7 @@ test('a normal workbook counts once, however its sheets refer to one another', (
   t.is(content.tokens, 0);
 });
 
-test('an id used for two parts, and binary cells, are unreadable', (t) => {
+test('a document with one id for two parts, or with binary cells, is unreadable', (t) => {
   const twice = `${relations({ rId1: 'a.xml' }).replace('</Relationships>', '')}<Relationship Id="rId1" Target="b.xml"/></Relationships>`;
   t.deepEqual(read({ 'xl/_rels/workbook.xml.rels': twice }), { fault: 'unreadable' });
   const binary = 'application/vnd.ms-excel.sheet.binary.macroEnabled.main';

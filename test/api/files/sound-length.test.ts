@@ -8,7 +8,7 @@ interface WavOptions {
   readonly channels?: number;
   readonly rate?: number;
   readonly bits?: number;
-  /** Set only if it differs from what the other fields amount to. */
+  /** Set only if it differs from the value computed from the other fields. */
   readonly bytesPerSecond?: number;
 }
 

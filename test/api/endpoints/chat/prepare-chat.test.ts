@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../../../shared/contract/chat.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { countChoices, findServingRoutes } from '../../../../shared/routing/chat-needs.ts';
 
-/** What is sent to vendors, and what is refused before it causes any cost. */
+/** The requests sent to vendors, and those rejected before they cause any cost. */
 
 const model = (id: string, upstreams: string[], more = ''): string => `
   - id: ${id}
@@ -79,7 +79,7 @@ test("a model's default effort applies if the caller sets none, and a model that
   );
 });
 
-test('an image model is asked for images, in its default quality unless the caller sets one', (t) => {
+test('requests to an image model ask for images, in its default quality unless the caller sets one', (t) => {
   const prepared = prepare('painter', {});
   t.deepEqual(prepared.modalities, ['image', 'text']);
   t.is(prepared.image_quality, '1K');
@@ -87,7 +87,7 @@ test('an image model is asked for images, in its default quality unless the call
   t.regex(refusedAt('painter', { modalities: ['audio'] }), /modalities\.0: must be one of: text, image/);
 });
 
-test('an unsupported parameter is refused if it would change the response, with the reason', (t) => {
+test('an unsupported parameter is rejected with the reason if it would change the response', (t) => {
   t.regex(refusedAt('claude', { n: 2 }), /body\.n: claude gives one answer/);
   t.regex(refusedAt('claude', { logprobs: true }), /body\.logprobs/);
   t.regex(refusedAt('claude', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
@@ -110,12 +110,12 @@ test('an unsupported parameter is refused if it would change the response, with 
   }
 });
 
-test('a route that supports a parameter serves the request, and one that drops it serves without it', (t) => {
+test('a route that supports a parameter receives it, and a route that drops it serves the request without it', (t) => {
   t.is(refusedAt('either', { n: 2 }), 'not refused');
   t.is(refusedAt('lenient-claude', { n: 2 }), 'not refused');
 });
 
-test('a route that drops a parameter serves only if no other route supports it, and generates one choice', (t) => {
+test('a route that drops a parameter is used only if no other route supports it, and generates one choice', (t) => {
   t.deepEqual(serving('ollama-or-open', {}), ['ollama', 'open', 'claude']);
   for (const body of [{ n: 2 }, { logit_bias: { 50256: -100 } }]) {
     t.deepEqual(serving('ollama-or-open', body), ['open']);
@@ -134,7 +134,7 @@ test('a route that drops a parameter serves only if no other route supports it, 
   );
 });
 
-test('the legacy tool parameters are refused with a reference to their replacements', (t) => {
+test('the legacy tool parameters are rejected with a reference to their replacements', (t) => {
   t.regex(refusedAt('plain', { functions: [{ name: 'f' }] }), /body\.functions: is the older form of tools/);
   t.regex(
     refusedAt('plain', { function_call: 'auto' }),
@@ -143,7 +143,7 @@ test('the legacy tool parameters are refused with a reference to their replaceme
   t.is(refusedAt('plain', { functions: [], function_call: null }), 'not refused');
 });
 
-test('web search is refused if the catalog disables it for the model', (t) => {
+test('web search is rejected if the catalog disables it for the model', (t) => {
   t.regex(refusedAt('offline', { web_search: true }), /body\.web_search: offline cannot search/);
   t.regex(refusedAt('offline', { web_search_options: {} }), /body\.web_search_options/);
   t.is(refusedAt('offline', { web_search: false }), 'not refused');
@@ -169,7 +169,7 @@ test('files must have a type that the model reads, stay within its maximum count
     /file_id: no files are kept here/,
   );
   t.regex(refusedAt('plain', withPart(file('a.pdf'))), /plain takes no files/);
-  // Gemini goes by the type only, and bills a video by its length.
+  // Gemini uses only the declared type, and bills a video per second.
   t.regex(
     refusedAt('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
     /file_data: says that it is video\/mp4, and its filename that it is txt/,
@@ -190,7 +190,7 @@ test('unknown fields, service tiers and unknown message parts are dropped', (t) 
   t.deepEqual(prepared.metadata, { a: 'b' });
 });
 
-test('a limit of one dialect counts as a requirement, so that another route serves the request', (t) => {
+test('a request beyond a limit of one dialect is served by a route with another dialect', (t) => {
   const stop = ['1', '2', '3', '4', '5', '6'];
   t.regex(refusedAt('gemini', { stop }), /body\.stop: gemini takes at most 5/);
   t.is(refusedAt('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
@@ -210,7 +210,7 @@ test('a limit of one dialect counts as a requirement, so that another route serv
   }
 });
 
-test('a chat with no content in any message is refused', (t) => {
+test('a chat with no content in any message is rejected', (t) => {
   const empty = 'must not be empty, as no message says anything: write what the model is to answer';
   const part = { type: 'text', text: '' };
   for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
