@@ -70,8 +70,8 @@ test('a body is not requested if the key, size, content type or balance is wrong
   }
   await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(funded.apiKey)}`);
   const small = 'content-length: 100\r\n';
-  // The expectation does not count against the rate limit; otherwise an account at its limit could never gather the
-  // slots that a model requires.
+  // A rejected expectation does not count against the rate limit; otherwise an account at its limit could never get
+  // enough free slots for a model with a large coefficient.
   for (let i = 0; i < 2; i++) {
     t.deepEqual(
       await sendHead(stack, '/v1/chat/completions', `${json}${small}${key(limited.apiKey)}`),

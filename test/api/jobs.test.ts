@@ -12,7 +12,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Durable jobs: created, shown, listed and cancelled by any process, and charged like any other request. */
+/** Durable jobs can be created, read, listed and cancelled at any process, and cost as much as any other request. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -116,7 +116,7 @@ for (const [operation, path, body] of creations) {
   });
 }
 
-test('a preference in a list, with parameters and in any case is understood, and no other one creates a job', async (t) => {
+test('a respond-async preference is recognized in a list, with parameters and in any case, and no other one creates a job', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const prefer of ['wait=10, Respond-Async; foo="a, b"', 'handling=lenient , respond-async']) {
     const response = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
@@ -248,7 +248,7 @@ test('cancelling a running job aborts the vendor call, charges only the output s
   t.deepEqual(await again.json(), ended);
 });
 
-test('a cancelled job is charged only for images that its vendor had been asked for', async (t) => {
+test('cancelling a job costs only the images already requested from the vendor', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'hung-pictures', prompt: word, n: 3 });
@@ -272,7 +272,7 @@ test('a job cancelled while it waits to retry after a rate limit error is free',
   t.is(await readReserved(account), 0n);
 });
 
-test('a request that cannot start before its deadline is free and reaches no vendor: a job fails, and a waiting caller gets a 504', async (t) => {
+test('a request that cannot start before its deadline is free and reaches no vendor: a job fails, and a synchronous caller gets a 504', async (t) => {
   const blocker = await stack.createAccount();
   const blocking = await createJob(stack, blocker, chats, chatOf('busy-chat'));
   await waitForJob(stack, blocker, blocking.id, (job) => job.status === 'active');
@@ -349,7 +349,7 @@ test('the same key and body is one job, for synchronous and asynchronous callers
   t.is(await readSpent(account), toNano(ended.cost_request!));
 });
 
-test('a caller that waits for a job cancelled by another gets a 409 without blame, and may send it again', async (t) => {
+test('a caller that waits for a job cancelled by another gets a retryable 409', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('hung-chat', createWord());
@@ -398,9 +398,9 @@ test('a large response of a job is returned completely', async (t) => {
   t.true(data.every(({ embedding }) => embedding.length === 1536));
 });
 
-test('a job whose response cannot be read is shown without it, and with it once the store is back', async (t) => {
+test('a job whose response cannot be read is returned without it, and with it once the store is available again', async (t) => {
   const account = await stack.createAccount();
-  // Nothing listens there: another process serves this account, but cannot reach the object store.
+  // Nothing listens at this address, so the other process cannot reach the object store.
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
   const cutOff = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
   t.teardown(() => cutOff.stop());
@@ -438,7 +438,7 @@ test('a job whose response cannot be read is shown without it, and with it once 
 });
 
 interface Observation {
-  /** The estimate was made between these two times. */
+  /** The times before and after the estimate was made. */
   readonly requestedAtMs: number;
   readonly respondedAtMs: number;
   readonly position: number;
@@ -450,7 +450,7 @@ interface Observation {
  */
 const measuredAfterMs = 600;
 
-/** An estimate and the actual time, bounded by when the estimate was requested and received. */
+/** The error of an estimate, with bounds because it was made between its request and its arrival. */
 interface Estimate {
   readonly position: number;
   readonly estimatedMs: number;
@@ -459,8 +459,8 @@ interface Estimate {
 }
 
 /**
- * The factor by which the worst estimate was off from what jobs at the same position took, at their fastest and
- * slowest: a machine that pauses for a moment cannot be foreseen.
+ * The factor by which the worst estimate is outside the range from the fastest to the slowest job at the same position:
+ * pauses of the machine cannot be predicted.
  */
 function findLargestError(estimates: readonly Estimate[]): number {
   const errors = estimates.map(({ position, estimatedMs }) => {
@@ -476,8 +476,8 @@ function findLargestError(estimates: readonly Estimate[]): number {
 const jobSlots = 7;
 
 /**
- * The factor by which the pace of the queue itself changed. The vendor takes the same time for each call, so any
- * change comes from the machine: the slowest two rounds of jobs against the fastest two.
+ * The ratio of the slowest two rounds of jobs to the fastest two. The vendor takes the same time for each call, so any
+ * change in the pace of the queue is due to the machine.
  */
 function findDrift(endedAtMs: readonly number[]): number {
   const sorted = endedAtMs.toSorted((a, b) => a - b);
@@ -488,7 +488,7 @@ function findDrift(endedAtMs: readonly number[]): number {
 // Serial, because serial tests run first: other tests would slow the jobs down, and speed them up again when they
 // end.
 test.serial(
-  'fifty jobs advance in the queue without falling back, and end when estimated, within a factor of three',
+  'fifty jobs never move back in the queue, and end when estimated, within a factor of three',
   async (t) => {
     const account = await stack.createAccount();
     const jobs = await Promise.all(
@@ -528,7 +528,7 @@ test.serial(
     const firstPosition = Math.max(...jobs.map(({ id }) => observations.get(id)![0]?.position ?? 0));
     t.true(firstPosition >= 30, `the last job was at position ${firstPosition}`);
     t.true(estimates.length > 50);
-    // Load from other processes cannot be foreseen: its effect is not an error of the estimate.
+    // Load from other processes cannot be predicted, so its effect is not an error of the estimate.
     const maxError = Math.max(3, 2 * findDrift(endsMs));
     const largestError = findLargestError(estimates);
     t.true(largestError <= maxError, `off by a factor of ${largestError}, ${maxError} allowed`);

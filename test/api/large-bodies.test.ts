@@ -5,7 +5,7 @@ import { startStack, useStack, type TestAccount, type TestStack } from '../suppo
 import { startUpload, type Upload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Bodies over 64 KB: who may send them, and how much memory of the process they take, and for how long. */
+/** Bodies over 64 KB: which callers may send them, how much memory of the process they use, and for how long. */
 
 const embeddings = '/v1/embeddings';
 const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
@@ -43,7 +43,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   t.not(
     (await stack.post(embeddings, account.apiKey, large)).status,
     503,
-    'a declared length takes no memory',
+    'a declared length uses no memory',
   );
   unfinished.request.write(`"${'a'.repeat(900_000)}`);
   const used = await readUsedRequests(stack, account);
@@ -58,7 +58,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   t.is(codeOf(rejected.text), 'queue_full');
   t.true((await readUsedRequests(stack, account)) >= used, 'rejected requests count against the rate limit');
   t.is((await stack.post(embeddings, account.apiKey, small)).status, 200);
-  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account has memory');
+  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account gets memory');
   unfinished.request.destroy();
   await waitFor(
     'the memory to be freed',
@@ -66,7 +66,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   );
 });
 
-test('a body of many small values counts by the memory that it takes', async (t) => {
+test('a body of many small values counts with the memory that it uses', async (t) => {
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 16_000_000 } });
   const [account, other] = await Promise.all([stack.createAccount({ rpm: 10_000 }), stack.createAccount()]);
   const unfinished = upload(stack, account, { 'content-length': 1_000_000 });
@@ -97,7 +97,7 @@ test('seven slow uploads of one account leave enough memory for the largest body
   ]);
   t.truthy(outcome);
   const body = { model: 'nope', input: Array.from({ length: 30 }, (_, i) => `${i} word`.repeat(10_000)) };
-  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'read to the end');
+  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'the body is read to its end');
   for (const { request } of uploads) request.destroy();
 });
 
@@ -164,7 +164,7 @@ test('a client with Expect gets a 100 Continue only if its body will be read', a
   t.is((await accepted.answer).status, 404);
 });
 
-test('a large body counts against the rate limit from its start, and its admission adds only the rest of its model’s coefficient', async (t) => {
+test('a large body counts against the rate limit from its start, and its admission adds only the remaining slots of its model’s coefficient', async (t) => {
   const account = await stack.createAccount({ rpm: 10 });
   const invalid = await stack.post(embeddings, account.apiKey, { model: 'heavy', text: 'a'.repeat(70_000) });
   t.is(invalid.status, 422);

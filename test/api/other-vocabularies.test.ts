@@ -66,7 +66,7 @@ const texts = {
 
 for (const [name, content] of Object.entries(texts)) {
   test.serial(
-    `an account gets no more than twice what it pays with texts that its vendor splits into more tokens (${name})`,
+    `an account pays for at least half of the vendor’s tokens if its vendor splits texts into more tokens than ours (${name})`,
     async (t) => {
       const { served, vendorCostNano, chargedNano } = await sendMany('10', 'unknown', content);
       t.log(`${served} served, vendor cost ${vendorCostNano}, charged ${chargedNano}`);
@@ -77,7 +77,7 @@ for (const [name, content] of Object.entries(texts)) {
 }
 
 test.serial(
-  'the reservation for a model with a configured tokenizer uses that tokenizer’s count only',
+  'the reservation for a model with a configured tokenizer uses only the count of that tokenizer',
   async (t) => {
     const { served, vendorCostNano, chargedNano } = await sendMany(
       '10',

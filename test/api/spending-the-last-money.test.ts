@@ -5,7 +5,7 @@ import { findReservations, findRow } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The last roubles of a balance: nobody can spend more than the balance, and nothing of it is lost. */
+/** The last roubles of a balance: callers cannot spend more than the balance, and no part of it is lost. */
 
 const catalogOf = (vendorUrl: string, scriptedUrl: string): string => `
 upstreams:

@@ -24,7 +24,7 @@ test.after.always(() => services.close());
 
 type Arguments = readonly unknown[];
 
-/** A Redis client whose scripts fail like commands do: before Redis has run them, or after. */
+/** A Redis client whose scripts fail before or after Redis has run them. */
 function createFailing(
   redis: RedisClient,
   fails: { readonly before?: (args: Arguments) => boolean; readonly after?: (args: Arguments) => boolean },
@@ -61,7 +61,7 @@ interface Setup {
   readonly place: () => ReturnType<DurableJobs['place']>;
 }
 
-/** An admitted request of a new account, at an api process with this Redis client and a clock ahead by `aheadMs`. */
+/** An admitted request of a new account, at an api process with this Redis client and a clock that is `aheadMs` ahead. */
 async function setUp(options: {
   redis?: RedisClient;
   payloads?: RedisClient;
@@ -119,7 +119,7 @@ test('an enqueued job is reported despite a short outage of Redis, with an unkno
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
-test('a request whose job was not enqueued holds no reservation once Redis is back', async (t) => {
+test('a request whose job was not enqueued holds no reservation once Redis is available again', async (t) => {
   let refused = 0;
   const redis = createFailing(services.redis, { before: () => (refused += 1) <= 2 });
   const { accountId, place } = await setUp({ redis });
@@ -128,7 +128,7 @@ test('a request whose job was not enqueued holds no reservation once Redis is ba
   t.is((await readBalance(services.redis, accountId)).reserved, 0n);
 });
 
-test('a request whose job is refused holds no reservation', async (t) => {
+test('a request whose job is rejected holds no reservation', async (t) => {
   const { accountId, place } = await setUp({ bounds: { maxQueuedJobs: 0 } });
   const refusal = await t.throwsAsync(place(), { instanceOf: AppError });
   t.is(refusal?.code, 'too_many_jobs');
@@ -190,7 +190,7 @@ test('findWhenPlaced does not wait for a request that ended without a job, and f
   const { signal } = new AbortController();
   let checks = 0;
   const admitted = await admitChat(services, accountId, 'demo-echo');
-  // Admitted at the first check, and enqueued just before the second.
+  // The request is admitted at the first check, and enqueued just before the second.
   const placing = replaceCommand(services.redis, 'hexists', async () => {
     checks += 1;
     if (checks === 2) await placeJob(services.redis, services.redis, admitted);

@@ -5,7 +5,7 @@ import type { ApiContext } from '../../../api/request/context.ts';
 const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
 test.serial(
-  'of simultaneous calls a few start immediately, and the others one per event loop iteration',
+  'a few of many simultaneous calls start immediately, and the others one per event loop iteration',
   async (t) => {
     const begin = beginInTurns(null, { operationId: 'listModels' });
     let started = 0;

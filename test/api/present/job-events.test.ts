@@ -36,7 +36,7 @@ test("every status that a job has had is an event, with that status's time and n
   t.like(data, { status: 'active', started_at: new Date(1_100).toISOString(), ended_at: null, error: null });
 });
 
-test('after an event only later ones follow, and within the same status only if there is progress', (t) => {
+test('an event is followed only by later ones, and by one with the same status only if there is progress', (t) => {
   const queued = showJob(['queued'], { position: 7 });
   t.deepEqual(idsOf(queued, null), ['0.7']);
   t.deepEqual(idsOf(queued, { index: 0, detail: 9 }), ['0.7']);

@@ -44,7 +44,7 @@ interface Setup {
   readonly abandoned: readonly string[];
   readonly wait: (request: {
     requestId?: string;
-    /** Whether it holds a reservation, as every unfinished request does. */
+    /** Whether the request holds a reservation, as every unfinished request does. */
     isHeld?: boolean;
     workerId?: string;
     endsAtMs?: number;
@@ -140,7 +140,7 @@ const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0 };
 async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
   await registry.beat('image', id, load);
-  // A heartbeat in flight when the test ends finds its client closed.
+  // A heartbeat in flight when the test ends fails because its client is closed.
   const beat = (): void => void registry.beat('image', id, load).catch(() => undefined);
   const heartbeat = setInterval(beat, heartbeatIntervalMs);
   t.teardown(() => clearInterval(heartbeat));
@@ -297,7 +297,7 @@ test('a lost piece is an error, never a response with a gap, and its worker is c
   t.deepEqual(await worker.nextControl(), { action: 'cancel', requestId, isOurFault: true });
 });
 
-test('a piece sent twice, because its worker did not know that it was delivered, is taken once', async (t) => {
+test('a piece sent twice, because its worker did not know that it was delivered, is used once', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -310,7 +310,7 @@ test('a piece sent twice, because its worker did not know that it was delivered,
   t.deepEqual(await outcome, { response: bytes });
 });
 
-test('a worker that can send no more ends the response with its error', async (t) => {
+test('a worker that cannot send further pieces ends the response with its error', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -320,7 +320,7 @@ test('a worker that can send no more ends the response with its error', async (t
   t.deepEqual(await outcome, { failed: 'upstream_error' });
 });
 
-test('a result that does not arrive is requested again, and given up after its live worker is silent for 30 s', async (t) => {
+test('a result that does not arrive is requested again, and fails after its live worker is silent for 30 s', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -341,7 +341,7 @@ test('a result that does not arrive is requested again, and given up after its l
   }
 });
 
-test('a result whose worker is dead is still awaited, because another worker will take over', async (t) => {
+test('a caller keeps waiting for a result whose worker is dead, because another worker will take over', async (t) => {
   const setup = await setUp(t);
   const [dead, living, next] = [
     await startWorker(t, setup),
@@ -361,7 +361,7 @@ test('a result whose worker is dead is still awaited, because another worker wil
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('without any worker a caller fails after 15 s, unless its response was already offered and is paid for', async (t) => {
+test('without any worker a caller fails after 15 s, unless its response was already offered and charged', async (t) => {
   const setup = await setUp(t);
   // This worker does not serve the embedding queue.
   const worker = await startWorker(t, setup);
@@ -385,13 +385,13 @@ test('time without workers while nobody was waiting does not count against the n
   setup.pass(60_000);
   const outcomes: Outcome[] = [];
   void setup.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
-  // By the time this one fails, the workers have been checked a second time.
+  // By the time this request fails, the workers have been checked a second time.
   const late = { workerId: 'dead', endsAtMs: Date.now() - 1, queue: 'chat' } as const;
   t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
   t.is(outcomes.length, 0);
 });
 
-test('after an outage of Redis no request is given up before its worker had time for a heartbeat', async (t) => {
+test('after an outage of Redis no request fails before its worker had time for a heartbeat', async (t) => {
   const setup = await setUp(t);
   const findAlive = setup.registry.findAlive.bind(setup.registry);
   let checks = 0;
@@ -416,8 +416,8 @@ test('after an outage of Redis no request is given up before its worker had time
   t.deepEqual(await queued, { failed: 'service_unavailable' });
 });
 
-// Serial: it cuts the subscriptions of all tests.
-test.serial('when the subscription is cut, nobody keeps waiting for pieces that may be lost', async (t) => {
+// Serial, because it disconnects the subscriptions of all tests.
+test.serial('when the subscription is interrupted, no caller keeps waiting for pieces that may be lost', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -458,7 +458,7 @@ test('a request that ended without its last frame fails within seconds, and one 
   await waitFor('the other request', () => outcomes.length === 2);
 });
 
-test('a result that a worker settled before it died is awaited until the next worker can deliver it', async (t) => {
+test('a caller waits for a result that a worker settled before it died until the next worker can deliver it', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const [image, chat] = [randomUUID(), randomUUID()];
@@ -466,7 +466,7 @@ test('a result that a worker settled before it died is awaited until the next wo
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
   void setup.wait({ ...wait, requestId: image }).then(() => outcomes.push('image'));
   void setup.wait({ ...wait, requestId: chat, queue: 'chat' }).then(() => outcomes.push('chat'));
-  await waitFor('the chat to end, which no worker runs again', () => {
+  await waitFor('the end of the chat, which no worker runs again', () => {
     setup.pass(1_000);
     return outcomes.length > 0;
   });
@@ -484,21 +484,21 @@ test('a paid response whose caller stops reading is not mistaken for a lost one'
   void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
   const [entry] = setup.waiters.entries();
   setup.waiters.control(entry!.pending, 'pause');
-  // It is checked as often as the other one.
+  // It is checked as many times as the other response.
   void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
-  await waitFor('the response that is read to end', () => {
+  await waitFor('the end of the response that is read', () => {
     setup.pass(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['read']);
   setup.waiters.control(entry!.pending, 'resume');
-  await waitFor('the other one to end once it is read', () => {
+  await waitFor('the other response to end once it is read', () => {
     setup.pass(1_000);
     return outcomes.at(-1) === 'paused';
   });
 });
 
-test('a cancelled request counts as in flight until its worker reports the end, or is gone', async (t) => {
+test('a cancelled request counts as in flight until its worker reports the end or dies', async (t) => {
   const setup = await setUp(t);
   const { waiters } = setup;
   const worker = await startWorker(t, setup);
@@ -514,5 +514,5 @@ test('a cancelled request counts as in flight until its worker reports the end, 
   waiters.endDisconnected(queued);
   t.is(waiters.countOf('image', 'a'), 1);
   await worker.die();
-  await waitFor('the end of its worker', () => waiters.countOf('image', 'a') === 0);
+  await waitFor('the death of its worker to be noticed', () => waiters.countOf('image', 'a') === 0);
 });

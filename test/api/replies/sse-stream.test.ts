@@ -29,7 +29,7 @@ function createUnread(): ServerResponse {
   return unread as unknown as ServerResponse;
 }
 
-test('a worker is reminded that a reader is behind until the reader has caught up', async (t) => {
+test('a worker is notified repeatedly that a reader is behind until the reader has caught up', async (t) => {
   const response = createUnread();
   const controls: string[] = [];
   const stream = new SseStream(response, signalOf(response));

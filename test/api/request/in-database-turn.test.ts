@@ -63,7 +63,7 @@ test('queued work is never started once its caller has disconnected', async (t) 
   t.deepEqual(work.started, ['first', 'last']);
 });
 
-test('failing work releases its turn', async (t) => {
+test('failing work releases its database turn', async (t) => {
   const services = createServices(1);
   const { context } = createCall('ann');
   const failing = inDatabaseTurn(services, context, () => Promise.reject(new Error('away')));
@@ -71,7 +71,7 @@ test('failing work releases its turn', async (t) => {
   t.is(await inDatabaseTurn(services, context, async () => 'there'), 'there');
 });
 
-test('work that continues after its caller got a 503 is aborted, keeps its turn, and is logged if it fails, except in outages', async (t) => {
+test('work that continues after its caller got a 503 is aborted, keeps its database turn until it ends, and is logged if it fails, except in outages', async (t) => {
   const logged: unknown[] = [];
   const services = createServices(1, 1, { error: ({ err }: { err: unknown }) => logged.push(err) });
   const bug = new Error('a bug');
