@@ -199,7 +199,7 @@ for (const { title, model, body, prompt } of [
 }
 
 test.serial(
-  'for a chat without max_tokens, a wrong report costs the caller no more than the maximum of each part of the usage',
+  'for a chat without max_tokens, each part of the report is checked, and our own count is billed if one is impossible',
   async (t) => {
     const hi = [{ role: 'user', content: 'hi' }];
     for (const [n, prompt] of [

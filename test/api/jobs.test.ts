@@ -450,7 +450,7 @@ interface Observation {
  */
 const measuredAfterMs = 600;
 
-/** The error of an estimate, with bounds because it was made between its request and its arrival. */
+/** An estimate and bounds on the actual time, which depend on when the estimate was requested and received. */
 interface Estimate {
   readonly position: number;
   readonly estimatedMs: number;

@@ -66,7 +66,7 @@ const texts = {
 
 for (const [name, content] of Object.entries(texts)) {
   test.serial(
-    `an account pays for at least half of the vendor’s tokens if its vendor splits texts into more tokens than ours (${name})`,
+    `the vendor’s cost is at most twice the charge for texts that its vocabulary splits into more tokens (${name})`,
     async (t) => {
       const { served, vendorCostNano, chargedNano } = await sendMany('10', 'unknown', content);
       t.log(`${served} served, vendor cost ${vendorCostNano}, charged ${chargedNano}`);

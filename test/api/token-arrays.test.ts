@@ -9,8 +9,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and their token
- * numbers determine their token count.
+ * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and the
+ * gateway uses their number of tokens as the token count.
  */
 
 const catalogOf = (vendorUrl: string): string => {

@@ -232,7 +232,7 @@ for (const [what, more] of [
   ['a non-streamed response', { stream: false }],
   ['a stream that does not start', {}],
 ] as const) {
-  test(`a vendor that does not respond to ${what} before our timeout is treated as hanging: the request is retried and free`, async (t) => {
+  test(`a vendor call that uses our whole timeout for ${what} is treated as hanging: the request is retried and free`, async (t) => {
     const chat = await prepareChat('thinker', hang, more);
     const response = await stack.post('/v1/chat/completions', chat.account.apiKey, chat.body);
     t.is(response.status, 504);

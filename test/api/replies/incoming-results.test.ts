@@ -354,7 +354,7 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
           log,
           () => nowMs,
         );
-        /** @returns whether a request was waiting */
+        /** Delivers the next piece. @returns whether there was one that may be sent */
         const take = (requestId: string): boolean => {
           const one = sentResults.get(requestId);
           if (one === undefined) {

@@ -49,7 +49,7 @@ const redeem = <T = { error: { code: string; message: string }; detail: object[]
 ) => callWeb<T>(client, 'POST', `${path}/redeem`, { code });
 const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
 
-// Runs before any worker.
+// Runs before any worker is started.
 test.serial(
   'the exact redeemed amounts are returned, and are in the refill logs immediately, even without a worker',
   async (t) => {
@@ -97,7 +97,7 @@ test('a code is redeemed once, even if it is used with the key and in the accoun
   t.is(formatRub((await stack.readAccount(user.account.id)).balanceNano), '11');
 });
 
-test('a refused code gives the same error as with the key, and guesses count together', async (t) => {
+test('a rejected code gives the same error as with the key, and guesses with and without the key count together', async (t) => {
   const [user, other] = [await createLinkedUser(), await createLinkedUser()];
   const { apiKey, id } = user.account;
   const used = await createRefillCode(stack);

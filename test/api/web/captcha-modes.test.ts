@@ -8,7 +8,7 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 import { checkLimited, countAttempts, createAddress, createEmail, from } from '../../support/web-sign-in.ts';
 
-/** When requesting a code needs a solved captcha, and when it does not. */
+/** Requests for a code with required, optional and disabled captchas. */
 
 let stack: TestStack;
 test.before(async () => {

@@ -121,7 +121,7 @@ test('a mailed code reveals the key, once', async (t) => {
   await checkRefused(t, user, 'reveal', code);
 });
 
-test('a mailed code replaces the key: the new one works, and the old one is invalid from the response on', async (t) => {
+test('a mailed code replaces the key: the new one works, and the old one is invalid once the response has been sent', async (t) => {
   const user = await createLinkedUser();
   t.is(await statusOfKey(user.account.apiKey), 200);
   const { status, body } = await act<RegeneratedApiKey>(
@@ -319,7 +319,7 @@ test('the key of a banned account cannot be replaced, and no code is mailed for 
   t.is((await act(user, 'unlink', unlink)).status, 204);
 });
 
-test('a mailbox gets ten codes an hour, and the next request is refused with a retry-after', async (t) => {
+test('a mailbox gets ten codes an hour, and the next request is rejected with a retry-after', async (t) => {
   const user = await createLinkedUser();
   for (let i = 0; i < 10; i++) t.is((await requestCode(user, 'reveal', user.email)).status, 201);
   const refused = await requestCode<{ error: { code: string } }>(user, 'unlink', user.email);
@@ -329,7 +329,7 @@ test('a mailbox gets ten codes an hour, and the next request is refused with a r
   t.true(retryAfter > 3_000 && retryAfter <= 3_600);
 });
 
-test('after too many wrong codes from a network, even a right one is refused', async (t) => {
+test('after too many wrong codes from a network, even a right one is rejected', async (t) => {
   const user = await createLinkedUser();
   const right = await getMailedCode(user, 'reveal');
   await exhaustLimit(stack, 'wrong-codes-network', user.address);

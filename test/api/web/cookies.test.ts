@@ -6,7 +6,7 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 import { createEmail, signIn } from '../../support/web-sign-in.ts';
 
-/** How session cookies are set, and which origins are accepted, depending on the service's public address. */
+/** Session cookies and accepted origins, which depend on the service's public address. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -28,7 +28,7 @@ interface Expected {
   readonly refreshLifeMs: number;
 }
 
-/** Calls for cookies and checks them exactly; an expiry may differ by the duration of the call. */
+/** Makes a call that sets cookies and checks them exactly; an expiry may differ by the duration of the call. */
 async function checkCookies(
   t: ExecutionContext,
   send: () => Promise<Response>,
@@ -108,7 +108,7 @@ test('pages from all public addresses of the service are accepted, and with a pu
     t.is(await readErrorCode(await refreshFrom(origin), 403), 'origin_refused', origin);
 });
 
-test('without a public address, the Host header is trusted only if nobody else can own that name', async (t) => {
+test('without a public address, the Host header is trusted only if no one else can own that name', async (t) => {
   const refreshAt = async (host: string): Promise<[number, string]> => {
     const caller = await openRaw(stack.url);
     caller.socket.write(

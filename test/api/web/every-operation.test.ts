@@ -46,7 +46,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Calls an operation like its example. Whatever the response is, it must be documented and not cacheable. */
+/** Calls an operation as in its example, and checks that the response is documented and not cacheable. */
 async function call(t: ExecutionContext, operation: Operation, options: Call = {}): Promise<Answer> {
   const { example } = operation;
   let path = fullPathOf(operation);

@@ -16,7 +16,7 @@ import {
 } from './call-with-parts.ts';
 import { bounds, type Bounds, type FieldName } from './spec-bounds.ts';
 
-/** Anything sent to the account area is answered or refused as specified, and never a server error. */
+/** Every request to the account area succeeds or fails as specified, and never causes a server error. */
 
 let stack: TestStack;
 
@@ -247,7 +247,7 @@ for (const [id, operation] of webOperations) {
 
 const withQuery = webOperations.filter(([, { query }]) => query !== undefined);
 
-test.serial('a repeated parameter is refused, and an unknown one is ignored', async (t) => {
+test.serial('a repeated parameter is rejected, and an unknown one is ignored', async (t) => {
   const caller = await createCaller(stack);
   for (const [id, operation] of withQuery) {
     const name = namesOf(operation.query)[0]!;

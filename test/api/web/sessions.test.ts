@@ -13,7 +13,7 @@ import { startWebStack } from '../../support/web-accounts.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 import { createEmail, signIn, from } from '../../support/web-sign-in.ts';
 
-/** What users see of their sessions, how they manage them, and how sessions are refreshed. */
+/** How sessions are shown to their users, managed and refreshed. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -33,7 +33,7 @@ async function listSessions(client: WebClient): Promise<Session[]> {
 const isOpen = async (client: WebClient): Promise<boolean> =>
   (await client.request('GET', '/auth/me')).status === 200;
 
-/** A second copy of everything that a browser stores, as a thief would have it. */
+/** A second copy of everything that a browser stores, as an attacker would have it. */
 function copyOf(client: WebClient): WebClient {
   const copy = new WebClient(client.url);
   for (const [name, value] of client.cookies) copy.cookies.set(name, value);
@@ -92,7 +92,7 @@ test('a session shows the address of its last use', async (t) => {
   const longAgo = new Date(Date.now() - 61_000);
   await documents.updateOne({ _id: sessionId }, { $set: { lastUsedAt: longAgo } });
   await client.request('GET', '/auth/me', undefined, from('203.0.113.77'));
-  // Listing the sessions would be another use, from another address.
+  // Listing the sessions would be another use of the session, from another address.
   await waitFor('the use to be recorded', async () => {
     const document = await documents.findOne({ _id: sessionId });
     return document!.lastUsedAt > longAgo;
@@ -329,7 +329,7 @@ test('a request whose session ends while its body is being sent has no effect', 
   t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
 });
 
-test('signing in with endOtherSessions locks out a thief who keeps ending sessions', async (t) => {
+test('signing in with endOtherSessions locks out an attacker that repeatedly ends sessions', async (t) => {
   const { client: thief, user } = await createWebUser(stack, createEmail());
   const stranger = await createWebUser(stack, createEmail());
   const loop = async (): Promise<void> => {
@@ -362,7 +362,7 @@ test('sessions can be ended even after a stolen one has used up the limit of cha
   t.false(await isOpen(client));
 });
 
-test('only sessions that were actually ended are recorded, however often it is requested', async (t) => {
+test('only sessions that were actually ended are recorded, however many times ending them is requested', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);

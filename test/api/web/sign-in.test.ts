@@ -14,7 +14,7 @@ import {
   verifyCode,
 } from '../../support/web-sign-in.ts';
 
-/** How a mailed code becomes a session, and what does not. */
+/** Signing in with a mailed code. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -71,7 +71,7 @@ test('a code may be pasted with spaces, as some mail programs show it', async (t
   t.is(response.status, 200);
 });
 
-test('one of 20 simultaneous verifications of a code signs in, and one user is created', async (t) => {
+test('only one of 20 simultaneous verifications of a code signs in, and one user is created', async (t) => {
   const [email, code] = [createEmail(), await issueCode(stack, createEmail())];
   const responses = await Promise.all(Array.from({ length: 20 }, () => verifyCode(createClient(), code)));
   t.deepEqual(
@@ -109,7 +109,7 @@ test('a wrong, an unknown and an exhausted code get the same response, and set n
   t.is((await verifyCode(client, right)).status, 200, 'one wrong attempt does not invalidate the code');
 });
 
-test('a login code for an address without a user, and a code that confirms an action, are refused like wrong codes', async (t) => {
+test('a login code for an address without a user, and a code that confirms an action, are rejected like wrong codes', async (t) => {
   const email = createEmail();
   const { user } = await createWebUser(stack, createEmail());
   const codes = [
@@ -123,7 +123,7 @@ test('a login code for an address without a user, and a code that confirms an ac
   t.is(await webStoresOf(stack).users.findByEmail(email), null);
 });
 
-test('a banned user learns of the ban only after the right code, and gets no session', async (t) => {
+test('a banned user is told of the ban only after entering the right code, and gets no session', async (t) => {
   const { users, sessions } = webStoresOf(stack);
   const { user } = await users.findOrCreate(createEmail(), { language: 'en' });
   await users.ban(user._id, 'test');
@@ -187,7 +187,7 @@ test('the audit log has the session id that each sign-in created', async (t) => 
   t.deepEqual([second!.sessionId, first!.sessionId], ids, 'most recently used first');
 });
 
-test("a refused sign-in leaves the browser's session unchanged", async (t) => {
+test("a failed sign-in leaves the browser's session unchanged", async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const code = await issueCode(stack, user.email);
   t.is((await verifyCode(client, { ...code, code: 'x' })).status, 422);
