@@ -94,7 +94,7 @@ function assertEndsWithBan(t: ExecutionContext, { events, isDone }: SseEvents): 
 test('a ban ends a running stream with an error event, charges for the output so far, and does not affect other accounts’ streams', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const body = { ...createChat('drip-chat', true), messages: [{ role: 'user', content: 'a b c d e f g h' }] };
-  const [stream, innocent] = [await openStream(account), await openStream(other, { body })];
+  const [stream, otherStream] = [await openStream(account), await openStream(other, { body })];
   await ban(account);
   const events = await stream.read();
   assertEndsWithBan(t, events);
@@ -102,10 +102,10 @@ test('a ban ends a running stream with an error event, charges for the output so
   const row = await findRow(stack, stream.requestId);
   t.like(row, { success: false, responseCode: 403, errorCode: 'account_banned' });
   t.true(row.completionTokens > 0);
-  t.true(row.completionTokens < 400, 'charged for no more than was generated');
+  t.true(row.completionTokens < 400, 'the charge includes only generated tokens');
   const expected = BigInt(row.promptTokens) * 7_000_000n + BigInt(row.completionTokens) * 13_000_000n;
   t.is(await readLoss(stack, account.id, '100'), expected);
-  t.true((await innocent.read()).isDone);
+  t.true((await otherStream.read()).isDone);
 });
 
 for (const { kind, path, body } of [

@@ -28,7 +28,7 @@ const failures: readonly (readonly [failure: string, model: string, status: numb
 ];
 for (const [failure, model, status, code] of failures) {
   for (const stream of [false, true]) {
-    test(`${failure} is a ${status} ${code} without a charge${stream ? ', streamed' : ''}`, async (t) => {
+    test(`${failure} is a ${status} ${code} and free${stream ? ', streamed' : ''}`, async (t) => {
       const account = await chats.stack.createAccount();
       const text = chats.uniqueText();
       const {
@@ -89,7 +89,7 @@ test('if some keys of an upstream are exhausted or revoked, another key is used'
 
 const cutWhole = chats.addModelWithSecond('gpt-sim+cutbytes-40');
 
-test('a response cut off in the middle is retried on the other route', async (t) => {
+test('an interrupted response is retried on the other route', async (t) => {
   const account = await chats.stack.createAccount();
   const { status, answer, requestId } = await chats.ask(account, cutWhole);
   t.is(status, 200);
@@ -99,7 +99,7 @@ test('a response cut off in the middle is retried on the other route', async (t)
 
 const cutFirst = chats.addModelWithSecond('gpt-sim+cut-1');
 
-test('a stream cut off before its first token continues seamlessly from the other route', async (t) => {
+test('a stream interrupted before its first token continues seamlessly from the other route', async (t) => {
   const account = await chats.stack.createAccount();
   const response = await chats.send(account, cutFirst, { stream: true });
   t.is(response.status, 200);
@@ -113,7 +113,7 @@ test('a stream cut off before its first token continues seamlessly from the othe
 
 const cutAlways = chats.addModel('gpt-sim+cut-0');
 
-test('a stream that is always cut off before its first token is a plain 502', async (t) => {
+test('a stream that is always interrupted before its first token is a plain 502', async (t) => {
   const account = await chats.stack.createAccount();
   const { status, answer, requestId } = await chats.ask(account, cutAlways, { stream: true });
   t.is(status, 502);
@@ -139,7 +139,7 @@ test('duplicate start, end and usage events from a vendor are passed on and bill
 const shortChunkTimeout = chats.addUpstream('betweenChunksTimeoutMs: 300');
 
 for (const [failure, model, status, code] of [
-  ['cut off after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
+  ['interrupted after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
   ['that breaks with an error', chats.addModel('gpt-sim+streamerror-3'), 502, 'upstream_error'],
   [
     'that stalls',
@@ -148,7 +148,7 @@ for (const [failure, model, status, code] of [
     'upstream_timeout',
   ],
 ] as const) {
-  test(`a stream ${failure} ends with an error event, and its output is charged`, async (t) => {
+  test(`a stream ${failure} ends with an error event, and the caller pays for its output`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, model, { stream: true });
     t.is(response.status, 200);

@@ -15,14 +15,14 @@ test('the vendor’s token counts are billed at the catalog’s prices, to the n
   await chats.costs(t, account, requestId, helloNano);
 });
 
-const scripted = (prices: string): string => chats.addScripted({ pricing: `pricing: { ${prices} }` });
-const cached = scripted('prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77');
+const addModelWithPrices = (prices: string): string => chats.addScripted({ pricing: `pricing: { ${prices} }` });
+const cached = addModelWithPrices('prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77');
 const uncached = chats.addScripted();
-const firstFamily = scripted('in_cost_per_million: 7.1, out_cost_per_million: 9.9');
-const bothFamilies = scripted(
+const firstFamily = addModelWithPrices('in_cost_per_million: 7.1, out_cost_per_million: 9.9');
+const bothFamilies = addModelWithPrices(
   'in_cost_per_million: 700, out_cost_per_million: 900, prompt: 1.5, completion: 2.5',
 );
-const overridden = scripted(
+const overridden = addModelWithPrices(
   'prompt: 10.1, completion: 20.2, overrides: [{ min_prompt_tokens: 2000, prompt: 20.5, completion: 60.7 }, ' +
     '{ min_prompt_tokens: 3000, prompt: 31.3 }]',
 );
@@ -103,12 +103,12 @@ test.serial('a price per second is billed for the vendor’s response time', asy
   await chats.costs(t, account, requestId, BigInt(row.billedMs) * 10_000n);
 });
 
-const unreported = chats.addModel('gpt-sim+nousage');
+const modelWithoutUsage = chats.addModel('gpt-sim+nousage');
 
 for (const stream of [false, true]) {
   test(`the gateway counts tokens that the vendor does not report${stream ? ', streamed' : ''}`, async (t) => {
     const account = await chats.stack.createAccount();
-    const response = await chats.send(account, unreported, { stream });
+    const response = await chats.send(account, modelWithoutUsage, { stream });
     await response.text();
     const requestId = response.headers.get('x-request-id')!;
     const row = await findRow(chats.stack, requestId);

@@ -24,8 +24,8 @@ test('without a disconnect grace, a disconnect during a stream aborts the vendor
   });
   const reader = response.body!.getReader();
   const decoder = new TextDecoder();
-  let seen = '';
-  while (!seen.includes('cat')) seen += decoder.decode((await reader.read()).value, { stream: true });
+  let output = '';
+  while (!output.includes('cat')) output += decoder.decode((await reader.read()).value, { stream: true });
   const [entry] = chats.sentTo(text.slice(0, 24));
   t.false(entry!.isOver);
   client.abort();

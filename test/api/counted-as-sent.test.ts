@@ -114,7 +114,7 @@ const hiddenIn = (text: string): Record<string, object[]> => ({
 });
 
 for (const [place, messages] of Object.entries(hiddenIn(longText))) {
-  test(`a prompt beyond the context is rejected if it hides in ${place}`, async (t) => {
+  test(`a prompt longer than the context is rejected if it is hidden in ${place}`, async (t) => {
     const account = await stack.createAccount({ balance: '1000' });
     const { status, result } = await chat(account, { model: 'large', messages });
     t.is(status, 422);
@@ -281,7 +281,7 @@ test('negative_prompt and style count against the context like the prompt', asyn
   }
 });
 
-test('negative_prompt and style are charged, by characters and by tokens', async (t) => {
+test('negative_prompt and style are charged at prices per character and per token', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const prompt = 'a fox';
   const more = { negative_prompt: 'n'.repeat(40), style: 's'.repeat(60) };

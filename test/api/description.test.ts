@@ -197,9 +197,9 @@ test('rate limit and balance errors are described', async (t) => {
   t.true(described.length >= 3);
   for (const one of described) {
     const body = JSON.stringify(one.operation.requestBody?.content[json]?.examples?.['usual']?.value);
-    const refused = await send(stack.url, one, { headers: bearer(withoutMoney.apiKey), body });
-    t.is(refused.status, 402);
-    t.deepEqual(await checker.findFaults(one.path, one.method, refused), []);
+    const rejection = await send(stack.url, one, { headers: bearer(withoutMoney.apiKey), body });
+    t.is(rejection.status, 402);
+    t.deepEqual(await checker.findFaults(one.path, one.method, rejection), []);
     await (await send(stack.url, one, { headers: bearer(rateLimited.apiKey), body })).text();
     const limited = await send(stack.url, one, { headers: bearer(rateLimited.apiKey), body });
     t.is(limited.status, 429);

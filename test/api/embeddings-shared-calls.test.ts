@@ -203,7 +203,7 @@ test.serial(
   async (t) => {
     const name = 'emb-dear+dear-20';
     const accounts = await Promise.all(Array.from({ length: 6 }, () => stack.createAccount()));
-    const [eve, ...innocents] = accounts as [TestAccount, ...TestAccount[]];
+    const [eve, ...otherAccounts] = accounts as [TestAccount, ...TestAccount[]];
     const dearText = (round: number): string => `dear ${'cat '.repeat(60)}${round}`;
     const isDear = (text: string): boolean => text.startsWith('dear');
     const vendorTokens = 62 * 20;
@@ -218,10 +218,10 @@ test.serial(
     const runRound = async (round: number): Promise<Round> => {
       const vendorHold = vendor.hold(name);
       const before = callsOf(name).length;
-      const blocker = embed(innocents[0]!, 'dear', `blocker ${round}`);
+      const blocker = embed(otherAccounts[0]!, 'dear', `blocker ${round}`);
       await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
       const costly = embed(eve, 'dear', dearText(round));
-      const others = innocents.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
+      const others = otherAccounts.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
       await waitForQueuedInputs(stack, 6);
       vendorHold.end();
       const answers = { costly: await costly, others: await Promise.all(others) };

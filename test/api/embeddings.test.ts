@@ -81,7 +81,7 @@ async function embed(
   return { status: response.status, body, requestId: response.headers.get('x-request-id')! };
 }
 
-const sentTo = (vendorModel: string): readonly LoggedRequest[] =>
+const findRequestsTo = (vendorModel: string): readonly LoggedRequest[] =>
   vendor.requests.entries.filter((entry) => entry.model === vendorModel);
 
 /** Decodes either format to Float32. */
@@ -208,12 +208,12 @@ test.serial(
           return { status: statusCode, body: (await body.json()) as EmbeddingResponse, requestId };
         }),
       );
-    const countCalls = (): number => sentTo('emb-merged+slow-50').length;
+    const countCalls = (): number => findRequestsTo('emb-merged+slow-50').length;
 
     const first = await sendAll();
     const firstCalls = countCalls();
     const second = await sendAll();
-    const calls = sentTo('emb-merged+slow-50').slice(firstCalls);
+    const calls = findRequestsTo('emb-merged+slow-50').slice(firstCalls);
     t.true(calls.length <= 20, `${calls.length} calls over existing connections`);
     t.is(
       calls.reduce((sum, call) => sum + (call.body!['input'] as unknown[]).length, 0),
@@ -244,7 +244,7 @@ test.serial('a hundred single-input requests over new connections take few vendo
     Array.from({ length: 100 }, (_, i) => embed(account, 'burst', wordsOf(1 + i), { dimensions: 16 })),
   );
   t.true(results.every((one) => one.status === 200));
-  const calls = sentTo('emb-burst+slow-50').length;
+  const calls = findRequestsTo('emb-burst+slow-50').length;
   t.true(calls <= 40, `${calls} calls`);
 });
 
@@ -255,7 +255,7 @@ test('merged calls do not send the callers’ end users to the vendor', async (t
     users.map((user) => embed(account, 'narrow-users', `text of ${user}`, { user })),
   );
   t.true(results.every((one) => one.status === 200));
-  const merged = sentTo('emb-narrow-users').filter((call) => (call.body!['input'] as unknown[]).length > 1);
+  const merged = findRequestsTo('emb-narrow-users').filter((call) => (call.body!['input'] as unknown[]).length > 1);
   t.true(merged.every((call) => call.body?.['user'] === undefined));
   const row = await findRow(stack, results[1]!.requestId);
   t.is(row.user, 'bob');
@@ -267,7 +267,7 @@ test('a request over the vendor’s input limit is split, and its response is co
   const result = await embed(account, 'narrow', texts);
   assertVectorsOf(t, result, texts);
   t.is(result.body.usage.prompt_tokens, 22);
-  t.true(sentTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
+  t.true(findRequestsTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
 });
 
 test('special tokens are reserved even if the catalog does not specify them, so that the vendor’s count of short inputs is billed', async (t) => {
@@ -379,7 +379,7 @@ test.serial('the seconds of a merged call are split among its callers', async (t
   const results = await Promise.all(Array.from({ length: 20 }, () => embed(account, 'by-time', 'cat')));
   const tookMs = performance.now() - startedAtMs;
   t.true(results.every((one) => one.status === 200));
-  const calls = sentTo('emb-time+slow-200').length;
+  const calls = findRequestsTo('emb-time+slow-200').length;
   const rows = await Promise.all(results.map((one) => findRow(stack, one.requestId)));
   const billedMs = rows.reduce((sum, row) => sum + row.billedMs, 0);
   const all = `${billedMs} ms for ${calls} calls of 200 ms, within ${tookMs} ms`;
@@ -415,7 +415,7 @@ for (const [model, status, code] of [
   ['cut', 502, 'upstream_error'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
-  test(`a vendor that is ${model} is a ${status} for every caller of the batch, free of charge`, async (t) => {
+  test(`a vendor that is ${model} causes a free ${status} for every caller in the batch`, async (t) => {
     const account = await stack.createAccount();
     const results = await Promise.all([1, 2, 3].map((i) => embed(account, model, `text ${i}`)));
     for (const { status: actualStatus, body, requestId } of results) {

@@ -84,7 +84,7 @@ async function sendMany(kind: Kind, account: TestAccount, model: string): Promis
 for (const one of kinds) {
   const { kind, more } = one;
   test.serial(
-    `however many ${kind} requests of an account wait for a slow vendor, those of other accounts run`,
+    `${kind} requests of one account that wait for a slow vendor do not block those of other accounts`,
     async (t) => {
       const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`slow-${kind}`);

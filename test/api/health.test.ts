@@ -99,10 +99,10 @@ testWithOwnStore('Redis')(
     t.is(status, 503);
     t.is(body.status, 'down');
     t.is(body.checks['redis'], 'down');
-    const refused = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
-    t.is(refused.status, 503);
-    t.true(Number(refused.headers.get('retry-after')) > 0);
-    t.like(await refused.json(), { error: { code: 'service_unavailable' } });
+    const rejection = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
+    t.is(rejection.status, 503);
+    t.true(Number(rejection.headers.get('retry-after')) > 0);
+    t.like(await rejection.json(), { error: { code: 'service_unavailable' } });
   },
 );
 

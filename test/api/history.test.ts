@@ -231,11 +231,11 @@ test('accounts see only their own rows', async (t) => {
 
 test('an invalid page number is a 422 that reports the parameter', async (t) => {
   const { apiKey } = await stack.createAccount();
-  const wrong = [
+  const invalidPages = [
     ...['0', '-1', '1.5', 'x', '', '1&page=2'].map((page) => `/users/request_logs?page=${page}`),
     '/users/refill_logs?page=0',
   ];
-  for (const path of wrong) {
+  for (const path of invalidPages) {
     const { status, body } = await get<ErrorBody>(apiKey, path);
     t.is(status, 422, path);
     t.like(body.error, { code: 'validation_failed', param: 'page' }, path);

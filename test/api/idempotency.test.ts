@@ -290,7 +290,7 @@ test('both callers of a failing request get the error, and neither is charged', 
 
 for (const stream of [false, true]) {
   const kind = stream ? 'stream' : 'chat';
-  test(`a ${kind} whose caller disconnects midway continues, is charged once and in full, and can be replayed`, async (t) => {
+  test(`a ${kind} whose caller disconnects midway continues, costs its full price once, and can be replayed`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
     const word = createWord();

@@ -198,8 +198,8 @@ const uriOf = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString
 test('an invalid field that only a worker can detect is a 422 that reports the field, and is free', async (t) => {
   const account = await stack.createAccount();
   const image = uriOf(await red.clone().png().toBuffer());
-  const cut = image.slice(0, image.length - 200);
-  const broken = cut.slice(0, cut.length - ((cut.length - 'data:image/png;base64,'.length) % 4));
+  const truncated = image.slice(0, image.length - 200);
+  const broken = truncated.slice(0, truncated.length - ((truncated.length - 'data:image/png;base64,'.length) % 4));
   const invalid: readonly (readonly [object, string, string])[] = [
     [{ image: [image, broken] }, 'image.1', 'validation_failed'],
     [{ image, mask: image }, 'mask', 'validation_failed'],
@@ -221,13 +221,13 @@ test('a form is accepted only where the operation supports it, and a broken one 
   const account = await stack.createAccount();
   const generation = await sendForm(account, [['model', 'draw']], { path: '/v1/images/generations' });
   t.is(generation.status, 415);
-  const cut = await fetch(`${stack.url}/v1/images/edits`, {
+  const truncatedForm = await fetch(`${stack.url}/v1/images/edits`, {
     method: 'POST',
     headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'multipart/form-data; boundary=x' },
     body: '--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nblu',
   });
-  t.is(cut.status, 422);
-  t.regex(await cut.text(), /not a whole form/);
+  t.is(truncatedForm.status, 422);
+  t.regex(await truncatedForm.text(), /not a whole form/);
 });
 
 test('an invalid image from a vendor is an upstream error, and free', async (t) => {

@@ -100,7 +100,7 @@ async function draw(
   return { status: response.status, result, requestId: response.headers.get('x-request-id')! };
 }
 
-const sentTo = (vendorModel: string): readonly LoggedRequest[] =>
+const findRequestsTo = (vendorModel: string): readonly LoggedRequest[] =>
   vendor.requests.entries.filter((entry) => entry.model === vendorModel);
 
 test('a response has the fields of the specification, and base64 by default', async (t) => {
@@ -199,7 +199,7 @@ test.serial('a price per second does not include the failed attempt on another r
 test('number, size and quality reach the vendor', async (t) => {
   const account = await stack.createAccount();
   await draw(account, 'by-quality', { n: 2, size: '512x512', quality: 'low', user: 'u-5' });
-  const sent = sentTo('gpt-image-quality').find((one) => one.body?.['user'] === 'u-5');
+  const sent = findRequestsTo('gpt-image-quality').find((one) => one.body?.['user'] === 'u-5');
   t.like(sent?.body, { prompt: 'a red boat', n: 2, size: '512x512', quality: 'low' });
 });
 
@@ -257,12 +257,12 @@ test('images that time out are not retried on any route, because their vendor ma
     [4, '4 pictures', 'for fewer at once, or '],
     [1, 'this picture', ''],
   ] as const) {
-    const before = sentTo('gpt-image-dawdling+slow-20000').length;
+    const before = findRequestsTo('gpt-image-dawdling+slow-20000').length;
     const { status, result, requestId } = await draw(account, 'dawdling', { n });
     t.is(status, 504);
     const message = `The model took too long to make ${subject}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
     t.like(result.error, { code: 'upstream_timeout', message });
-    t.is(sentTo('gpt-image-dawdling+slow-20000').length, before + 1);
+    t.is(findRequestsTo('gpt-image-dawdling+slow-20000').length, before + 1);
     t.like(await findRow(stack, requestId), {
       errorCode: 'upstream_timeout',
       responseCode: 504,
@@ -271,7 +271,7 @@ test('images that time out are not retried on any route, because their vendor ma
       images: 0,
     });
   }
-  t.is(sentTo('gpt-image-prompt').length, 0);
+  t.is(findRequestsTo('gpt-image-prompt').length, 0);
   t.is(await readLoss(stack, account.id, '100'), 0n);
   await waitForNoReservation(stack, account.id);
   t.is((await stack.readAccount(account.id)).freeRequests, 1);
@@ -314,7 +314,7 @@ test('if callers of forty images disconnect just before the end, the images are 
   const callers = Array.from({ length: 10 }, () =>
     drawAndDisconnect(account, 'slow', { n: 4, response_format: 'url' }),
   );
-  const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
+  const calls = (): readonly LoggedRequest[] => findRequestsTo('gpt-image-slow');
   await waitFor('all vendor calls to be made', () => vendorHold.waiting === 10);
   await waitUntilCancelled(t, stack, account, () =>
     Promise.all(callers.map((caller) => caller.disconnect())),
@@ -350,7 +350,7 @@ test('disconnecting before a vendor was called is free, and no vendor is called'
   await first.disconnect();
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
-  t.is(sentTo('gpt-image-alone').length, 1);
+  t.is(findRequestsTo('gpt-image-alone').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 1_230_000_000n);
 });
 
@@ -365,7 +365,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   vendorHold.end();
   await vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
-  t.is(sentTo('gpt-image-w+fail-500').length, 1);
+  t.is(findRequestsTo('gpt-image-w+fail-500').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 0n);
   const [row] = await waitFor('the log row', async () => {
     const found = await readRows(account);

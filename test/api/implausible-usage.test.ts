@@ -106,7 +106,7 @@ for (const { title, usage, expected } of [
   },
 ]) {
   test.serial(
-    `${title} is treated as not reported: our own count is used, and the row is marked as counted`,
+    `${title} is treated as missing usage: our own count is used, and the row is marked as counted`,
     async (t) => {
       const { status, row, loss } = await send(chatPath, { model: 'chat', messages, max_tokens: 200 }, usage);
       t.is(status, 200);

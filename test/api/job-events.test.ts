@@ -82,8 +82,8 @@ test('a reader that reconnects to any process gets the events that it missed, an
     ['queued', 'active', 'succeeded'],
   );
   for (const [i, event] of allEvents.slice(0, -1).entries()) {
-    const missed = await follow(account, id, { 'last-event-id': event.id }, other);
-    t.deepEqual(missed, allEvents.slice(i + 1));
+    const missedEvents = await follow(account, id, { 'last-event-id': event.id }, other);
+    t.deepEqual(missedEvents, allEvents.slice(i + 1));
   }
   const query = await callJobsApi(other, account, `/${id}/events?last_event_id=${allEvents[1]!.id}`);
   t.deepEqual(parseNamedEvents(await query.text()), allEvents.slice(2));
@@ -120,9 +120,9 @@ test('a process that stops ends its event streams, and their readers continue at
   const received = parseNamedEvents<JobBody>(await text);
   t.is(received.at(-1)?.name, 'active');
   await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
-  const missed = await follow(account, id, { 'last-event-id': received.at(-1)!.id });
+  const missedEvents = await follow(account, id, { 'last-event-id': received.at(-1)!.id });
   t.deepEqual(
-    missed.map(({ name }) => name),
+    missedEvents.map(({ name }) => name),
     ['cancelled'],
   );
 });

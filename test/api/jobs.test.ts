@@ -240,7 +240,7 @@ test('cancelling a running job aborts the vendor call, charges only the output s
   const ended = await waitForJob(stack, account, id);
   t.like(ended, { status: 'cancelled', error: { code: 'job_cancelled' } });
   t.is(toNano(ended.cost_request!), await readSpent(account));
-  // Only the prompt is charged: the vendor streams, so it is known that there was no output.
+  // The caller pays only for the prompt: the vendor streams, so it is known that there was no output.
   t.true(ended.cost_request! < 20 * 7e-6, String(ended.cost_request));
   t.is(await readReserved(account), 0n);
   const again = await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });

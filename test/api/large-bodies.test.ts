@@ -83,12 +83,12 @@ test('a body of many small values counts with the memory that it uses', async (t
 
 test('seven slow uploads of one account leave enough memory for the largest body of another', async (t) => {
   const stack = await useStack(t, { api: { requestMemoryBytes: 8_000_000 } });
-  const [slow, innocent] = [await stack.createAccount(), await stack.createAccount()];
+  const [slow, unaffected] = [await stack.createAccount(), await stack.createAccount()];
   const uploads = Array.from({ length: 7 }, () => upload(stack, slow, { 'content-length': 2_000_000 }));
   for (const { request } of uploads) request.write(`{"model":"${'a'.repeat(1_900_000)}`);
   const outcome = await Promise.race([
     Promise.all(uploads.slice(0, 2).map((one) => one.answer)),
-    waitFor('some to be rejected', async () => {
+    waitFor('some uploads to be rejected', async () => {
       const done = await Promise.all(
         uploads.map(async ({ answer }) => (await Promise.race([answer, delay(20, null)]))?.status),
       );
@@ -97,7 +97,7 @@ test('seven slow uploads of one account leave enough memory for the largest body
   ]);
   t.truthy(outcome);
   const body = { model: 'nope', input: Array.from({ length: 30 }, (_, i) => `${i} word`.repeat(10_000)) };
-  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'the body is read to its end');
+  t.is((await stack.post(embeddings, unaffected.apiKey, body)).status, 404, 'the body is read to its end');
   for (const { request } of uploads) request.destroy();
 });
 

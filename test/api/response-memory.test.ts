@@ -97,8 +97,8 @@ test('unread responses are interrupted if another account waits, starting with t
   const modestResponse = await post(stack, modest, 'emb', texts);
   const callerTexts = writeTexts('text', 2_048);
   checkVectors(t, await requestEmbeddings(stack, caller, 'emb', callerTexts), callerTexts);
-  const cut = await Promise.allSettled(hoarded.map((response) => response.arrayBuffer()));
-  t.true(cut.some(({ status }) => status === 'rejected'));
+  const outcomes = await Promise.allSettled(hoarded.map((response) => response.arrayBuffer()));
+  t.true(outcomes.some(({ status }) => status === 'rejected'));
   // The maximum stall would have interrupted this response as well.
   t.true((await modestResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
 });

@@ -215,7 +215,7 @@ test('stored responses of finished jobs, however many, do not block requests wit
   t.true((await readStoredLength(account, more.id)) < 100);
 });
 
-test('a stream ends when its account stores too much in Redis, and its output so far is charged', async (t) => {
+test('a stream ends when its account stores too much in Redis, and the caller pays for its output so far', async (t) => {
   const simulator = await startVendorSimulator();
   t.teardown(() => simulator.close());
   const ownStack = await useStack(t, {

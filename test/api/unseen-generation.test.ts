@@ -168,9 +168,9 @@ for (const disconnects of [false, true]) {
     const chat = await prepareChat('thinker', async function* (_body, _path, call) {
       yield chunk({ role: 'assistant', content: '' });
       await delay(silenceMs);
-      const cut = new AbortController();
-      void call.cut.then(() => cut.abort());
-      for (let i = 0; !cut.signal.aborted; i++) {
+      const aborted = new AbortController();
+      void call.cut.then(() => aborted.abort());
+      for (let i = 0; !aborted.signal.aborted; i++) {
         yield chunk({ content: `${i} ` });
         await delay(20);
       }

@@ -137,7 +137,7 @@ const whole = write(usual);
 const many = Array.from({ length: 65 }, (_, i): Part => [text(`field-${i}`), 'x']);
 
 for (const [what, form, expected] of [
-  ['a form cut off inside a file', whole.subarray(0, 300), /not a whole form/],
+  ['a form truncated inside a file', whole.subarray(0, 300), /not a whole form/],
   ['a form without its closing boundary', whole.subarray(0, whole.length - 30), /not a whole form/],
   ['text instead of a form', Buffer.from('{"model": "m"}'), /not a whole form/],
   ['a form with too many parts', write(many), /more than 64 parts/],
@@ -165,7 +165,7 @@ for (const [what, form, expected] of [
     /Content-Transfer-Encoding/,
   ],
 ] as const) {
-  test(`${what} is refused with a helpful message`, async (t) => {
+  test(`${what} is rejected with a helpful message`, async (t) => {
     const error = await t.throwsAsync(read(form), { instanceOf: AppError });
     t.is(error?.status, 422);
     t.regex(error?.message ?? '', expected);

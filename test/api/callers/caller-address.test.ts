@@ -22,7 +22,7 @@ test('behind a proxy, the caller address is the last address in the forwarding h
 });
 
 test('the socket address is used if the proxy sends no valid address', (t) => {
-  const wrong = [
+  const invalidHeaders = [
     '',
     ' ',
     ',',
@@ -45,7 +45,7 @@ test('the socket address is used if the proxy sends no valid address', (t) => {
     'ÿþ',
     '9'.repeat(10_000),
   ];
-  for (const header of wrong) t.is(findCallerAddress(socket, header), socket, header);
+  for (const header of invalidHeaders) t.is(findCallerAddress(socket, header), socket, header);
 });
 
 test('without a proxy, the socket address is used in its canonical form', (t) => {

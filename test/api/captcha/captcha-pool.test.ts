@@ -38,12 +38,12 @@ test('nothing is drawn before the first captcha is requested', async (t) => {
 test('each captcha is handed out once, in request order within a network, and one is drawn at a time', async (t) => {
   const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 2 });
-  const taken = [pool.take(site), pool.take(site), pool.take(site)];
+  const captchas = [pool.take(site), pool.take(site), pool.take(site)];
   for (let i = 0; i < 3; i++) {
     t.is(started.length, 1);
     await finish();
   }
-  t.deepEqual(await Promise.all(taken.map(numberOf)), [0, 1, 2]);
+  t.deepEqual(await Promise.all(captchas.map(numberOf)), [0, 1, 2]);
   await finish();
   await finish();
   t.is(started.length, 0, 'two are ready');
@@ -125,8 +125,8 @@ test('a caller that disconnects frees its queue slot', async (t) => {
 test('a drawing failure fails all waiting callers, and the next caller triggers a new drawing', async (t) => {
   const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1 });
-  const waiting = [pool.take(site), pool.take(site)].map((taken) =>
-    t.throwsAsync(taken, { message: 'no paint' }),
+  const waiting = [pool.take(site), pool.take(site)].map((captcha) =>
+    t.throwsAsync(captcha, { message: 'no paint' }),
   );
   await finish(new Error('no paint'));
   await Promise.all(waiting);

@@ -112,6 +112,6 @@ test('blind guessing solves fewer than one captcha in 1000', (t) => {
 });
 
 test('randomness comes from the cryptographic generator by default: no two processes place icons identically', (t) => {
-  const placed = Array.from({ length: 50 }, () => JSON.stringify(placeIcons(createSecureRandom())));
-  t.is(new Set(placed).size, placed.length);
+  const placements = Array.from({ length: 50 }, () => JSON.stringify(placeIcons(createSecureRandom())));
+  t.is(new Set(placements).size, placements.length);
 });

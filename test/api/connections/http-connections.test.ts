@@ -36,7 +36,7 @@ async function start(
   const connections = new HttpConnections({
     ...connectionDefaults,
     handle: (request, response) => {
-      if (isRefused(request)) {
+      if (isRejected(request)) {
         response.writeHead(503, { connection: 'close' }).end();
         return;
       }
@@ -55,7 +55,7 @@ async function start(
   return { url, connections, held };
 }
 
-function isRefused(request: IncomingMessage): boolean {
+function isRejected(request: IncomingMessage): boolean {
   try {
     checkRefused(request);
     return false;
@@ -159,9 +159,9 @@ test('bodies of pipelined requests arrive whole, even with Expect: 100-continue'
     post('/1', 'abc') + post('/2', large) + get('/3') + post('/4', large, 'expect: 100-continue\r\n'),
   );
   caller.socket.write(get('/5'));
-  const seen = await caller.until('</5 0>');
-  t.deepEqual(seen.match(/<[^>]*>/g), ['</1 3>', '</2 300000>', '</3 0>', '</4 300000>', '</5 0>']);
-  t.regex(seen, /<\/3 0>.*100 Continue.*<\/4/s);
+  const output = await caller.until('</5 0>');
+  t.deepEqual(output.match(/<[^>]*>/g), ['</1 3>', '</2 300000>', '</3 0>', '</4 300000>', '</5 0>']);
+  t.regex(output, /<\/3 0>.*100 Continue.*<\/4/s);
 });
 
 test('requests pipelined after one that closes the connection are not started', async (t) => {
@@ -244,9 +244,9 @@ test('a connection with a request in flight is never closed for another; new con
   const busy = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   for (const { socket } of busy) socket.write(get('/busy'));
   await waitForHeld(held, 2);
-  const refused = await useRaw(t, url, { from: '127.0.0.2' });
-  refused.socket.write(get('/refused'));
-  t.regex(await refused.closed, /^HTTP\/1.1 503 /);
+  const rejectedClient = await useRaw(t, url, { from: '127.0.0.2' });
+  rejectedClient.socket.write(get('/refused'));
+  t.regex(await rejectedClient.closed, /^HTTP\/1.1 503 /);
   const silent = await useRaw(t, url, { from: '127.0.0.2' });
   t.is(await silent.closed, '', 'a new connection that sends no request is closed');
   for (const { response } of held) response.end('answer');
@@ -270,8 +270,8 @@ test('one address may use at most half of the connections not held by others, or
       await waitForHeld(held, Math.min(i + 1, expectedMax));
       callers.push(caller);
     }
-    const refused = await Promise.all(callers.slice(expectedMax).map(({ closed }) => closed));
-    t.true(refused.every((response) => response.startsWith('HTTP/1.1 503 ')));
+    const rejections = await Promise.all(callers.slice(expectedMax).map(({ closed }) => closed));
+    t.true(rejections.every((response) => response.startsWith('HTTP/1.1 503 ')));
     t.is(held.length, expectedMax);
     const other = await useRaw(t, url, { from: '127.0.0.2' });
     other.socket.write(get('/'));
@@ -296,8 +296,8 @@ test('stopping does not interrupt a finished response that is still being sent',
   response.end(Buffer.alloc(bytes, 'a'));
   const stopped = connections.stop();
   caller.socket.resume();
-  const seen = await caller.closed;
-  t.is(seen.length - seen.indexOf('\r\n\r\n') - 4, bytes);
+  const output = await caller.closed;
+  t.is(output.length - output.indexOf('\r\n\r\n') - 4, bytes);
   await stopped;
 });
 
@@ -395,8 +395,8 @@ test('rejected connections and failed accepts are logged once each', async (t) =
   const caller = await useRaw(t, url);
   caller.socket.write(get('/'));
   const { request } = await waitForHeld(held, 1);
-  const refused = await Promise.all([useRaw(t, url), useRaw(t, url)]);
-  await Promise.all(refused.map(({ closed }) => closed));
+  const rejectedClients = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  await Promise.all(rejectedClients.map(({ closed }) => closed));
   const { server } = request.socket as unknown as { server: Server };
   for (let i = 0; i < 2; i += 1) server.emit('error', new Error('EMFILE'));
   t.deepEqual(warned, ['connection limit reached', 'connection not accepted']);

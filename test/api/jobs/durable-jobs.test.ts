@@ -89,39 +89,39 @@ async function setUp(options: {
 }
 
 test('a job that was enqueued is reported as enqueued even if the reply of Redis was lost', async (t) => {
-  let lost = 0;
-  const redis = createFailing(services.redis, { after: (args) => isPlacement(args) && (lost += 1) === 1 });
+  let lostReplies = 0;
+  const redis = createFailing(services.redis, { after: (args) => isPlacement(args) && (lostReplies += 1) === 1 });
   const { accountId, request, place } = await setUp({ redis });
   const shown = await place();
-  t.is(lost, 1);
+  t.is(lostReplies, 1);
   t.is(shown.job.id, request.requestId);
   t.is(shown.job.status, 'queued');
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
 test('an enqueued job is reported despite a short outage of Redis, with an unknown position if it cannot be read', async (t) => {
-  let refused = 0;
+  let failures = 0;
   let isPlaced = false;
   const redis = createFailing(services.redis, {
     before: (args) => {
       if (args.includes(redisKeys.jobServiceTimes('chat', model))) return true;
-      if (!isPlaced || refused === 2) return false;
-      refused += 1;
+      if (!isPlaced || failures === 2) return false;
+      failures += 1;
       return true;
     },
-    after: (args) => (isPlaced ||= isPlacement(args)) && refused === 0,
+    after: (args) => (isPlaced ||= isPlacement(args)) && failures === 0,
   });
   const { accountId, request, place } = await setUp({ redis });
   const shown = await place();
-  t.is(refused, 2);
+  t.is(failures, 2);
   t.is(shown.job.id, request.requestId);
   t.deepEqual(shown.standing, { position: null, etaSeconds: null });
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
 test('a request whose job was not enqueued holds no reservation once Redis is available again', async (t) => {
-  let refused = 0;
-  const redis = createFailing(services.redis, { before: () => (refused += 1) <= 2 });
+  let failures = 0;
+  const redis = createFailing(services.redis, { before: () => (failures += 1) <= 2 });
   const { accountId, place } = await setUp({ redis });
   const failure = await t.throwsAsync(place(), { instanceOf: AppError });
   t.is(failure?.code, 'service_unavailable');
@@ -146,8 +146,8 @@ for (const aheadMs of [-5_000, 5_000]) {
     t.is(job.deadlineAtMs, job.createdAtMs + 3_000);
     const deadlines = redisKeys.jobDeadlines(shardOf(accountId));
     t.is(Number(await redis.zscore(deadlines, `${accountId} ${job.id}`)), job.deadlineAtMs);
-    const taken = await takeJob(redis, { queue: 'chat', model }, accountId, 'worker');
-    t.is(taken.job?.id, job.id);
+    const dispatch = await takeJob(redis, { queue: 'chat', model }, accountId, 'worker');
+    t.is(dispatch.job?.id, job.id);
   });
 }
 
@@ -164,11 +164,11 @@ test('the heartbeat covers a request while its job is being enqueued', async (t)
         : (Reflect.get(target, name, target) as unknown),
   });
   const { jobs, request, place } = await setUp({ payloads, content: 'x'.repeat(100_000) });
-  const placed = place();
+  const placement = place();
   await once(events, 'sent');
   t.deepEqual([...jobs.placing()], [request]);
   events.emit('continue');
-  await placed;
+  await placement;
   t.deepEqual([...jobs.placing()], []);
 });
 

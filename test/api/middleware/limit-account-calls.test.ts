@@ -63,10 +63,10 @@ test('an account may have a maximum number of calls in flight, which the error s
   const served = await serve(t);
   const calls = repeat(maxCallsPerAccount, () => call(served, 'ann'));
   await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
-  for (const refused of await Promise.all(repeat(3, () => call(served, 'ann')))) {
-    t.is(refused.status, 429);
-    t.is(refused.headers.get('retry-after'), '1');
-    const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  for (const rejection of await Promise.all(repeat(3, () => call(served, 'ann')))) {
+    t.is(rejection.status, 429);
+    t.is(rejection.headers.get('retry-after'), '1');
+    const { error } = (await rejection.json()) as { error: { code: string; message: string } };
     t.is(error.code, 'rate_limit_exceeded');
     t.regex(error.message, new RegExp(`\\b${maxCallsPerAccount} calls .* at once`));
   }

@@ -16,7 +16,7 @@ const zeros = Buffer.alloc(pieceBytes);
 interface Setup {
   readonly results: IncomingResults;
   /** Requests that failed for lack of memory, with the error code sent to their callers. */
-  readonly refused: readonly [requestId: string, code: string][];
+  readonly failedRequests: readonly [requestId: string, code: string][];
   /** The results requested from workers since the last call, in order. */
   readonly takeRequested: () => [requestId: string, upToByte: number][];
   readonly pass: (ms: number) => void;
@@ -25,22 +25,22 @@ interface Setup {
 function setUp(): Setup {
   let nowMs = 1_000;
   let requested: [string, number][] = [];
-  const refused: [string, string][] = [];
+  const failedRequests: [string, string][] = [];
   const results = new IncomingResults(
     {
       ask: (requestId, upToByte) => requested.push([requestId, upToByte]),
-      refuse: (requestId, { code }) => refused.push([requestId, code]),
+      refuse: (requestId, { code }) => failedRequests.push([requestId, code]),
     },
     log,
     () => nowMs,
   );
   return {
     results,
-    refused,
+    failedRequests,
     takeRequested() {
-      const taken = requested;
+      const drained = requested;
       requested = [];
-      return taken;
+      return drained;
     },
     pass(ms) {
       nowMs += ms;
@@ -256,7 +256,7 @@ test('a result that waits for memory is not silent, and is not requested', async
 });
 
 test('cancelling while waiting for memory, or while the result is arriving, releases everything', async (t) => {
-  const { results, refused, takeRequested } = setUp();
+  const { results, failedRequests, takeRequested } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   for (const id of ['coming', 'waiting'])
     results.add(id, id, pieceBytes, createAcquire(budget, id, pieceBytes));
@@ -276,16 +276,16 @@ test('cancelling while waiting for memory, or while the result is arriving, rele
     ['again', 7],
   ]);
   results.drop('again');
-  t.deepEqual([budget.held, refused], [0, []]);
+  t.deepEqual([budget.held, failedRequests], [0, []]);
 });
 
 test('a result that gets no memory in time is dropped, and its request fails', async (t) => {
-  const { results, refused } = setUp();
+  const { results, failedRequests } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   const other = budget.tryAcquire('other', pieceBytes)!;
   results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes, 1));
-  await waitFor('the refusal', () => refused.length > 0);
-  t.deepEqual(refused, [['a', 'queue_full']]);
+  await waitFor('the rejection', () => failedRequests.length > 0);
+  t.deepEqual(failedRequests, [['a', 'queue_full']]);
   t.false(results.has('a'));
   other.release();
   t.is(budget.held, 0);

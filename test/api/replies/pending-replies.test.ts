@@ -377,7 +377,7 @@ test('without any worker a caller fails after 15 s, unless its response was alre
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('time without workers while nobody was waiting does not count against the next caller', async (t) => {
+test('time without workers while no caller was waiting does not count against the next caller', async (t) => {
   const setup = await setUp(t);
   const first = setup.wait({ queue: 'chat' });
   setup.pass(15_001);

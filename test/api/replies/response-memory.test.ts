@@ -28,7 +28,7 @@ test('stalled connections are closed for a waiting caller, starting with the acc
   const large = [await hold(budget, 'ann', 5 * MB, first), await hold(budget, 'ann', 4 * MB, second)];
   const small = await hold(budget, 'bob', 5 * MB, other);
   const all = [idle, other, first, second];
-  t.deepEqual(findContested(all), [], 'nobody waits');
+  t.deepEqual(findContested(all), [], 'no caller waits');
   const further = hold(budget, 'ann', 5 * MB, new Socket());
   t.deepEqual(findContested(all), [], 'no other account waits');
   const waiting = hold(budget, 'carol', 12 * MB, new Socket());

@@ -8,7 +8,7 @@ import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 const createServices = (turns: number, databaseWaitMs = 30_000, log = {}) =>
   ({ databaseTurns: new FairBudget({ capacity: turns }), databaseWaitMs, log }) as unknown as Services;
 
-/** What a database turn needs from a call: its account, and the abort signal of its caller. */
+/** The parts of a call that a database turn needs: its account, and the abort signal of its caller. */
 function createCall(accountId: string) {
   const closed = new AbortController();
   const state = { signal: closed.signal, holder: { accountId, keyHash: '' } };

@@ -34,7 +34,7 @@ interface Setup extends TestObjects {
   readonly frames: StoredFramesStore;
   readonly responses: ResponseStore;
   readonly memory: FairBudget;
-  readonly kept: StoredResponses;
+  readonly storedResponses: StoredResponses;
   /** Bytes of frames read from Redis. */
   readonly readBytes: () => number;
 }
@@ -51,8 +51,8 @@ async function setUp(t: ExecutionContext, capacity = 100 * MB): Promise<Setup> {
   };
   const responses = new ResponseStore(frames, objects.objects);
   const memory = new FairBudget({ capacity });
-  const kept = new StoredResponses({ redis: redis(), frames, answers: responses, memory, log });
-  return { ...objects, frames, responses, memory, kept, readBytes: () => read };
+  const storedResponses = new StoredResponses({ redis: redis(), frames, answers: responses, memory, log });
+  return { ...objects, frames, responses, memory, storedResponses, readBytes: () => read };
 }
 
 interface Reading {
@@ -63,7 +63,7 @@ interface Reading {
 
 /** @param onDelta called after each delta with the number received so far */
 function follow(
-  { kept }: Pick<Setup, 'kept'>,
+  { storedResponses }: Pick<Setup, 'storedResponses'>,
   request: HeartbeatRequest,
   onDelta: (followed: FollowedResponse, count: number) => void = () => undefined,
 ): Reading {
@@ -83,7 +83,7 @@ function follow(
     end: (response: PooledBuffer) => resolve(response),
     fail: (error: AppError) => reject(error),
   };
-  const followed = kept.follow(request, receiver, { hasMemory: false });
+  const followed = storedResponses.follow(request, receiver, { hasMemory: false });
   return { followed, deltas, end };
 }
 

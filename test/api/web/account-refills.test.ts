@@ -136,8 +136,8 @@ test('a banned account can neither redeem a code nor read its history, and the c
   const user = await createLinkedUser();
   await banAccount(stack, user.account.id);
   const code = await createRefillCode(stack);
-  const refused = await redeem(user, code);
-  t.like(refused, { status: 403, body: { error: { code: 'account_banned' } } });
+  const rejection = await redeem(user, code);
+  t.like(rejection, { status: 403, body: { error: { code: 'account_banned' } } });
   for (const what of ['request-logs', 'refill-logs', 'stats']) {
     const response = await callWeb(user.client, 'GET', `${user.path}/${what}`);
     t.is(response.status, 403, what);

@@ -61,8 +61,8 @@ test('a session is two host-only cookies: one valid for 15 minutes, and one for 
 
 test('a remembered session can be refreshed for 30 days, and each refresh extends it by another 30', async (t) => {
   const client = new WebClient(stack.url);
-  const remembered = () => signIn(stack, client, createEmail(), { rememberMe: true });
-  await checkCookies(t, remembered, { refreshLifeMs: 30 * 24 * hourMs });
+  const signInRemembered = () => signIn(stack, client, createEmail(), { rememberMe: true });
+  await checkCookies(t, signInRemembered, { refreshLifeMs: 30 * 24 * hourMs });
   await checkCookies(t, () => client.request('POST', '/auth/refresh'), { refreshLifeMs: 30 * 24 * hourMs });
 });
 

@@ -109,9 +109,9 @@ test('challenge ids are case-insensitive', async (t) => {
 
 test('codes have six digits, including leading zeros', async (t) => {
   const store = openStore();
-  const issued = await Promise.all(Array.from({ length: 300 }, () => store.create(signIn)));
-  t.true(issued.every(({ code }) => /^\d{6}$/.test(code)));
-  const withZero = issued.find(({ code }) => code.startsWith('0'));
+  const challenges = await Promise.all(Array.from({ length: 300 }, () => store.create(signIn)));
+  t.true(challenges.every(({ code }) => /^\d{6}$/.test(code)));
+  const withZero = challenges.find(({ code }) => code.startsWith('0'));
   t.truthy(withZero, 'the probability of none in 300 is 1 in 10^13');
   t.is((await store.verify(withZero!.challengeId, withZero!.code.slice(1), forSignIn)).outcome, 'wrong');
   t.is((await store.verify(withZero!.challengeId, withZero!.code, forSignIn)).outcome, 'right');
@@ -156,9 +156,9 @@ test("a challenge with another challenge's sealed data does not sign anyone in",
 
 test('Redis stores no code and no address in clear text, and equal codes look different', async (t) => {
   const store = openStore();
-  const issued = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
+  const challenges = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
   const macs = new Set<string>();
-  for (const { challengeId, code } of issued) {
+  for (const { challengeId, code } of challenges) {
     const { mac, sealed, ...otherFields } = await redis().hgetall(redisKeys.emailCode(challengeId));
     t.deepEqual(otherFields, { purpose: 'login', subject: '', attempts: '0' });
     t.false(sealed!.includes(email));
@@ -166,7 +166,7 @@ test('Redis stores no code and no address in clear text, and equal codes look di
     t.false(mac!.includes(code));
     macs.add(mac!);
   }
-  t.is(macs.size, issued.length);
+  t.is(macs.size, challenges.length);
 });
 
 test('a code is invalid under another master key', async (t) => {

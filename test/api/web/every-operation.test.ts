@@ -145,11 +145,11 @@ for (const operation of withSession.filter(needsCsrfToken)) {
       `${csrfToken!.slice(0, -1)}-`,
       client.cookies.get('mg_session')!,
     ]) {
-      const wrong = { ...headers, 'x-csrf-token': token };
-      t.like(await call(t, operation, { headers: wrong }), wrongCsrf);
+      const wrongHeaders = { ...headers, 'x-csrf-token': token };
+      t.like(await call(t, operation, { headers: wrongHeaders }), wrongCsrf);
       if (operation.body !== undefined) {
-        t.like(await call(t, operation, { headers: wrong, body: '{"no' }), wrongCsrf);
-        t.like(await call(t, operation, { headers: wrong, body: '{}' }), wrongCsrf);
+        t.like(await call(t, operation, { headers: wrongHeaders, body: '{"no' }), wrongCsrf);
+        t.like(await call(t, operation, { headers: wrongHeaders, body: '{}' }), wrongCsrf);
       }
     }
     const response = await call(t, operation, { headers: { ...headersOf(client), origin: stack.url } });
@@ -161,7 +161,7 @@ for (const operation of withSession.filter(needsCsrfToken)) {
 }
 
 for (const operation of webArea.filter(isUnsafe)) {
-  test(`${operation.operationId} from a page of another origin is refused before anything else is checked`, async (t) => {
+  test(`${operation.operationId} from a page of another origin is rejected before anything else is checked`, async (t) => {
     const { client } = await createClient();
     const { host, port } = new URL(stack.url);
     const foreign = [

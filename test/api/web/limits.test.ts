@@ -31,7 +31,7 @@ const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
 
 for (const name of Object.keys(webLimits) as WebLimitName[]) {
   const [limit, windowSeconds] = promised[name];
-  test(`${name}: ${limit} in ${windowSeconds} s are allowed, and the next is refused with a retry-after`, async (t) => {
+  test(`${name}: ${limit} in ${windowSeconds} s are allowed, and the next request is rejected with a retry-after`, async (t) => {
     const [limits, who] = [openLimits(), randomUUID()];
     await Promise.all(Array.from({ length: limit }, () => limits.take([{ name, who }])));
     const error = await t.throwsAsync(limits.take([{ name, who }]), { instanceOf: AppError });
@@ -55,7 +55,7 @@ const siteFactors: Partial<Record<WebLimitName, number>> = {
 
 for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-network')) as WebLimitName[]) {
   const factor = siteFactors[name] ?? 10;
-  test(`${name}: an IPv6 /48 is allowed ${factor} times as many as one of its networks`, async (t) => {
+  test(`${name}: an IPv6 /48 is allowed ${factor} times the limit of one of its networks`, async (t) => {
     const limits = openLimits();
     const [limit] = promised[name];
     const who = (network: number): string => callerNetwork(`2001:db8:5:${network}::1`);

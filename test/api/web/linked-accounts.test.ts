@@ -152,8 +152,8 @@ test('after ten wrong keys in an hour no further key of that user is checked, an
   const { client, address } = await createSeparateUser(stack);
   const neighbour = await createSeparateUser(stack, { address });
   const { apiKey } = await stack.createAccount();
-  for (const wrong of [...Array.from({ length: 8 }, createApiKey), `${apiKey}x`, 'not a key at all']) {
-    const { status, body } = await callWeb(client, 'POST', '/api-accounts/link', { api_key: wrong });
+  for (const wrongKey of [...Array.from({ length: 8 }, createApiKey), `${apiKey}x`, 'not a key at all']) {
+    const { status, body } = await callWeb(client, 'POST', '/api-accounts/link', { api_key: wrongKey });
     t.is(status, 401);
     t.is(body.error.code, 'invalid_api_key');
   }
@@ -274,9 +274,9 @@ test('a key may be pasted with surrounding whitespace', async (t) => {
 
 test('each issue of a 422 has a message in Russian and in English', async (t) => {
   const { client } = await createSeparateUser(stack);
-  const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };
+  const wrongAttempt = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };
   const responses = [
-    await callWeb(client, 'POST', '/auth/verify-code', wrong),
+    await callWeb(client, 'POST', '/auth/verify-code', wrongAttempt),
     await callWeb(client, 'POST', '/auth/request-code', { email: 'nobody' }),
     await callWeb(client, 'POST', '/auth/request-code', { email: 'a@example.com', purpose: 'other' }),
     await callWeb(client, 'PATCH', '/auth/me', { timezone: 'Mars/Base' }),
@@ -302,9 +302,9 @@ test('if several users link one key in parallel, one gets a 201, and the others 
     ),
   );
   t.is(responses.filter(({ status }) => status === 201).length, 1);
-  const refused = responses.filter(({ status }) => status !== 201);
-  t.true(refused.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
-  const texts = refused.map(({ body }) => body.error.message);
+  const rejections = responses.filter(({ status }) => status !== 201);
+  t.true(rejections.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
+  const texts = rejections.map(({ body }) => body.error.message);
   t.is(texts.filter((text) => text.startsWith('You have already linked this account')).length, 1);
   t.is(texts.filter((text) => text.startsWith('Another user has linked this account')).length, 8);
   const lists = await Promise.all(users.map(({ client }) => list(client)));
@@ -394,9 +394,9 @@ test('a user has at most a hundred accounts, even if many are linked simultaneou
   const responses = await Promise.all(
     accounts.map(({ apiKey }) => callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey })),
   );
-  const refused = responses.filter(({ status }) => status !== 201);
-  t.true(refused.length >= 3, 'every request that finds too many links reverts its own');
-  for (const { status, body } of refused) {
+  const rejections = responses.filter(({ status }) => status !== 201);
+  t.true(rejections.length >= 3, 'every request that finds too many links reverts its own');
+  for (const { status, body } of rejections) {
     t.is(status, 422);
     t.like(body.detail, [{ loc: ['body', 'api_key'] }]);
   }

@@ -116,16 +116,16 @@ test('an action that fails is recorded as failed, and no notice is sent', async 
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
   const { id } = await linkAccount(owner.client, account);
-  const refused = await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
-  t.is(refused.status, 409);
+  const rejection = await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
+  t.is(rejection.status, 409);
   t.deepEqual(
     await webStoresOf(stack).audit.list(other.user._id, 1),
     [],
     'a rejected request does not start an action',
   );
   const path = `/api-accounts/${id}`;
-  const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
-  t.is((await callWeb(owner.client, 'POST', `${path}/reveal`, wrong)).status, 422);
+  const wrongConfirmation = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
+  t.is((await callWeb(owner.client, 'POST', `${path}/reveal`, wrongConfirmation)).status, 422);
   t.is((await waitUntilQueued(owner.user)).length, 1, 'no action starts without the right code');
   const action = { action: 'account-unlinked', userId: other.user._id } as const;
   await t.throwsAsync(recordAction(dependencies, action, () => Promise.reject(new AppError('not_found'))));
@@ -190,10 +190,10 @@ test('if a process dies between queuing the notice and recording that, no second
 test('if it is unknown whether an action completed, the event stays open, and the mail states that the outcome is unknown', async (t) => {
   const { user } = await createSeparateUser(stack);
   const event = { userId: user._id, action: 'key-regenerated', label: 'Mine' } as const;
-  const lost = new AppError('service_unavailable', { message: 'the response was lost' });
+  const outageError = new AppError('service_unavailable', { message: 'the response was lost' });
   await t.throwsAsync(
-    recordAction(dependencies, event, () => Promise.reject(lost)),
-    { is: lost },
+    recordAction(dependencies, event, () => Promise.reject(outageError)),
+    { is: outageError },
   );
   const [openEvent] = await dependencies.audit.list(user._id, 10);
   t.like(openEvent, { outcome: 'started', notice: 'pending' });

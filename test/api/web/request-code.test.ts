@@ -46,7 +46,7 @@ const describeCommands = (commands: readonly WatchedCommand[]): string[] =>
     .map(({ name, args }) => `${name} ${args.split('" "').length}`);
 
 test.serial(
-  'requesting a code does not reveal whether an address has a user: response and Redis commands are the same, and MongoDB is not queried',
+  'requesting a code does not reveal whether an address has a user: response and Redis commands are the same, and MongoDB is unused',
   async (t) => {
     const { users } = webStoresOf(stack);
     const requests: CodeRequest[] = [];

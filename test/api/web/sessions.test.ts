@@ -175,9 +175,9 @@ test('signing out works without a CSRF token after the session cookie has expire
 test('signing out of a session that has ended is a 401 that clears the cookies', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).sessions.revokeAll(user._id);
-  const refused = await client.request('POST', '/auth/logout');
-  t.is(await readErrorCode(refused, 401), 'unauthenticated');
-  checkCleared(t, refused);
+  const rejection = await client.request('POST', '/auth/logout');
+  t.is(await readErrorCode(rejection, 401), 'unauthenticated');
+  checkCleared(t, rejection);
 });
 
 test('no page of another origin can sign a user out, and the CSRF token is required if the session cookie is valid', async (t) => {
@@ -185,9 +185,9 @@ test('no page of another origin can sign a user out, and the CSRF token is requi
   const foreign = { origin: 'https://evil.example' };
   const withToken = copyOf(client);
   client.csrfToken = null;
-  const refused = await client.request('POST', '/auth/logout');
-  t.is(await readErrorCode(refused, 403), 'csrf_failed');
-  t.deepEqual(refused.headers.getSetCookie(), []);
+  const rejection = await client.request('POST', '/auth/logout');
+  t.is(await readErrorCode(rejection, 403), 'csrf_failed');
+  t.deepEqual(rejection.headers.getSetCookie(), []);
   client.cookies.delete('mg_session');
   for (const one of [client, withToken]) {
     const forged = await one.request('POST', '/auth/logout', undefined, foreign);
@@ -199,7 +199,7 @@ test('no page of another origin can sign a user out, and the CSRF token is requi
 
 test('all sessions can be ended, or all but the current one, and other users are unaffected', async (t) => {
   const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
-  const stranger = await createWebUser(stack, createEmail());
+  const otherUser = await createWebUser(stack, createEmail());
   const others204 = await mine.client.request('POST', '/auth/logout-others');
   t.is(others204.status, 204);
   t.deepEqual(others204.headers.getSetCookie(), []);
@@ -211,7 +211,7 @@ test('all sessions can be ended, or all but the current one, and other users are
   t.is(all.status, 204);
   checkCleared(t, all);
   t.false(await isOpen(copied));
-  t.true(await isOpen(stranger.client));
+  t.true(await isOpen(otherUser.client));
 });
 
 function checkCleared(t: ExecutionContext, response: Response): void {
@@ -248,9 +248,9 @@ test('a refresh works after the access cookie has expired, but not without the r
   client.cookies.clear();
   for (const madeUp of ['x', `${refreshToken}x`]) {
     client.cookies.set('mg_refresh', madeUp);
-    const refused = await client.request('POST', '/auth/refresh');
-    t.is(await readErrorCode(refused, 401), 'unauthenticated');
-    checkCleared(t, refused);
+    const rejection = await client.request('POST', '/auth/refresh');
+    t.is(await readErrorCode(rejection, 401), 'unauthenticated');
+    checkCleared(t, rejection);
   }
   client.cookies.set('mg_refresh', refreshToken);
   t.is((await client.request('POST', '/auth/refresh')).status, 200);
@@ -295,9 +295,9 @@ test('of 20 simultaneous refreshes with one token one succeeds, the session ends
 test('a banned user cannot continue a session that was left open', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).users.ban(user._id, 'test');
-  const refused = await client.request('POST', '/auth/refresh');
-  t.is(await readErrorCode(refused, 401), 'unauthenticated');
-  checkCleared(t, refused);
+  const rejection = await client.request('POST', '/auth/refresh');
+  t.is(await readErrorCode(rejection, 401), 'unauthenticated');
+  checkCleared(t, rejection);
   t.deepEqual(await webStoresOf(stack).sessions.list(user._id), []);
 });
 
@@ -330,19 +330,19 @@ test('a request whose session ends while its body is being sent has no effect', 
 });
 
 test('signing in with endOtherSessions locks out an attacker that repeatedly ends sessions', async (t) => {
-  const { client: thief, user } = await createWebUser(stack, createEmail());
-  const stranger = await createWebUser(stack, createEmail());
+  const { client: attacker, user } = await createWebUser(stack, createEmail());
+  const otherUser = await createWebUser(stack, createEmail());
   const loop = async (): Promise<void> => {
-    while ((await thief.request('POST', '/auth/logout-others')).status === 204);
+    while ((await attacker.request('POST', '/auth/logout-others')).status === 204);
   };
   const loops = Array.from({ length: 4 }, loop);
   const owner = new WebClient(stack.url);
   await signIn(stack, owner, user.email, { endOtherSessions: true });
   await Promise.all(loops);
   t.true(await isOpen(owner));
-  t.false(await isOpen(thief));
-  t.is((await thief.request('POST', '/auth/refresh')).status, 401);
-  t.true(await isOpen(stranger.client));
+  t.false(await isOpen(attacker));
+  t.is((await attacker.request('POST', '/auth/refresh')).status, 401);
+  t.true(await isOpen(otherUser.client));
   const ownIds = (await listSessions(owner)).map(({ id }) => id);
   t.is(ownIds.length, 1);
   const events = await webStoresOf(stack).audit.list(user._id, 10);

@@ -88,10 +88,10 @@ test('only one of 20 simultaneous verifications of a code signs in, and one user
 
 test('a wrong, an unknown and an exhausted code get the same response, and set no cookie', async (t) => {
   const [right, exhausted] = [await issueCode(stack, createEmail()), await issueCode(stack, createEmail())];
-  const wrong = { ...exhausted, code: exhausted.code === '000000' ? '000001' : '000000' };
+  const wrongAttempt = { ...exhausted, code: exhausted.code === '000000' ? '000001' : '000000' };
   const client = createClient();
   const responses = [];
-  for (let i = 0; i < 5; i++) responses.push(await verifyCode(client, wrong));
+  for (let i = 0; i < 5; i++) responses.push(await verifyCode(client, wrongAttempt));
   responses.push(await verifyCode(client, exhausted));
   responses.push(await verifyCode(client, { ...right, challengeId: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42' }));
   responses.push(await verifyCode(client, { ...right, code: 'not a code' }));
@@ -129,11 +129,11 @@ test('a banned user is told of the ban only after entering the right code, and g
   await users.ban(user._id, 'test');
   for (const purpose of ['login', 'signup'] as const) {
     const code = await issueCode(stack, user.email, purpose);
-    const wrong = { ...code, code: `${code.code.slice(0, 5)}${(Number(code.code[5]) + 1) % 10}` };
-    t.is(await readErrorCode(await verifyCode(createClient(), wrong), 422), 'invalid_code');
-    const refused = await verifyCode(createClient(), code);
-    t.deepEqual(refused.headers.getSetCookie(), []);
-    t.is(await readErrorCode(refused, 403), 'account_banned');
+    const wrongAttempt = { ...code, code: `${code.code.slice(0, 5)}${(Number(code.code[5]) + 1) % 10}` };
+    t.is(await readErrorCode(await verifyCode(createClient(), wrongAttempt), 422), 'invalid_code');
+    const rejection = await verifyCode(createClient(), code);
+    t.deepEqual(rejection.headers.getSetCookie(), []);
+    t.is(await readErrorCode(rejection, 403), 'account_banned');
   }
   t.deepEqual(await sessions.list(user._id), []);
   const requested = await createClient().request('POST', '/auth/request-code', { email: user.email });
@@ -199,12 +199,12 @@ test('with sign-up off, signup is a 422 on the purpose for every address alike, 
   const { user } = await createWebUser(stack, createEmail());
   const bodies = new Set<string>();
   for (const email of [user.email, createEmail()]) {
-    const refused = await createClient(url).request('POST', '/auth/request-code', {
+    const rejection = await createClient(url).request('POST', '/auth/request-code', {
       email,
       purpose: 'signup',
     });
-    t.is(refused.status, 422);
-    bodies.add(await refused.text());
+    t.is(rejection.status, 422);
+    bodies.add(await rejection.text());
   }
   t.is(bodies.size, 1);
   const [body] = bodies;

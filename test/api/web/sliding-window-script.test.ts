@@ -120,7 +120,7 @@ test('if several windows are full, the one that stays full longest is reported',
   }
 });
 
-test('failures counted beyond the limit use no further memory, and replace the oldest ones', async (t) => {
+test('failures counted beyond the limit use no further memory, because each replaces the oldest one', async (t) => {
   const window = openWindow(3, 100);
   for (let i = 0; i < 3; i++) await useSlidingWindows(redis(), 'count', [window]);
   await ageWindow(redis(), window.key, 50_000);
@@ -130,7 +130,7 @@ test('failures counted beyond the limit use no further memory, and replace the o
   t.not(
     await useSlidingWindows(redis(), 'check', [window]),
     null,
-    'the first three have expired, the others have not',
+    'the first three failures have expired, the others have not',
   );
 });
 

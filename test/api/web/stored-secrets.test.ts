@@ -108,8 +108,8 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
 
   const challenge_id = await session.requestCode(email);
   const code = await session.readMailedCode('code of the sign-in, used', email);
-  const wrong = await client.request('POST', '/auth/verify-code', { challenge_id, code: 'wrong' });
-  t.is(wrong.status, 422);
+  const wrongAttempt = await client.request('POST', '/auth/verify-code', { challenge_id, code: 'wrong' });
+  t.is(wrongAttempt.status, 422);
   const signedIn = await client.request('POST', '/auth/verify-code', {
     challenge_id,
     code,
@@ -132,8 +132,8 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
   const other = await stack.createAccount();
   const body = { api_key: session.record('key of the linked account', other.apiKey) };
   const linked = await session.call<{ id: number }>('POST', '/api-accounts/link', body);
-  const stranger = { api_key: session.record('key that no account has', createApiKey()) };
-  t.is((await client.request('POST', '/api-accounts/link', stranger)).status, 401);
+  const unknownKey = { api_key: session.record('key that no account has', createApiKey()) };
+  t.is((await client.request('POST', '/api-accounts/link', unknownKey)).status, 401);
 
   const codes = new RefillCodeStore(stack.mongo.db);
   const value = { balanceNano: 1_000_000_000n, freeRequests: 0, expiresAt: null };

@@ -154,7 +154,7 @@ const invalidRequests: Readonly<
 };
 
 for (const [what, [model, more, field, expected, operation]] of Object.entries(invalidRequests)) {
-  test(`${what} is refused, with the field and how to fix it`, (t) => {
+  test(`${what} is rejected, with the field and how to fix it`, (t) => {
     const error = t.throws(() => check(model, more, operation), { instanceOf: AppError });
     t.is(error?.code, 'validation_failed');
     t.is(error?.param, field);
