@@ -8,7 +8,8 @@ import { readTraces, waitForNoReservation } from '../support/observe.ts';
 import { readThreadMs } from '../support/thread-clock.ts';
 
 /**
- * Malformed and invalid requests get the right status, the location and description of the error, and leave nothing left in the stores.
+ * Malformed and invalid requests get the right status and an error with its location and description, and leave nothing
+ * in the stores.
  */
 
 const catalogOf = (vendorUrl: string): string => `

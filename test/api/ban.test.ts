@@ -15,7 +15,8 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /**
- * A ban cancels all requests of its account, whatever state they are in. The simulated vendors respond when the test releases them.
+ * A ban cancels all requests of its account, whatever state they are in. The simulated vendors respond when the test
+ * releases them.
  */
 
 const catalogOf = (vendorUrl: string): string => `

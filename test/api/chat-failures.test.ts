@@ -77,31 +77,31 @@ for (const [failure, model] of [
   });
 }
 
-const halfDead = chats.addModel('gpt-sim', {
+const modelWithBadKeys = chats.addModel('gpt-sim', {
   upstream: chats.addUpstream('', '[sk-one+exhausted, sk-two+revoked, sk-three-alive]'),
 });
 
 test('if some keys of an upstream are exhausted or revoked, another key is used', async (t) => {
   const account = await chats.stack.createAccount();
-  const answers = await Promise.all(Array.from({ length: 12 }, () => chats.ask(account, halfDead)));
+  const answers = await Promise.all(Array.from({ length: 12 }, () => chats.ask(account, modelWithBadKeys)));
   t.true(answers.every((one) => one.status === 200));
 });
 
-const cutWhole = chats.addModelWithSecond('gpt-sim+cutbytes-40');
+const interruptedModel = chats.addModelWithSecond('gpt-sim+cutbytes-40');
 
 test('an interrupted response is retried on the other route', async (t) => {
   const account = await chats.stack.createAccount();
-  const { status, answer, requestId } = await chats.ask(account, cutWhole);
+  const { status, answer, requestId } = await chats.ask(account, interruptedModel);
   t.is(status, 200);
   t.is(answer.choices[0]?.message.content, `You said: ${hello}`);
   await chats.costs(t, account, requestId, helloNano);
 });
 
-const cutFirst = chats.addModelWithSecond('gpt-sim+cut-1');
+const interruptedBeforeOutput = chats.addModelWithSecond('gpt-sim+cut-1');
 
 test('a stream interrupted before its first token continues seamlessly from the other route', async (t) => {
   const account = await chats.stack.createAccount();
-  const response = await chats.send(account, cutFirst, { stream: true });
+  const response = await chats.send(account, interruptedBeforeOutput, { stream: true });
   t.is(response.status, 200);
   const { events, isDone, text } = await readSse(response);
   t.is(text, `You said: ${hello}`);
@@ -111,11 +111,11 @@ test('a stream interrupted before its first token continues seamlessly from the 
   await chats.costs(t, account, response.headers.get('x-request-id')!, helloNano);
 });
 
-const cutAlways = chats.addModel('gpt-sim+cut-0');
+const alwaysInterrupted = chats.addModel('gpt-sim+cut-0');
 
 test('a stream that is always interrupted before its first token is a plain 502', async (t) => {
   const account = await chats.stack.createAccount();
-  const { status, answer, requestId } = await chats.ask(account, cutAlways, { stream: true });
+  const { status, answer, requestId } = await chats.ask(account, alwaysInterrupted, { stream: true });
   t.is(status, 502);
   t.is(answer.error.code, 'upstream_error');
   await chats.costs(t, account, requestId, 0n);

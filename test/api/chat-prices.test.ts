@@ -15,8 +15,11 @@ test('the vendor’s token counts are billed at the catalog’s prices, to the n
   await chats.costs(t, account, requestId, helloNano);
 });
 
-const addModelWithPrices = (prices: string): string => chats.addScripted({ pricing: `pricing: { ${prices} }` });
-const cached = addModelWithPrices('prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77');
+const addModelWithPrices = (prices: string): string =>
+  chats.addScripted({ pricing: `pricing: { ${prices} }` });
+const cached = addModelWithPrices(
+  'prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77',
+);
 const uncached = chats.addScripted();
 const firstFamily = addModelWithPrices('in_cost_per_million: 7.1, out_cost_per_million: 9.9');
 const bothFamilies = addModelWithPrices(

@@ -121,12 +121,15 @@ function listWrongCalls(described: Described, base: Call, validCredentials: Vali
     { ...base, body: '{}', contentType: 'text/plain' },
     { ...base, body: '{}', contentType: 'application/json; charset=latin1' },
   ];
-  const madeUp = 'x'.repeat(86);
+  const unknownSecret = 'x'.repeat(86);
   const unauthorized: WrongCall[] = [
     { title: 'no credentials', headers: {} },
     {
       title: 'wrong credentials',
-      headers: { authorization: `Bearer mg-${madeUp.slice(0, 43)}`, cookie: `mg_session=${madeUp}` },
+      headers: {
+        authorization: `Bearer mg-${unknownSecret.slice(0, 43)}`,
+        cookie: `mg_session=${unknownSecret}`,
+      },
     },
   ];
   const wrongKind = schemesOf(described).includes('apiKey') ? validCredentials.session : validCredentials.key;

@@ -11,7 +11,7 @@ import { startStack, type TestStack } from '../support/stack.ts';
 /** A client that disconnects at a random token pays exactly for what was generated until then. */
 
 const msPerPiece = 4;
-const maxCut = 200;
+const maxReceivedPieces = 200;
 const pieceOf = (i: number): string => (i % 7 === 0 ? ' extraordinarily' : ' cat');
 
 /** The number of pieces that the vendor has sent of each response, keyed by prompt text. */
@@ -88,15 +88,15 @@ async function readAndDisconnect(apiKey: string, name: string, pieces: number): 
 test('after each of twenty random disconnects, the charge is between what the caller received and what the vendor sent', async (t) => {
   const account = await stack.createAccount();
   const random = createRandom(20_261_121);
-  const cuts = Array.from({ length: 20 }, () => 1 + Math.floor(random() * maxCut));
-  const readers = cuts.map((cut, i) => readAndDisconnect(account.apiKey, `caller ${i}`, cut));
+  const disconnectPoints = Array.from({ length: 20 }, () => 1 + Math.floor(random() * maxReceivedPieces));
+  const readers = disconnectPoints.map((cut, i) => readAndDisconnect(account.apiKey, `caller ${i}`, cut));
   const results = await Promise.all(readers);
   await waitForNoReservation(stack, account.id);
   let charged = 0n;
   for (const [i, [requestId, received]] of results.entries()) {
     const row = await findRow(stack, requestId);
     const sent = sentPieces.get(`caller ${i}`)!;
-    t.true(received >= cuts[i]!);
+    t.true(received >= disconnectPoints[i]!);
     t.false(row.success);
     t.is(row.errorCode, 'job_cancelled');
     t.true(

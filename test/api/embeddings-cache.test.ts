@@ -36,7 +36,7 @@ ${vectorModel('free', '{ in_cost_per_million: 7.77, free_requests: true }')}
 `;
 
 /** A vendor whose vectors have 4 numbers, or 3 if a text contains "short". */
-const respondFickle = (body: Readonly<Record<string, unknown>>): object => {
+const respondWithChangingLength = (body: Readonly<Record<string, unknown>>): object => {
   const inputs = body['input'] as string[];
   const length = inputs.some((text) => text.includes('short')) ? 3 : 4;
   const embedding = Array.from({ length }, (_, i) => i + 0.5);
@@ -54,7 +54,7 @@ let scripted: ScriptedVendor;
 
 test.before(async () => {
   vendor = await startVendorSimulator();
-  scripted = await startScriptedVendor(respondFickle);
+  scripted = await startScriptedVendor(respondWithChangingLength);
   stack = await startStack({ catalog: catalogOf(vendor.url, scripted.url) });
 });
 test.after.always(async () => {

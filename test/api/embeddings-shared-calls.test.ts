@@ -204,8 +204,8 @@ test.serial(
     const name = 'emb-dear+dear-20';
     const accounts = await Promise.all(Array.from({ length: 6 }, () => stack.createAccount()));
     const [eve, ...otherAccounts] = accounts as [TestAccount, ...TestAccount[]];
-    const dearText = (round: number): string => `dear ${'cat '.repeat(60)}${round}`;
-    const isDear = (text: string): boolean => text.startsWith('dear');
+    const costlyText = (round: number): string => `dear ${'cat '.repeat(60)}${round}`;
+    const isCostly = (text: string): boolean => text.startsWith('dear');
     const vendorTokens = 62 * 20;
 
     interface Round {
@@ -220,7 +220,7 @@ test.serial(
       const before = callsOf(name).length;
       const blocker = embed(otherAccounts[0]!, 'dear', `blocker ${round}`);
       await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
-      const costly = embed(eve, 'dear', dearText(round));
+      const costly = embed(eve, 'dear', costlyText(round));
       const others = otherAccounts.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
       await waitForQueuedInputs(stack, 6);
       vendorHold.end();
@@ -247,7 +247,7 @@ test.serial(
     );
     t.is(
       first.costly.tokens,
-      countTokens(dearText(1)),
+      countTokens(costlyText(1)),
       'charged using our own count, because the vendor does not report which texts are costly',
     );
     t.true((await findRow(stack, first.costly.requestId)).counted);
@@ -255,14 +255,14 @@ test.serial(
 
     const second = await runRound(2);
     for (const inputs of second.calls) {
-      t.true(inputs.length === 1 || !inputs.some(isDear), 'a quarantined account shared a call');
+      t.true(inputs.length === 1 || !inputs.some(isCostly), 'a quarantined account shared a call');
     }
     t.is(second.costly.tokens, vendorTokens, 'all tokens that the vendor counts, because the text was alone');
     checkOthers(second);
 
     // The other accounts share calls again after one separate call each; the quarantined account does not.
     const third = await runRound(3);
-    t.deepEqual(third.calls.map((inputs) => `${inputs.length} ${inputs.some(isDear)}`).sort(), [
+    t.deepEqual(third.calls.map((inputs) => `${inputs.length} ${inputs.some(isCostly)}`).sort(), [
       '1 true',
       '5 false',
     ]);
@@ -395,7 +395,7 @@ test.serial(
       Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
     );
     await waitForQueuedInputs(stack, (16 + 64) * 64 - 50);
-    const flood = Promise.all(
+    const manyRequests = Promise.all(
       Array.from({ length: 300 }, (_, i) => embed(many, 'turns', `text ${i}`, { dimensions: 9 + i })),
     );
     await waitFor('all requests to be admitted', async () => {
@@ -416,7 +416,7 @@ test.serial(
       t.true(position - before <= 1, `${position - before} calls came before the single input`);
     }
     vendorHold.end();
-    t.true((await flood).every(({ status }) => status === 200));
+    t.true((await manyRequests).every(({ status }) => status === 200));
   },
 );
 

@@ -255,7 +255,9 @@ test('merged calls do not send the callers’ end users to the vendor', async (t
     users.map((user) => embed(account, 'narrow-users', `text of ${user}`, { user })),
   );
   t.true(results.every((one) => one.status === 200));
-  const merged = findRequestsTo('emb-narrow-users').filter((call) => (call.body!['input'] as unknown[]).length > 1);
+  const merged = findRequestsTo('emb-narrow-users').filter(
+    (call) => (call.body!['input'] as unknown[]).length > 1,
+  );
   t.true(merged.every((call) => call.body?.['user'] === undefined));
   const row = await findRow(stack, results[1]!.requestId);
   t.is(row.user, 'bob');
@@ -398,10 +400,10 @@ test('each request uses one free request, merged or not', async (t) => {
 
 test('a balance that does not cover the inputs is a 402, and other requests in the batch succeed', async (t) => {
   const rich = await stack.createAccount();
-  const poor = await stack.createAccount({ balance: '0.000007' });
+  const lowBalance = await stack.createAccount({ balance: '0.000007' });
   const results = await Promise.all([
     embed(rich, 'plain', 'cat'),
-    embed(poor, 'plain', 'cat'),
+    embed(lowBalance, 'plain', 'cat'),
     embed(rich, 'plain', 'dog'),
   ]);
   t.deepEqual(

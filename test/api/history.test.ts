@@ -252,8 +252,8 @@ test('an invalid page number is a 422 that reports the parameter', async (t) => 
 
 test('a redeemed code is a row of the refill log, and other credits are not', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '5' });
-  const worth = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
-  const [code] = await new RefillCodeStore(stack.mongo.db).create(1, worth);
+  const refill = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
+  const [code] = await new RefillCodeStore(stack.mongo.db).create(1, refill);
   const typed = code!.toLowerCase().replaceAll('-', '');
   t.is((await callApi(stack.url, apiKey, 'POST', '/users/redeem', { code: typed })).status, 200);
   const { body: page } = await get<RefillLogPage>(apiKey, '/users/refill_logs');

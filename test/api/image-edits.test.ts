@@ -199,7 +199,10 @@ test('an invalid field that only a worker can detect is a 422 that reports the f
   const account = await stack.createAccount();
   const image = uriOf(await red.clone().png().toBuffer());
   const truncated = image.slice(0, image.length - 200);
-  const broken = truncated.slice(0, truncated.length - ((truncated.length - 'data:image/png;base64,'.length) % 4));
+  const broken = truncated.slice(
+    0,
+    truncated.length - ((truncated.length - 'data:image/png;base64,'.length) % 4),
+  );
   const invalid: readonly (readonly [object, string, string])[] = [
     [{ image: [image, broken] }, 'image.1', 'validation_failed'],
     [{ image, mask: image }, 'mask', 'validation_failed'],

@@ -133,13 +133,10 @@ test.serial(
   },
 );
 
-test.serial(
-  'a reported web search that was not requested is treated as a wrong report',
-  async (t) => {
-    const { row } = await send(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
-    t.like(row, { counted: true, promptTokens, completionTokens: 1 });
-  },
-);
+test.serial('a reported web search that was not requested is treated as a wrong report', async (t) => {
+  const { row } = await send(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
+  t.like(row, { counted: true, promptTokens, completionTokens: 1 });
+});
 
 test.serial('a request costs at most twice its reservation; the operator bears the rest', async (t) => {
   const body = { model: 'chat', messages, max_tokens: 190 };

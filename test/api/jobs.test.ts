@@ -402,8 +402,8 @@ test('a job whose response cannot be read is returned without it, and with it on
   const account = await stack.createAccount();
   // Nothing listens at this address, so the other process cannot reach the object store.
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
-  const cutOff = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
-  t.teardown(() => cutOff.stop());
+  const apiWithoutStore = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
+  t.teardown(() => apiWithoutStore.stop());
   const key = { 'idempotency-key': randomUUID() };
   const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };
   const { id } = await createJob(stack, account, embeddings, body, key);
@@ -418,22 +418,22 @@ test('a job whose response cannot be read is returned without it, and with it on
     t.regex(failure!.message, /again/);
   };
   for (const method of ['GET', 'DELETE']) {
-    const response = await callJobsApi(cutOff, account, `/${id}`, { method });
+    const response = await callJobsApi(apiWithoutStore, account, `/${id}`, { method });
     t.is(response.status, 200);
     check((await response.json()) as JobBody);
   }
-  const replayed = await postJson(`${cutOff.url}${embeddings}`, account.apiKey, body, {
+  const replayed = await postJson(`${apiWithoutStore.url}${embeddings}`, account.apiKey, body, {
     ...respondAsync,
     ...key,
   });
   t.is(replayed.status, 202);
   check((await replayed.json()) as JobBody);
-  const events = await callJobsApi(cutOff, account, `/${id}/events`);
+  const events = await callJobsApi(apiWithoutStore, account, `/${id}/events`);
   const last = parseNamedEvents<JobBody>(await events.text()).at(-1)!;
   t.is(last.name, 'succeeded');
   check(last.data);
   const headers = { 'last-event-id': last.id };
-  t.is((await callJobsApi(cutOff, account, `/${id}/events`, { headers })).status, 204);
+  t.is((await callJobsApi(apiWithoutStore, account, `/${id}/events`, { headers })).status, 204);
   t.deepEqual((await readJob(stack, account, id)).response, response);
 });
 

@@ -183,10 +183,10 @@ test('a large body counts against the rate limit from its start, and its admissi
 });
 
 test('an account without money may send a large body to a free model, but not to a paid one', async (t) => {
-  const gratis =
+  const freeModel =
     '{ id: gratis, type: embedding, context: 8192, dimensions: { default: 8 }, ' +
     'pricing: { in_cost_per_million: 0 }, routes: [{ upstream: vendor, model: m }] }';
-  const stack = await useStack(t, { catalog: catalogOf([gratis]), workers: [] });
+  const stack = await useStack(t, { catalog: catalogOf([freeModel]), workers: [] });
   const { apiKey } = await stack.createAccount({ balance: '0' });
   const input = Array.from({ length: 20 }, () => 'word '.repeat(9_000));
   const free = await stack.post(embeddings, apiKey, { model: 'gratis', input });

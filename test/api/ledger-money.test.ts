@@ -132,13 +132,13 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
       .toArray();
     // The caller of a request rejected for one of its parts pays for the others if they were in another call.
     const rejected = new Set(ownRequests.filter((one) => one.status === 422).map((one) => one.requestId));
-    const paidOfRejected = rows.filter((row) => rejected.has(row._id));
+    const chargedRejections = rows.filter((row) => rejected.has(row._id));
     const paid =
       ownRequests.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
-      [...broken, ...paidOfRejected].reduce((sum, row) => sum + row.costNano, 0n);
+      [...broken, ...chargedRejections].reduce((sum, row) => sum + row.costNano, 0n);
     const freeUsed =
       ownRequests.filter((one) => one.receipt?.free).length +
-      [...broken, ...paidOfRejected].filter((row) => row.free).length;
+      [...broken, ...chargedRejections].filter((row) => row.free).length;
 
     const hot = await stack.readAccount(account.id);
     t.is(startNano(i) - hot.balanceNano, paid, `account ${i} in Redis`);

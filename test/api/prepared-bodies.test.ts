@@ -95,7 +95,10 @@ for (const path of large) {
       t.not(response.headers['etag'], plain.headers['etag']);
       t.true(response.bytes.length < plain.bytes.length / 2);
       t.deepEqual(decoders[coding](response.bytes), plain.bytes);
-      const conditionalHeaders = { 'accept-encoding': accept, 'if-none-match': String(response.headers['etag']) };
+      const conditionalHeaders = {
+        'accept-encoding': accept,
+        'if-none-match': String(response.headers['etag']),
+      };
       t.is((await get(path, conditionalHeaders)).status, 304);
     }
     for (const accept of ['identity', 'deflate', 'br;q=0, gzip;q=0'])

@@ -87,20 +87,20 @@ test('unread responses are interrupted if another account waits, starting with t
     catalog: catalogOf(vendor.url),
     api: { responseMemoryBytes: 49_300_000, maxStallMs },
   });
-  const [hoarder, modest, caller] = [
+  const [heavyAccount, lightAccount, caller] = [
     await stack.createAccount(),
     await stack.createAccount(),
     await stack.createAccount(),
   ];
   const texts = writeTexts('text', 2_000);
-  const hoarded = await Promise.all([0, 1].map(() => post(stack, hoarder, 'emb', texts)));
-  const modestResponse = await post(stack, modest, 'emb', texts);
+  const unreadResponses = await Promise.all([0, 1].map(() => post(stack, heavyAccount, 'emb', texts)));
+  const lightResponse = await post(stack, lightAccount, 'emb', texts);
   const callerTexts = writeTexts('text', 2_048);
   checkVectors(t, await requestEmbeddings(stack, caller, 'emb', callerTexts), callerTexts);
-  const outcomes = await Promise.allSettled(hoarded.map((response) => response.arrayBuffer()));
+  const outcomes = await Promise.allSettled(unreadResponses.map((response) => response.arrayBuffer()));
   t.true(outcomes.some(({ status }) => status === 'rejected'));
   // The maximum stall would have interrupted this response as well.
-  t.true((await modestResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
+  t.true((await lightResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
 });
 
 /** The side in pixels of one of the four images of a response: 3 MB each. */

@@ -262,7 +262,10 @@ testWithOwnStore('Redis')(
       t.like(await response.json(), { error: { code: 'service_unavailable' } });
     }
     await stack.restartRedis();
-    await waitFor('Redis to be available again', async () => (await stack.redis.ping().catch(() => null)) === 'PONG');
+    await waitFor(
+      'Redis to be available again',
+      async () => (await stack.redis.ping().catch(() => null)) === 'PONG',
+    );
     await record(stack, 'demo-echo', 0, 5);
     for (const url of [stack.url, other.url]) {
       await waitFor('statistics that include both records', async () => {

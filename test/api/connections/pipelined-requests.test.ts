@@ -35,11 +35,11 @@ async function start(t: ExecutionContext, capacity: number) {
 
 test('the connection of an address that exceeds its share of pipelined requests is closed, which frees memory for others', async (t) => {
   const { pipelined, started, url } = await start(t, 8 * requestBytes);
-  const [first, greedy] = [await useRaw(t, url), await useRaw(t, url)];
+  const [first, heavyClient] = [await useRaw(t, url), await useRaw(t, url)];
   first.socket.write(get.repeat(4));
   await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
-  greedy.socket.write(get.repeat(20));
-  await greedy.closed;
+  heavyClient.socket.write(get.repeat(20));
+  await heavyClient.closed;
   await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
   const third = await useRaw(t, url, { from: '127.0.0.3' });
   third.socket.write(get.repeat(6));
@@ -67,9 +67,9 @@ test('bodies of pipelined requests count towards the limit with the Content-Leng
   const first = await useRaw(t, url);
   first.socket.write(get + post.repeat(6));
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
-  const greedy = await useRaw(t, url);
-  greedy.socket.write(get + post.repeat(6));
-  await greedy.closed;
+  const heavyClient = await useRaw(t, url);
+  heavyClient.socket.write(get + post.repeat(6));
+  await heavyClient.closed;
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
   // At most this part of a body is read, however long it is.
   const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;

@@ -61,17 +61,20 @@ test('reads only the rows of the given callers from a large table, without block
   );
   const ipv4 = socketOf('127.0.0.1', 0xc001);
   const ipv6 = socketOf('2001:db8::1', 0xc002);
-  const ofBoth = socketOf('::ffff:127.0.0.2', 0xc003);
+  const mappedSocket = socketOf('::ffff:127.0.0.2', 0xc003);
   const closed = { localPort: 8080 } as Socket;
   let turns = 0;
   let timer = setImmediate(function count() {
     turns += 1;
     timer = setImmediate(count);
   });
-  const found = await readUnacknowledgedBytes([ipv4, ipv6, ofBoth, closed, socketOf('127.0.0.9', 1)], tables);
+  const found = await readUnacknowledgedBytes(
+    [ipv4, ipv6, mappedSocket, closed, socketOf('127.0.0.9', 1)],
+    tables,
+  );
   clearImmediate(timer);
   t.deepEqual(
-    [ipv4, ipv6, ofBoth, closed].map((socket) => found.get(socket)),
+    [ipv4, ipv6, mappedSocket, closed].map((socket) => found.get(socket)),
     [10, 11, 12, undefined],
   );
   t.is(found.size, 3);

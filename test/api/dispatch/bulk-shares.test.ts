@@ -69,7 +69,10 @@ test('the slots of all live workers are split evenly among the api processes', a
   await waitFor('more runs, after a worker was added', () => count(many, 'granted') === 8);
   workers.bulkRuns = 0;
   many[0]!.end();
-  await waitFor('the previous number of worker slots while no worker is known', () => count(many, 'granted') === 9);
+  await waitFor(
+    'the previous number of worker slots while no worker is known',
+    () => count(many, 'granted') === 9,
+  );
   t.is(count(many, 'waits'), 11);
 });
 

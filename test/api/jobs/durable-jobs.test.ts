@@ -61,7 +61,7 @@ interface Setup {
   readonly place: () => ReturnType<DurableJobs['place']>;
 }
 
-/** An admitted request of a new account, at an api process with this Redis client and a clock that is `aheadMs` ahead. */
+/** An admitted request of a new account, at an api process with this Redis client and a clock `aheadMs` ahead. */
 async function setUp(options: {
   redis?: RedisClient;
   payloads?: RedisClient;
@@ -90,7 +90,9 @@ async function setUp(options: {
 
 test('a job that was enqueued is reported as enqueued even if the reply of Redis was lost', async (t) => {
   let lostReplies = 0;
-  const redis = createFailing(services.redis, { after: (args) => isPlacement(args) && (lostReplies += 1) === 1 });
+  const redis = createFailing(services.redis, {
+    after: (args) => isPlacement(args) && (lostReplies += 1) === 1,
+  });
   const { accountId, request, place } = await setUp({ redis });
   const shown = await place();
   t.is(lostReplies, 1);
@@ -211,9 +213,9 @@ test('a cancel succeeds even if the worker cannot be notified', async (t) => {
   const job = await admitChat(services, accountId, 'demo-echo');
   await placeJob(services.redis, services.redis, job);
   await takeJob(services.redis, { queue: 'chat', model: 'demo-echo' }, accountId, 'a-worker');
-  const mute = replaceCommand(services.redis, 'spublish', async () => {
+  const failingRedis = replaceCommand(services.redis, 'spublish', async () => {
     throw new Error('Connection is closed.');
   });
-  t.true(await createJobs(mute).cancel(accountId, job.id));
+  t.true(await createJobs(failingRedis).cancel(accountId, job.id));
   t.true((await createJobs(services.redis).find(accountId, job.id))!.job.isCancelRequested);
 });

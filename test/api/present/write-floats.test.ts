@@ -39,7 +39,8 @@ function findMismatch(bits: Uint32Array, text: string): string | null {
   const back = new Uint32Array(Float32Array.from(numbers).buffer);
   if (back.length !== bits.length) return `${back.length} numbers of ${bits.length}`;
   const wrongIndex = back.findIndex((word, i) => word !== bits[i]);
-  if (wrongIndex !== -1) return `0x${bits[wrongIndex]!.toString(16)} was read back as 0x${back[wrongIndex]!.toString(16)}`;
+  if (wrongIndex !== -1)
+    return `0x${bits[wrongIndex]!.toString(16)} was read back as 0x${back[wrongIndex]!.toString(16)}`;
   // The canonical form in JavaScript has no redundant digit, zero or sign.
   const written = JSON.stringify(numbers.map((number) => (Object.is(number, -0) ? 0 : number)));
   return written === `[${text.replaceAll(/-0(?=,|$)/g, '0')}]` ? null : `${text} is not ${written}`;

@@ -346,8 +346,8 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
                 0,
               );
               t.true(inFlight <= maxBytes, `${inFlight} bytes are in flight`);
-              const isHeard = !isLossy || randomChoices.next().value !== 0;
-              if (isHeard) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
+              const isDelivered = !isLossy || randomChoices.next().value !== 0;
+              if (isDelivered) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
             },
             refuse: (requestId) => t.fail(requestId),
           },

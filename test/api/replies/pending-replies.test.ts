@@ -141,8 +141,8 @@ async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Se
   const id = randomUUID();
   await registry.beat('image', id, load);
   // A heartbeat in flight when the test ends fails because its client is closed.
-  const beat = (): void => void registry.beat('image', id, load).catch(() => undefined);
-  const heartbeat = setInterval(beat, heartbeatIntervalMs);
+  const sendHeartbeat = (): void => void registry.beat('image', id, load).catch(() => undefined);
+  const heartbeat = setInterval(sendHeartbeat, heartbeatIntervalMs);
   t.teardown(() => clearInterval(heartbeat));
   const control = await listenTo(t, server.url, redisChannels.control(id));
   const nextControl = async (): Promise<ControlMessage> =>
@@ -183,10 +183,10 @@ function split(bytes: Buffer): Buffer[] {
 
 test('a caller whose worker died with the job waits until the deadline, or longer while the worker is alive', async (t) => {
   const setup = await setUp(t);
-  const living = await startWorker(t, setup);
+  const liveWorker = await startWorker(t, setup);
   const past = Date.now() - 1;
   const outcomes: Outcome[] = [];
-  void setup.wait({ workerId: living.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
+  void setup.wait({ workerId: liveWorker.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
   void setup.wait({ workerId: 'dead' }).then((outcome) => outcomes.push(outcome));
   const late = { requestId: 'late', workerId: 'dead', endsAtMs: past };
   t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
@@ -343,21 +343,21 @@ test('a result that does not arrive is requested again, and fails after its live
 
 test('a caller keeps waiting for a result whose worker is dead, because another worker will take over', async (t) => {
   const setup = await setUp(t);
-  const [dead, living, next] = [
+  const [deadWorker, liveWorker, nextWorker] = [
     await startWorker(t, setup),
     await startWorker(t, setup),
     await startWorker(t, setup),
   ];
-  await dead.die();
-  const [requestOfDead, requestOfLiving] = [randomUUID(), randomUUID()];
-  const outcome = setup.wait({ requestId: requestOfDead });
-  await dead.serve(requestOfDead, 1, pieceBytes, []);
-  const outcomeOfLiving = setup.wait({ requestId: requestOfLiving });
-  await living.serve(requestOfLiving, 1, pieceBytes, []);
-  await living.nextControl();
+  await deadWorker.die();
+  const [requestAtDeadWorker, requestAtLiveWorker] = [randomUUID(), randomUUID()];
+  const outcome = setup.wait({ requestId: requestAtDeadWorker });
+  await deadWorker.serve(requestAtDeadWorker, 1, pieceBytes, []);
+  const outcomeAtLiveWorker = setup.wait({ requestId: requestAtLiveWorker });
+  await liveWorker.serve(requestAtLiveWorker, 1, pieceBytes, []);
+  await liveWorker.nextControl();
   setup.pass(30_001);
-  t.deepEqual(await outcomeOfLiving, { failed: 'service_unavailable' });
-  await next.serve(requestOfDead, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await outcomeAtLiveWorker, { failed: 'service_unavailable' });
+  await nextWorker.serve(requestAtDeadWorker, 2, 3, [Buffer.from('abc')]);
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
@@ -365,15 +365,15 @@ test('without any worker a caller fails after 15 s, unless its response was alre
   const setup = await setUp(t);
   // This worker does not serve the embedding queue.
   const worker = await startWorker(t, setup);
-  const [untaken, offered] = [randomUUID(), randomUUID()];
-  const ending = setup.wait({ requestId: untaken, queue: 'embedding' });
-  const outcome = setup.wait({ requestId: offered, queue: 'embedding' });
-  await worker.serve(offered, 1, pieceBytes, []);
+  const [queuedId, offeredId] = [randomUUID(), randomUUID()];
+  const queuedOutcome = setup.wait({ requestId: queuedId, queue: 'embedding' });
+  const outcome = setup.wait({ requestId: offeredId, queue: 'embedding' });
+  await worker.serve(offeredId, 1, pieceBytes, []);
   await worker.nextControl();
   setup.pass(15_001);
-  t.deepEqual(await ending, { failed: 'service_unavailable' });
-  t.deepEqual(setup.abandoned, [untaken]);
-  await worker.serve(offered, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await queuedOutcome, { failed: 'service_unavailable' });
+  t.deepEqual(setup.abandoned, [queuedId]);
+  await worker.serve(offeredId, 2, 3, [Buffer.from('abc')]);
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
@@ -395,10 +395,10 @@ test('after an outage of Redis no request fails before its worker had time for a
   const setup = await setUp(t);
   const findAlive = setup.registry.findAlive.bind(setup.registry);
   let checks = 0;
-  let isAway = true;
+  let isUnavailable = true;
   setup.registry.findAlive = async (queue) => {
     checks += 1;
-    if (isAway) throw new Error('away');
+    if (isUnavailable) throw new Error('away');
     return await findAlive(queue);
   };
   const late = setup.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
@@ -407,7 +407,7 @@ test('after an outage of Redis no request fails before its worker had time for a
   setup.pass(60_000);
   const failed = checks;
   await waitFor('another failing check', () => checks > failed);
-  isAway = false;
+  isUnavailable = false;
   await waitFor('checks that succeed', () => checks > failed + 3);
   t.deepEqual(setup.abandoned, []);
   setup.pass(5_001);
@@ -417,36 +417,42 @@ test('after an outage of Redis no request fails before its worker had time for a
 });
 
 // Serial, because it disconnects the subscriptions of all tests.
-test.serial('when the subscription is interrupted, no caller keeps waiting for pieces that may be lost', async (t) => {
-  const setup = await setUp(t);
-  const worker = await startWorker(t, setup);
-  const requestId = randomUUID();
-  const outcome = setup.wait({ requestId });
-  await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
-  await setup.redis.client('KILL', 'TYPE', 'PUBSUB');
-  t.deepEqual(await outcome, { failed: 'service_unavailable' });
-  const isHeard = async (channel: string): Promise<boolean> => {
-    const [, listeners] = (await setup.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
-    return listeners === 1;
-  };
-  await waitFor('the process to listen again', async () => await isHeard(setup.waiters.channel));
-  await waitFor('the worker to listen again', async () => await isHeard(redisChannels.control(worker.id)));
+test.serial(
+  'when the subscription is interrupted, no caller keeps waiting for pieces that may be lost',
+  async (t) => {
+    const setup = await setUp(t);
+    const worker = await startWorker(t, setup);
+    const requestId = randomUUID();
+    const outcome = setup.wait({ requestId });
+    await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
+    await setup.redis.client('KILL', 'TYPE', 'PUBSUB');
+    t.deepEqual(await outcome, { failed: 'service_unavailable' });
+    const hasSubscriber = async (channel: string): Promise<boolean> => {
+      const [, listeners] = (await setup.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
+      return listeners === 1;
+    };
+    await waitFor('the process to listen again', async () => await hasSubscriber(setup.waiters.channel));
+    await waitFor(
+      'the worker to listen again',
+      async () => await hasSubscriber(redisChannels.control(worker.id)),
+    );
 
-  const later = randomUUID();
-  const response = setup.wait({ requestId: later });
-  await worker.serve(later, 1, 3, [Buffer.from('abc')]);
-  t.deepEqual(await response, { response: Buffer.from('abc') });
-});
+    const later = randomUUID();
+    const response = setup.wait({ requestId: later });
+    await worker.serve(later, 1, 3, [Buffer.from('abc')]);
+    t.deepEqual(await response, { response: Buffer.from('abc') });
+  },
+);
 
 test('a request that ended without its last frame fails within seconds, and one still running does not', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
-  const [ended, goesOn] = [randomUUID(), randomUUID()];
+  const [endedId, runningId] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
   const record = (name: string) => (outcome: Outcome) => outcomes.push(`${name} ${JSON.stringify(outcome)}`);
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000 };
-  void setup.wait({ ...wait, requestId: ended, isHeld: false }).then(record('ended'));
-  void setup.wait({ ...wait, requestId: goesOn }).then(record('goes on'));
+  void setup.wait({ ...wait, requestId: endedId, isHeld: false }).then(record('ended'));
+  void setup.wait({ ...wait, requestId: runningId }).then(record('goes on'));
   // A frame in flight at the first check arrives before the second.
   await waitFor('the failure', () => {
     setup.pass(1_000);
@@ -454,7 +460,7 @@ test('a request that ended without its last frame fails within seconds, and one 
   });
   t.deepEqual(outcomes, ['ended {"failed":"service_unavailable"}']);
   await waitFor('the worker to be cancelled', async () => (await worker.nextControl()).action === 'cancel');
-  worker.send(goesOn, 1, 0, 'result', Buffer.from('abc'));
+  worker.send(runningId, 1, 0, 'result', Buffer.from('abc'));
   await waitFor('the other request', () => outcomes.length === 2);
 });
 
@@ -502,16 +508,16 @@ test('a cancelled request counts as in flight until its worker reports the end o
   const setup = await setUp(t);
   const { waiters } = setup;
   const worker = await startWorker(t, setup);
-  const [ending, lost, queued] = [randomUUID(), randomUUID(), randomUUID()];
-  for (const requestId of [ending, lost]) void setup.wait({ requestId, workerId: worker.id });
-  void setup.wait({ requestId: queued });
-  for (const requestId of [ending, lost, queued]) t.true(waiters.leave(requestId));
+  const [endingId, lostId, queuedId] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const requestId of [endingId, lostId]) void setup.wait({ requestId, workerId: worker.id });
+  void setup.wait({ requestId: queuedId });
+  for (const requestId of [endingId, lostId, queuedId]) t.true(waiters.leave(requestId));
   t.is(waiters.countOf('image', 'a'), 3);
-  worker.send(ending, 1, 0, 'delta', Buffer.from('more'));
-  worker.send(ending, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
+  worker.send(endingId, 1, 0, 'delta', Buffer.from('more'));
+  worker.send(endingId, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
   await waitFor('its end', () => waiters.countOf('image', 'a') === 2);
   // A request taken off its queue has no worker to report its end.
-  waiters.endDisconnected(queued);
+  waiters.endDisconnected(queuedId);
   t.is(waiters.countOf('image', 'a'), 1);
   await worker.die();
   await waitFor('the death of its worker to be noticed', () => waiters.countOf('image', 'a') === 0);

@@ -200,8 +200,8 @@ test.serial(
   'only five of 200 simultaneous attempts at a code are compared; after that even the right one is rejected',
   async (t) => {
     const { challengeId, code } = await requestMailedCode('parallel@example.com');
-    const tries = wrongCodes(code, 200).map((wrong) => verifyCode(challengeId, wrong));
-    for (const response of await Promise.all(tries)) t.is(await readErrorCode(response), 'invalid_code');
+    const attempts = wrongCodes(code, 200).map((wrong) => verifyCode(challengeId, wrong));
+    for (const response of await Promise.all(attempts)) t.is(await readErrorCode(response), 'invalid_code');
     t.is(await readErrorCode(await verifyCode(challengeId, code)), 'invalid_code');
 
     const other = await requestMailedCode('parallel-other@example.com');

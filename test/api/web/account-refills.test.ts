@@ -156,7 +156,7 @@ test('a code that would raise the balance above its cap stays unused', async (t)
   t.is((await new RefillCodeStore(stack.mongo.db).find(code))?.redeemed, null);
 });
 
-const twins: [web: string, key: string, queries: readonly string[]][] = [
+const equivalentReads: [web: string, key: string, queries: readonly string[]][] = [
   ['request-logs', 'request_logs', ['', '?page=1', '?page=2', '?page=0', '?page=x']],
   [
     'refill-logs',
@@ -186,12 +186,13 @@ test('request logs, refill logs and stats match those of the key byte for byte, 
     const stream = redisKeys.ledgerStream(shardOf(user.account.id));
     return log.body.total_count === 2 && (await stack.redis.xlen(stream)) === 0;
   });
-  for (const [web, key, queries] of twins)
-    for (const query of queries) await checkTwins(t, user, `/${web}${query}`, `/v1/users/${key}${query}`);
+  for (const [web, key, queries] of equivalentReads)
+    for (const query of queries)
+      await checkSameResponses(t, user, `/${web}${query}`, `/v1/users/${key}${query}`);
   t.deepEqual(await findLedgerDifferences(stack), []);
 });
 
-async function checkTwins(
+async function checkSameResponses(
   t: ExecutionContext,
   { client, path, account }: LinkedUser,
   web: string,

@@ -86,7 +86,10 @@ test('wrong clicks, and an unknown or attempted challenge, get a response withou
 test('without a captcha, or with one for another purpose or address, no code is mailed, and the token is consumed', async (t) => {
   const address = createAddress();
   for (const captcha_token of [undefined, null, 'x'.repeat(43)]) {
-    const rejection = await requestCode({ address, ...(captcha_token === undefined ? {} : { captcha_token }) });
+    const rejection = await requestCode({
+      address,
+      ...(captcha_token === undefined ? {} : { captcha_token }),
+    });
     t.is(rejection.status, 422);
     t.like(await rejection.json(), {
       error: { code: 'captcha_failed' },

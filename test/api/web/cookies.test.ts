@@ -103,8 +103,14 @@ test('pages from all public addresses of the service are accepted, and with a pu
   for (const ownOrigin of [publicUrl, 'https://backup.example:8443', 'http://192.0.2.1']) {
     t.is(await readErrorCode(await refreshFrom(ownOrigin), 401), 'unauthenticated', ownOrigin);
   }
-  const foreign = ['http://gateway.example', `${publicUrl}:8443`, 'https://backup.example', url, 'null'];
-  for (const origin of foreign)
+  const foreignOrigins = [
+    'http://gateway.example',
+    `${publicUrl}:8443`,
+    'https://backup.example',
+    url,
+    'null',
+  ];
+  for (const origin of foreignOrigins)
     t.is(await readErrorCode(await refreshFrom(origin), 403), 'origin_refused', origin);
 });
 

@@ -94,13 +94,13 @@ for (const operation of withSession) {
   test(`${operationId} without a session, or with an invalid cookie, is a 401`, async (t) => {
     const { client } = await createClient();
     t.like(await call(t, operation), unauthenticated);
-    const madeUp = [
+    const invalidCookies = [
       'x',
       randomBytes(64).toString('base64url'),
       client.cookies.get('mg_session')!.replace(/(?<=^.{40})./, (char) => (char === 'A' ? 'B' : 'A')),
       client.cookies.get('mg_refresh')!,
     ];
-    for (const token of madeUp) {
+    for (const token of invalidCookies) {
       const headers = { ...headersOf(client), cookie: `mg_session=${token}` };
       t.like(await call(t, operation, { headers }), unauthenticated, token);
     }

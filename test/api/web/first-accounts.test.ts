@@ -184,13 +184,13 @@ async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Pr
   const dieFrom = (first: number) => (call: number) => {
     if (call >= first) throw new Killed();
   };
-  const dying = watchStores(
+  const dyingServices = watchStores(
     isCarriedOut
       ? { before: dieFrom(killedAt + 1), after: dieFrom(killedAt) }
       : { before: dieFrom(killedAt) },
   );
   try {
-    await createFirstAccount(dying, user, 'dying');
+    await createFirstAccount(dyingServices, user, 'dying');
     return true;
   } catch (error) {
     if (error instanceof Killed) return false;
@@ -308,8 +308,8 @@ test('a grant is credited even if the process dies after promising it and the us
       if (call === 1) throw new Killed();
     },
   });
-  const dying = { ...rest, web: { users: web.users, links: watch(web.links) } };
-  await t.throwsAsync(createFirstAccount(dying, user, 'x'), { instanceOf: Killed });
+  const dyingServices = { ...rest, web: { users: web.users, links: watch(web.links) } };
+  await t.throwsAsync(createFirstAccount(dyingServices, user, 'x'), { instanceOf: Killed });
   await finishGrant(user);
   await finishGrant(user);
   const account = await stack.readAccount(user.reservedAccountId);
@@ -433,15 +433,15 @@ async function performAction(
     if (apiKey !== undefined) await callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey });
     return [];
   }
-  const owned = await list(client);
-  const account = owned[which % Math.max(1, owned.length)];
+  const ownedAccounts = await list(client);
+  const account = ownedAccounts[which % Math.max(1, ownedAccounts.length)];
   if (account === undefined) return [];
   if (what === 'unlink') await unlink(user, account.id);
   else {
     const code = await createRefillCode(stack, '7.000000001');
     const path = `/api-accounts/${account.id}/redeem`;
-    const tries = what === 'redeem' ? 1 : 2;
-    await Promise.all(Array.from({ length: tries }, () => callWeb(client, 'POST', path, { code })));
+    const attemptCount = what === 'redeem' ? 1 : 2;
+    await Promise.all(Array.from({ length: attemptCount }, () => callWeb(client, 'POST', path, { code })));
     const id = account.user_balance_id;
     redeemed.set(id, (redeemed.get(id) ?? 0) + 1);
   }

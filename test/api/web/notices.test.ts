@@ -198,13 +198,16 @@ test('if it is unknown whether an action completed, the event stays open, and th
   const [openEvent] = await dependencies.audit.list(user._id, 10);
   t.like(openEvent, { outcome: 'started', notice: 'pending' });
   await queueNotice(dependencies, openEvent!);
-  const uncertain = await stack.mailbox!.waitForMail(user.email);
-  t.regex(uncertain.text!.replaceAll(/\s+/g, ' '), /Мы не смогли подтвердить, что действие завершилось/);
+  const unknownOutcomeMail = await stack.mailbox!.waitForMail(user.email);
+  t.regex(
+    unknownOutcomeMail.text!.replaceAll(/\s+/g, ' '),
+    /Мы не смогли подтвердить, что действие завершилось/,
+  );
 
   const { noted } = await recordAction(dependencies, event, () => Promise.resolve());
   await noted;
-  const certain = await stack.mailbox!.waitForMail(user.email);
-  t.notRegex(certain.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
+  const knownOutcomeMail = await stack.mailbox!.waitForMail(user.email);
+  t.notRegex(knownOutcomeMail.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
 });
 
 test('a notice that cannot be queued does not block those behind it', async (t) => {

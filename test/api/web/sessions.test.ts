@@ -105,12 +105,12 @@ test('a session shows the address of its last use', async (t) => {
 test('a revoked session is invalid from the next request on, at every api process', async (t) => {
   const otherUrl = await startOtherApi(t, stack);
   const [{ client: mine }, { client: lost, sessionId }] = (await createSessions(2)) as [Created, Created];
-  const lostElsewhere = Object.assign(copyOf(lost), { url: otherUrl });
-  t.true(await isOpen(lostElsewhere));
+  const lostAtOtherApi = Object.assign(copyOf(lost), { url: otherUrl });
+  t.true(await isOpen(lostAtOtherApi));
   const revoked = await mine.request('DELETE', `/auth/sessions/${sessionId}`);
   t.is(revoked.status, 204);
   t.deepEqual(revoked.headers.getSetCookie(), [], 'the current session remains');
-  t.false(await isOpen(lostElsewhere));
+  t.false(await isOpen(lostAtOtherApi));
   t.false(await isOpen(lost));
   t.is((await lost.request('POST', '/auth/refresh')).status, 401);
   t.is((await listSessions(mine)).length, 1);
@@ -182,7 +182,7 @@ test('signing out of a session that has ended is a 401 that clears the cookies',
 
 test('no page of another origin can sign a user out, and the CSRF token is required if the session cookie is valid', async (t) => {
   const { client } = await createWebUser(stack, createEmail());
-  const foreign = { origin: 'https://evil.example' };
+  const foreignOrigin = { origin: 'https://evil.example' };
   const withToken = copyOf(client);
   client.csrfToken = null;
   const rejection = await client.request('POST', '/auth/logout');
@@ -190,7 +190,7 @@ test('no page of another origin can sign a user out, and the CSRF token is requi
   t.deepEqual(rejection.headers.getSetCookie(), []);
   client.cookies.delete('mg_session');
   for (const one of [client, withToken]) {
-    const forged = await one.request('POST', '/auth/logout', undefined, foreign);
+    const forged = await one.request('POST', '/auth/logout', undefined, foreignOrigin);
     t.is(await readErrorCode(forged, 403), 'origin_refused');
     t.deepEqual(forged.headers.getSetCookie(), []);
   }
@@ -200,9 +200,9 @@ test('no page of another origin can sign a user out, and the CSRF token is requi
 test('all sessions can be ended, or all but the current one, and other users are unaffected', async (t) => {
   const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
   const otherUser = await createWebUser(stack, createEmail());
-  const others204 = await mine.client.request('POST', '/auth/logout-others');
-  t.is(others204.status, 204);
-  t.deepEqual(others204.headers.getSetCookie(), []);
+  const logoutOthersResponse = await mine.client.request('POST', '/auth/logout-others');
+  t.is(logoutOthersResponse.status, 204);
+  t.deepEqual(logoutOthersResponse.headers.getSetCookie(), []);
   t.true(await isOpen(mine.client));
   for (const { client } of others) t.false(await isOpen(client));
 
@@ -246,8 +246,8 @@ test('a refresh works after the access cookie has expired, but not without the r
   client.cookies.delete('mg_refresh');
   t.is(await readErrorCode(await client.request('POST', '/auth/refresh'), 401), 'unauthenticated');
   client.cookies.clear();
-  for (const madeUp of ['x', `${refreshToken}x`]) {
-    client.cookies.set('mg_refresh', madeUp);
+  for (const invalidToken of ['x', `${refreshToken}x`]) {
+    client.cookies.set('mg_refresh', invalidToken);
     const rejection = await client.request('POST', '/auth/refresh');
     t.is(await readErrorCode(rejection, 401), 'unauthenticated');
     checkCleared(t, rejection);

@@ -135,7 +135,10 @@ test('a route that drops a parameter is used only if no other route supports it,
 });
 
 test('the legacy tool parameters are rejected with a reference to their replacements', (t) => {
-  t.regex(findRejection('plain', { functions: [{ name: 'f' }] }), /body\.functions: is the older form of tools/);
+  t.regex(
+    findRejection('plain', { functions: [{ name: 'f' }] }),
+    /body\.functions: is the older form of tools/,
+  );
   t.regex(
     findRejection('plain', { function_call: 'auto' }),
     /body\.function_call: is the older form of tool_choice/,
@@ -214,7 +217,10 @@ test('a chat with no content in any message is rejected', (t) => {
   const empty = 'must not be empty, as no message says anything: write what the model is to answer';
   const part = { type: 'text', text: '' };
   for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
-    t.is(findRejection('plain', { messages: [{ role: 'user', content }] }), `body.messages.0.content: ${empty}`);
+    t.is(
+      findRejection('plain', { messages: [{ role: 'user', content }] }),
+      `body.messages.0.content: ${empty}`,
+    );
   }
   const silent = [
     { role: 'system', content: '' },
