@@ -214,7 +214,7 @@ test('a ban also aborts the vendor call of a stream whose client does not read i
   await waitForNoReservation(ownVendor, account.id);
 });
 
-test('a ban takes effect even if its announcement was missed', async (t) => {
+test('a ban takes effect even if an api process missed its announcement', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
   const vendorHold = vendor.hold('missed-chat');

@@ -55,7 +55,7 @@ const priced: readonly (readonly [title: string, model: string, usage: string, n
   ['an override applies from its threshold on', overridden, usageOf(2000, 10), 41_607_000n],
   ['a price missing from an override stays at the base price', overridden, usageOf(3000, 10), 94_102_000n],
   [
-    'a cached token count above the prompt tokens is capped at the prompt tokens',
+    'a cached token count above the prompt token count is capped at it',
     cached,
     usageOf(10, 1, { cached_tokens: 999 }),
     75_520n,

@@ -166,7 +166,7 @@ test('the text of a small, dense PDF counts against the context and is included 
   t.is(inContext.status, 402);
 });
 
-test('a form drawn on many pages of a PDF counts each time', async (t) => {
+test('the text of a form drawn on many pages of a PDF is tokenized once per page', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const text = 'four words of text '.repeat(100);
   const bytes = makePdf(
@@ -179,7 +179,7 @@ test('a form drawn on many pages of a PDF counts each time', async (t) => {
   t.is(result.error.code, 'content_too_long');
 });
 
-test('PDF pages without text count as images', async (t) => {
+test('PDF pages without text are estimated as images', async (t) => {
   const account = await stack.createAccount({ balance: '1' });
   const pages = Array.from({ length: 60 }, () => '');
   const { status } = await chat(account, { model: 'large', messages: pdf(makePdf(pages)), max_tokens: 16 });
@@ -265,7 +265,7 @@ test('an input image is rejected while no model edits images, and an empty one i
   for (const image_url of [null, '', []]) t.is((await draw(account, { ...body, image_url })).status, 200);
 });
 
-test('negative_prompt and style count against the context like the prompt', async (t) => {
+test('negative_prompt and style are included in the context limit like the prompt', async (t) => {
   const account = await stack.createAccount();
   const long = 'four words of text '.repeat(100);
   for (const [field, body] of [

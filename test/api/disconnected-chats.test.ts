@@ -93,7 +93,7 @@ async function prepareChat(
   return { account, body: { model, stream, messages, max_tokens: 20_000, ...more } };
 }
 
-/** Disconnects, and resolves once the worker has been told to cancel. */
+/** Disconnects, and resolves once the gateway has sent the worker a cancel message. */
 async function disconnectAndWait(
   t: ExecutionContext,
   { account }: TestChat,

@@ -430,7 +430,7 @@ test.serial(
     const long: Promise<EmbeddingResult>[] = [];
     for (let i = 1; i <= 7; i++) {
       long.push(embed(many, 'long', `text ${i}`));
-      await waitFor('its vendor call', () => vendorHold.waiting === i);
+      await waitFor('the vendor call to start', () => vendorHold.waiting === i);
     }
     const queued = embed(many, 'quick', 'dog', { dimensions: 16 });
     await waitForQueuedInputs(stack, 1);

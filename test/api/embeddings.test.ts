@@ -272,7 +272,7 @@ test('a request over the vendor’s input limit is split, and its response is co
   t.true(findRequestsTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
 });
 
-test('special tokens are reserved even if the catalog does not specify them, so that the vendor’s count of short inputs is billed', async (t) => {
+test('special tokens are reserved even if the catalog does not specify them, so that the vendor’s token count of short inputs can be billed', async (t) => {
   const account = await stack.createAccount();
   const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(97 + i));
   const result = await embed(account, 'marking', letters);

@@ -166,7 +166,7 @@ test('a request whose images are all rejected fails, is free, and is not retried
   t.is((await stack.readAccount(accountId)).freeRequests, 1);
 });
 
-test('if a model priced per token responds without an image, the caller pays for the reported tokens, and it is not retried', async (t) => {
+test('if a model priced per token responds without an image, the caller pays for the reported tokens, and the call is not retried', async (t) => {
   const body = { model: 'all-in-words', prompt: 'a cat', n: 4 };
   const { status, result, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 422);

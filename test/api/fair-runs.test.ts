@@ -54,7 +54,7 @@ const bulkShare = 64;
 
 let textNumber = 0;
 
-/** Sends a request with a text of its own, because equal requests share calls. */
+/** Sends a request with a unique text, because equal requests share calls. */
 function post({ kind, path, body }: Kind, account: TestAccount, model: string, signal?: AbortSignal) {
   const input = kind === 'embedding' ? { input: `fox ${(textNumber += 1)}` } : {};
   return fetch(`${stack.url}${path}`, {
@@ -89,7 +89,7 @@ for (const one of kinds) {
       const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`slow-${kind}`);
       const statusPromises = await sendMany(one, heavy, `slow-${kind}`);
-      await waitFor('its vendor calls', () => vendorHold.waiting === 2);
+      await waitFor('both vendor calls to start', () => vendorHold.waiting === 2);
       await waitFor(
         'its reservations',
         async () => (await findReservations(stack, heavy.id)).length === one.requestCount,
@@ -123,7 +123,7 @@ for (const one of kinds) {
         const client = new AbortController();
         const request = post(one, heavy, `wide-${kind}`, client.signal).catch(() => null);
         disconnected += 1;
-        await waitFor('its vendor call', () => vendorHold.waiting === disconnected);
+        await waitFor('the vendor call to start', () => vendorHold.waiting === disconnected);
         client.abort();
         await request;
       }

@@ -201,7 +201,7 @@ test('the response to a rejected key explains why, in the message and in the cha
   }
 });
 
-test('the response to a replaced key says that it was replaced', async (t) => {
+test('the error for a replaced key states that the key was replaced', async (t) => {
   const { apiKey } = await stack.createAccount();
   const headers = { authorization: `Bearer ${apiKey}` };
   const regenerated = await fetch(`${stack.url}/v1/users/regenerate_api_key`, { method: 'PUT', headers });

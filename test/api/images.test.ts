@@ -157,7 +157,7 @@ for (const [title, more, cost] of [
   ['the default quality and size', {}, 1_010_000_000n],
   ['another size', { size: '512x512' }, 370_000_000n],
   ['a quality with one price for all sizes', { quality: 'low' }, 100_000_000n],
-  ['a quality without a price of its own', { quality: 'high' }, 9_900_000_000n],
+  ['a quality without a separate price', { quality: 'high' }, 9_900_000_000n],
   ['two images of another size', { size: '512x512', n: 2 }, 740_000_000n],
 ] as const) {
   test(`the price by quality and size is right for ${title}`, async (t) => {
@@ -346,7 +346,7 @@ test('disconnecting before a vendor was called is free, and no vendor is called'
   const second = drawAndDisconnect(account, 'one-by-one', { n: 4 });
   await waitFor('the second request to be admitted', async () => (await countReserved(account)) === 2);
   await second.disconnect();
-  await waitFor('its reservation to be released', async () => (await countReserved(account)) === 1);
+  await waitFor('the second reservation to be released', async () => (await countReserved(account)) === 1);
   await first.disconnect();
   vendorHold.end();
   await waitForNoReservation(stack, account.id);

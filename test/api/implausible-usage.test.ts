@@ -138,7 +138,7 @@ test.serial('a reported web search that was not requested is treated as a wrong 
   t.like(row, { counted: true, promptTokens, completionTokens: 1 });
 });
 
-test.serial('a request costs at most twice its reservation; the operator bears the rest', async (t) => {
+test.serial('a request costs at most twice its reservation; the operator pays the remainder', async (t) => {
   const body = { model: 'chat', messages, max_tokens: 190 };
   const { row, loss } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
   t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
@@ -231,7 +231,7 @@ const reasoningOf = (words: number): object => ({
 });
 
 test.serial(
-  'a report beyond max_tokens that matches the output is accepted, and the operator bears the excess',
+  'a report beyond max_tokens that matches the output is accepted, and the operator pays the excess',
   async (t) => {
     nextResponse = reasoningOf(5_000);
     const { row } = await send(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});

@@ -65,7 +65,7 @@ async function readSpent({ id }: TestAccount): Promise<bigint> {
 const readReserved = async ({ id }: TestAccount): Promise<bigint> =>
   (await stack.readAccount(id)).reservedNano;
 
-/** Removes what differs between any two responses to the same request. */
+/** Removes the fields that differ between any two responses to the same request. */
 const withoutTimes = (response: object): object => {
   const { id, created, usage, ...rest } = response as Record<string, unknown>;
   const { total_time: time, ...counts } = usage as Record<string, unknown>;
@@ -300,14 +300,14 @@ test('a request that cannot start before its deadline is free and reaches no ven
         cost_request: 0,
       });
       t.is(countCalls(words[0]) + countCalls(words[1]), 0);
-      await waitFor('nothing to be reserved', async () => (await readReserved(account)) === 0n);
+      await waitFor('all reservations to be released', async () => (await readReserved(account)) === 0n);
       t.is(await readSpent(account), 0n);
     }),
   );
   await callJobsApi(stack, blocker, `/${blocking.id}`, { method: 'DELETE' });
 });
 
-test('a request beyond the limit of jobs is rejected immediately and leaves no trace', async (t) => {
+test('a request beyond the limit of jobs is rejected immediately and leaves nothing in the stores', async (t) => {
   const account = await stack.createAccount();
   await stack.redis.hset(redisKeys.account(account.id), 'mqj', '1');
   const first = await createJob(stack, account, chats, chatOf('hung-chat'));
@@ -326,7 +326,7 @@ test('a request beyond the limit of jobs is rejected immediately and leaves no t
   t.is((await stack.post(chats, account.apiKey, chatOf('chat'), headers)).status, 202);
 });
 
-test('the same key and body is one job, for synchronous and asynchronous callers', async (t) => {
+test('requests with the same key and body are one job, for synchronous and asynchronous callers', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const key = { 'idempotency-key': randomUUID() };

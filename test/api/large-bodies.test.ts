@@ -66,7 +66,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   );
 });
 
-test('a body of many small values counts with the memory that it uses', async (t) => {
+test('a body of many small values reserves the memory that its parsed form uses', async (t) => {
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 16_000_000 } });
   const [account, other] = await Promise.all([stack.createAccount({ rpm: 10_000 }), stack.createAccount()]);
   const unfinished = upload(stack, account, { 'content-length': 1_000_000 });
@@ -190,10 +190,10 @@ test('an account without money may send a large body to a free model, but not to
   const { apiKey } = await stack.createAccount({ balance: '0' });
   const input = Array.from({ length: 20 }, () => 'word '.repeat(9_000));
   const free = await stack.post(embeddings, apiKey, { model: 'gratis', input });
-  t.is(codeOf(await free.text()), 'content_too_long', 'it was tokenized');
+  t.is(codeOf(await free.text()), 'content_too_long', 'the input was tokenized');
   const rejected = await stack.post(embeddings, apiKey, { model: 'heavy', input });
   t.is(rejected.status, 402);
-  t.false((await rejected.text()).includes('This request may cost'), 'it was not tokenized');
+  t.false((await rejected.text()).includes('This request may cost'), 'the input was not tokenized');
 });
 
 test('the stored response of a large request outlives the balance that paid for it, and counts against the rate limit', async (t) => {

@@ -139,7 +139,7 @@ test('the tenth unknown code within an hour bans the account permanently, and no
   t.like(stored, { banned: true, banReason: 'guessed refill codes' });
 });
 
-test('unknown codes are counted per account, over an hour that starts with the first', async (t) => {
+test('guesses of unknown codes are counted per account, in an hour that starts with the first guess', async (t) => {
   const [guesser, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = redisKeys.unknownCodes(guesser.id);
   await redeem(guesser.apiKey, unknownCode(1));

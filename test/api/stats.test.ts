@@ -66,7 +66,7 @@ models:
   - { id: keyless, type: chat, context: 8192, pricing: { prompt: 1 }, routes: [{ upstream: keyless }] }
 `;
 
-test('requests of every kind are counted by their outcome, within seconds', async (t) => {
+test('the statistics include requests of every kind and outcome within seconds', async (t) => {
   const vendor = await useVendor(t);
   const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
   const { apiKey } = await stack.createAccount();

@@ -7,7 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 const log = createLogger('test', 'silent');
 const site = '192.0.2.1';
 
-/** Draws when the test says so; the image of each captcha is its number. */
+/** Finishes a drawing only when the test calls `finish`; the image of each captcha is its number. */
 function createManualDrawer() {
   const started: ((error?: Error) => void)[] = [];
   let count = 0;

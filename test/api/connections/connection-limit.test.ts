@@ -35,7 +35,7 @@ test('when others hold nearly all connections, the largest network loses a conne
   t.false(closed.includes('f'), 'the smallest');
 });
 
-test('a network at its limit replaces its own connections, and closes none of another network', (t) => {
+test('a network at its limit replaces its own connections, and closes no connection of another network', (t) => {
   const { limit, closed, open } = createRig({ max: 6, maxPerNetwork: 2 });
   for (const network of ['a', 'a', 'b', 'b', 'c', 'c']) t.truthy(open(network));
   t.truthy(open('a'));

@@ -232,7 +232,7 @@ test('when connections run out, idle connections of the address with the most co
   // It is idle now, and has fewer connections than the other address.
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
   caller.socket.write(get('/'));
-  await waitFor('its second response', () => caller.seen().split('answer').length === 3);
+  await waitFor('the second response of the caller', () => caller.seen().split('answer').length === 3);
   const same = await useRaw(t, url);
   same.socket.write(get('/'));
   await same.until('answer');

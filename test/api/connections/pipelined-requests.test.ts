@@ -58,7 +58,7 @@ test('the connection of an address that exceeds its share of pipelined requests 
   t.is(started.length, 5);
 });
 
-test('bodies of pipelined requests count towards the limit with the Content-Length in their heads', async (t) => {
+test('bodies of pipelined requests use memory budget according to the Content-Length in their heads', async (t) => {
   const bytes = 15_000;
   const perRequest = requestBytes + `content-length${bytes}`.length + bytes;
   const { pipelined, started, url } = await start(t, 16 * perRequest);
@@ -79,7 +79,7 @@ test('bodies of pipelined requests count towards the limit with the Content-Leng
   t.is(started.length, 3);
 });
 
-test('heads of pipelined requests count with their length, so fewer requests with long heads are read ahead', async (t) => {
+test('heads of pipelined requests use memory budget according to their length, so fewer requests with long heads are read ahead', async (t) => {
   const value = 'x'.repeat(7_000);
   const long = `GET /${value} HTTP/1.1\r\nhost: a\r\nlong: ${value}\r\n\r\n`;
   const perRequest = requestBytes + 'long'.length + 2 * value.length;
@@ -89,10 +89,10 @@ test('heads of pipelined requests count with their length, so fewer requests wit
   await waitFor('the first', () => started.length === 1);
   caller.socket.write(long.repeat(64));
   // 128 KB, plus the excess of the last read.
-  await waitFor('some pipelined', () => pipelined.held >= 128 * 1024);
+  await waitFor('pipelined requests to be read ahead', () => pipelined.held >= 128 * 1024);
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(get);
-  await waitFor('another caller', () => started.length === 2);
+  await waitFor('the request of another caller to start', () => started.length === 2);
   t.is(pipelined.held % perRequest, 0);
   t.true(pipelined.held < 128 * 1024 + 2 * 64 * 1024, `${pipelined.held}`);
 });

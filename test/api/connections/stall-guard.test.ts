@@ -266,5 +266,5 @@ test('a caller that reads data while the kernel is queried is not disconnected b
     },
   });
   await waitFor('the next query', () => waiting.destroyed || (queriesSince ?? 0) > 0);
-  t.true(queriesSince! > 0, 'it was disconnected immediately');
+  t.true(queriesSince! > 0, 'the caller was disconnected immediately');
 });

@@ -41,7 +41,7 @@ const count = (all: readonly Entry[], state: string): number =>
 test('an account gets half of the worker slots, another gets half of the others, and waiting requests start as others finish', async (t) => {
   const { enter } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
-  await waitFor('its share', () => count(many, 'granted') === 8);
+  await waitFor('all worker slots of its share', () => count(many, 'granted') === 8);
   const other = Array.from({ length: 4 }, () => enter('other'));
   await waitFor('the share of the other account', () => count(other, 'granted') === 4);
   t.is(count(many, 'granted'), 8);

@@ -60,7 +60,7 @@ test('pages of an uncompressed PDF are read, even if data precedes the PDF heade
 });
 
 test('a file that starts as a PDF and ends as an archive is read as both, or rejected', async (t) => {
-  // Offsets in the archive count from the start of the file, as written by tools that repair such archives.
+  // Offsets in the archive are relative to the start of the file, as tools that repair prefixed archives write them.
   const front = makePdf(['front']);
   const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
   t.regex(read('a.docx', word, shifted), /front.*hidden words/s);

@@ -56,7 +56,7 @@ test('an event id that does not belong to the job starts from the beginning', (t
     t.is(parseEventId(text, jobId), null, text);
   const foreignId = writeEventId({ index: 2, detail: 0 }, other);
   t.deepEqual(parseEventId(foreignId, other), { index: 2, detail: 0 });
-  t.is(parseEventId(foreignId, jobId), null, 'it belongs to another job');
+  t.is(parseEventId(foreignId, jobId), null, 'the event id belongs to another job');
   t.deepEqual(parseEventId(` 12.34.${mark} `, jobId), { index: 12, detail: 34 });
   t.deepEqual(idsOf(showJob(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
 });

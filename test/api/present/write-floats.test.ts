@@ -153,7 +153,7 @@ test('numbers are written in their shortest form', (t) => {
   t.is(write(new Uint8Array()), '');
 });
 
-test('a value that is not a finite number is null, so that the rest can still be read', (t) => {
+test('a value that is not a finite number is null, so that the other numbers can still be read', (t) => {
   const bits = [NaN, Infinity, -Infinity, 0.25].map(toBits);
   t.is(write(toVector([...bits, 0xffff_ffff, infinite + 2 ** 31])), 'null,null,null,0.25,null,null');
 });

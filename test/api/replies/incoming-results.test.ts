@@ -195,7 +195,7 @@ test('a result is silent while no piece arrives for its request, but not while i
 
   results.remind();
   pass(60_000);
-  t.is(results.silentForMs('first'), 0, 'it is queued behind the second');
+  t.is(results.silentForMs('first'), 0, 'the first result is queued behind the second');
   t.is(results.silentForMs('second'), 60_000);
 
   results.drop('second');

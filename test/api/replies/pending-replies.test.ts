@@ -131,7 +131,7 @@ interface TestWorker {
   ) => Promise<void>;
   /** The next control message to this worker. */
   readonly nextControl: () => Promise<ControlMessage>;
-  /** Stops its heartbeat. */
+  /** Stops the heartbeat of this worker. */
   readonly die: () => Promise<void>;
 }
 
@@ -398,7 +398,7 @@ test('after an outage of Redis no request fails before its worker had time for a
   let isUnavailable = true;
   setup.registry.findAlive = async (queue) => {
     checks += 1;
-    if (isUnavailable) throw new Error('away');
+    if (isUnavailable) throw new Error('simulated outage');
     return await findAlive(queue);
   };
   const late = setup.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
@@ -461,7 +461,7 @@ test('a request that ended without its last frame fails within seconds, and one 
   t.deepEqual(outcomes, ['ended {"failed":"service_unavailable"}']);
   await waitFor('the worker to be cancelled', async () => (await worker.nextControl()).action === 'cancel');
   worker.send(runningId, 1, 0, 'result', Buffer.from('abc'));
-  await waitFor('the other request', () => outcomes.length === 2);
+  await waitFor('the other request to end', () => outcomes.length === 2);
 });
 
 test('a caller waits for a result that a worker settled before it died until the next worker can deliver it', async (t) => {
@@ -515,7 +515,7 @@ test('a cancelled request counts as in flight until its worker reports the end o
   t.is(waiters.countOf('image', 'a'), 3);
   worker.send(endingId, 1, 0, 'delta', Buffer.from('more'));
   worker.send(endingId, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
-  await waitFor('its end', () => waiters.countOf('image', 'a') === 2);
+  await waitFor('the request to be counted as ended', () => waiters.countOf('image', 'a') === 2);
   // A request taken off its queue has no worker to report its end.
   waiters.endDisconnected(queuedId);
   t.is(waiters.countOf('image', 'a'), 1);

@@ -41,7 +41,7 @@ test('a worker is notified repeatedly that a reader is behind until the reader h
   });
   stream.delta(Buffer.from('data: x\n\n'));
   t.deepEqual(controls, ['pause']);
-  await waitFor('another pause', () => controls.length === 2);
+  await waitFor('another pause message', () => controls.length === 2);
   response.emit('drain');
   t.deepEqual(controls, ['pause', 'pause', 'resume']);
   response.emit('close');
