@@ -108,7 +108,7 @@ for (const [operation, path, body] of creations) {
     t.deepEqual(await findReservations(stack, asynchronous.id), []);
 
     // Simulates a vendor that reported more than the account could pay: less was debited than the stored response
-    // says.
+    // reports.
     await stack.redis.hset(redisKeys.job(asynchronous.id, job.id), 'cost', '123');
     const { cost_request: cost, response } = await readJob(stack, asynchronous, job.id);
     t.is(cost, 0.000000123);
