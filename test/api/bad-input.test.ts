@@ -8,7 +8,8 @@ import { readTraces, waitForNoReservation } from '../support/observe.ts';
 import { readThreadMs } from '../support/thread-clock.ts';
 
 /**
- * Malformed and invalid requests: the right status, where and what the error is, and no trace in the stores.
+ * Malformed and invalid requests get the right status and an error with its location and description, and leave nothing
+ * in the stores.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -76,7 +77,7 @@ interface ExpectedError {
   readonly messagePattern?: RegExp;
 }
 
-/** Checks that the response is an error in the standard format, and the expected one. */
+/** Checks that the response is the expected error, in the standard format. */
 function checkError(t: ExecutionContext, status: number, text: string, expected: ExpectedError): ErrorBody {
   t.is(status, expected.status, text.slice(0, 300));
   const body = JSON.parse(text) as ErrorBody;
@@ -124,7 +125,7 @@ interface Case extends ExpectedError {
   readonly path: string;
   readonly body?: unknown;
   readonly method?: string;
-  /** Null: no Authorization header. */
+  /** Null sends no Authorization header. */
   readonly apiKey?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -450,7 +451,7 @@ const cases: Readonly<Record<string, Case>> = {
     ['response_format'],
     /url, b64_json/,
   ),
-  'an image prompt beyond the context': {
+  'an image prompt longer than the context': {
     ...invalidImage({ prompt: long }, ['prompt'], /8192/),
     code: 'content_too_long',
   },
@@ -720,7 +721,7 @@ test.serial('a body just under the limit is not a 413', async (t) => {
   await expectNoTrace(t, async () => {
     const pieces = [start, ...megabytes(31), Buffer.from('"}')];
     const { status, body } = await send({ path: chat, pieces, headers: { 'content-type': json } });
-    // It has no messages; what matters is that it was read.
+    // The missing messages are the only error: the body was read.
     checkError(t, status, body, { status: 422, code: 'validation_failed' });
   });
 });
@@ -733,7 +734,7 @@ test.serial('a client that sends a wrong key with a large body can read its 401'
 });
 
 // HTTP/1.0 clients and proxies (nginx by default) close the connection after each response.
-test.serial('so can a client that closes the connection after the response', async (t) => {
+test.serial('a client that closes the connection after a wrong key can read its 401 too', async (t) => {
   const headers = { 'content-type': json, authorization: 'Bearer mg-wrong', connection: 'close' };
   const { status } = await send({ path: chat, pieces: [start, ...megabytes(30)], headers });
   t.is(status, 401);
@@ -844,7 +845,7 @@ test.serial(
   },
 );
 
-test.serial('after all of this, no reservation remains and the service responds', async (t) => {
+test.serial('after all of these requests, no reservation remains and the service responds', async (t) => {
   await waitForNoReservation(stack);
   const response = await stack.post(chat, account.apiKey, { model: 'chat', messages: hello });
   t.is(response.status, 200);

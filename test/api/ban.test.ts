@@ -15,7 +15,8 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /**
- * A ban cancels all requests of its account, whatever state they are in. The simulated vendors wait for the test.
+ * A ban cancels all requests of its account, whatever state they are in. The simulated vendors respond when the test
+ * releases them.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -62,7 +63,7 @@ async function ban(account: TestAccount, on = stack): Promise<void> {
 
 interface OpenStream {
   readonly requestId: string;
-  /** Reads the whole stream, up to its end. */
+  /** Reads the stream to its end. */
   readonly read: () => Promise<SseEvents>;
 }
 
@@ -91,10 +92,10 @@ function assertEndsWithBan(t: ExecutionContext, { events, isDone }: SseEvents): 
   t.false(isDone);
 }
 
-test('a ban ends a running stream with an error event, charges for the output so far, and leaves other accounts’ streams alone', async (t) => {
+test('a ban ends a running stream with an error event, charges for the output so far, and does not affect other accounts’ streams', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const body = { ...createChat('drip-chat', true), messages: [{ role: 'user', content: 'a b c d e f g h' }] };
-  const [stream, innocent] = [await openStream(account), await openStream(other, { body })];
+  const [stream, otherStream] = [await openStream(account), await openStream(other, { body })];
   await ban(account);
   const events = await stream.read();
   assertEndsWithBan(t, events);
@@ -102,10 +103,10 @@ test('a ban ends a running stream with an error event, charges for the output so
   const row = await findRow(stack, stream.requestId);
   t.like(row, { success: false, responseCode: 403, errorCode: 'account_banned' });
   t.true(row.completionTokens > 0);
-  t.true(row.completionTokens < 400, 'charged for no more than was generated');
+  t.true(row.completionTokens < 400, 'the charge includes only generated tokens');
   const expected = BigInt(row.promptTokens) * 7_000_000n + BigInt(row.completionTokens) * 13_000_000n;
   t.is(await readLoss(stack, account.id, '100'), expected);
-  t.true((await innocent.read()).isDone);
+  t.true((await otherStream.read()).isDone);
 });
 
 for (const { kind, path, body } of [
@@ -132,7 +133,7 @@ for (const { kind, path, body } of [
   });
 }
 
-test('inputs of other accounts that share a call with those of a banned account still get their embeddings', async (t) => {
+test('inputs of other accounts that share a vendor call with those of a banned account still get their embeddings', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const vendorHold = vendor.hold('shared-vectors');
   t.teardown(() => vendorHold.end());
@@ -176,7 +177,7 @@ test('a ban cancels requests queued while there is no worker, and a worker that 
   t.is(await readLoss(idle, account.id, '100'), 0n);
 });
 
-test('a ban ends a request with an Idempotency-Key for all its readers, and its key can be reused', async (t) => {
+test('a ban ends a request with an Idempotency-Key for all its readers, and the key can be reused', async (t) => {
   const account = await stack.createAccount();
   const headers = { 'idempotency-key': randomUUID() };
   const body = createChat('drip-chat', true);
@@ -213,7 +214,7 @@ test('a ban also aborts the vendor call of a stream whose client does not read i
   await waitForNoReservation(ownVendor, account.id);
 });
 
-test('a ban takes effect even if its announcement was missed', async (t) => {
+test('a ban takes effect even if an api process missed its announcement', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
   const vendorHold = vendor.hold('missed-chat');

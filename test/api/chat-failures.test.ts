@@ -8,7 +8,7 @@ import { readSse } from '../support/sse-events.ts';
 const chats = new Chats(test);
 
 const shortTimeout = chats.addUpstream('timeoutMs: 300');
-/** The key is revoked, and the vendor repeats it in its error. */
+/** A model whose key is revoked, and whose vendor repeats the key in its error. */
 const revokedKey = chats.addUpstream('', '[sk-secret-key-998877+revoked]');
 const revokedKeyModel = chats.addModel('gpt-sim+echokey', { upstream: revokedKey });
 const rejecting = chats.addModel('gpt-sim+fail-400+echokey');
@@ -28,7 +28,7 @@ const failures: readonly (readonly [failure: string, model: string, status: numb
 ];
 for (const [failure, model, status, code] of failures) {
   for (const stream of [false, true]) {
-    test(`${failure} is a ${status} ${code} without a charge${stream ? ', streamed' : ''}`, async (t) => {
+    test(`${failure} is a ${status} ${code} and free${stream ? ', streamed' : ''}`, async (t) => {
       const account = await chats.stack.createAccount();
       const text = chats.uniqueText();
       const {
@@ -68,7 +68,7 @@ for (const [failure, model] of [
   ['is at its rate limit', chats.addModelWithSecond('gpt-sim+fail-429')],
   ['sends garbage', chats.addModelWithSecond('gpt-sim+garbage')],
 ] as const) {
-  test(`if the first route ${failure}, the second responds and is charged once`, async (t) => {
+  test(`if the first route ${failure}, the second responds and the caller is charged once`, async (t) => {
     const account = await chats.stack.createAccount();
     const { status, answer, requestId } = await chats.ask(account, model);
     t.is(status, 200);
@@ -77,31 +77,31 @@ for (const [failure, model] of [
   });
 }
 
-const halfDead = chats.addModel('gpt-sim', {
+const modelWithBadKeys = chats.addModel('gpt-sim', {
   upstream: chats.addUpstream('', '[sk-one+exhausted, sk-two+revoked, sk-three-alive]'),
 });
 
-test('if keys of an upstream are exhausted or revoked, another key is used', async (t) => {
+test('if some keys of an upstream are exhausted or revoked, another key is used', async (t) => {
   const account = await chats.stack.createAccount();
-  const answers = await Promise.all(Array.from({ length: 12 }, () => chats.ask(account, halfDead)));
+  const answers = await Promise.all(Array.from({ length: 12 }, () => chats.ask(account, modelWithBadKeys)));
   t.true(answers.every((one) => one.status === 200));
 });
 
-const cutWhole = chats.addModelWithSecond('gpt-sim+cutbytes-40');
+const interruptedModel = chats.addModelWithSecond('gpt-sim+cutbytes-40');
 
-test('a response cut off in the middle is retried on the other route', async (t) => {
+test('an interrupted response is retried on the other route', async (t) => {
   const account = await chats.stack.createAccount();
-  const { status, answer, requestId } = await chats.ask(account, cutWhole);
+  const { status, answer, requestId } = await chats.ask(account, interruptedModel);
   t.is(status, 200);
   t.is(answer.choices[0]?.message.content, `You said: ${hello}`);
   await chats.costs(t, account, requestId, helloNano);
 });
 
-const cutFirst = chats.addModelWithSecond('gpt-sim+cut-1');
+const interruptedBeforeOutput = chats.addModelWithSecond('gpt-sim+cut-1');
 
-test('a stream cut off before its first token continues seamlessly from the other route', async (t) => {
+test('a stream interrupted before its first token continues seamlessly from the other route', async (t) => {
   const account = await chats.stack.createAccount();
-  const response = await chats.send(account, cutFirst, { stream: true });
+  const response = await chats.send(account, interruptedBeforeOutput, { stream: true });
   t.is(response.status, 200);
   const { events, isDone, text } = await readSse(response);
   t.is(text, `You said: ${hello}`);
@@ -111,11 +111,11 @@ test('a stream cut off before its first token continues seamlessly from the othe
   await chats.costs(t, account, response.headers.get('x-request-id')!, helloNano);
 });
 
-const cutAlways = chats.addModel('gpt-sim+cut-0');
+const alwaysInterrupted = chats.addModel('gpt-sim+cut-0');
 
-test('a stream that is always cut off before its first token is a plain 502', async (t) => {
+test('a stream that is always interrupted before its first token is a plain 502', async (t) => {
   const account = await chats.stack.createAccount();
-  const { status, answer, requestId } = await chats.ask(account, cutAlways, { stream: true });
+  const { status, answer, requestId } = await chats.ask(account, alwaysInterrupted, { stream: true });
   t.is(status, 502);
   t.is(answer.error.code, 'upstream_error');
   await chats.costs(t, account, requestId, 0n);
@@ -123,7 +123,7 @@ test('a stream that is always cut off before its first token is a plain 502', as
 
 const doubling = chats.addModel('gpt-sim+duplicates');
 
-test('duplicate start, end and usage events of a vendor are passed on and charged once', async (t) => {
+test('duplicate start, end and usage events from a vendor are passed on and billed once', async (t) => {
   const account = await chats.stack.createAccount();
   const more = { stream: true, stream_options: { include_usage: true } };
   const response = await chats.send(account, doubling, more);
@@ -139,7 +139,7 @@ test('duplicate start, end and usage events of a vendor are passed on and charge
 const shortChunkTimeout = chats.addUpstream('betweenChunksTimeoutMs: 300');
 
 for (const [failure, model, status, code] of [
-  ['cut off after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
+  ['interrupted after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
   ['that breaks with an error', chats.addModel('gpt-sim+streamerror-3'), 502, 'upstream_error'],
   [
     'that stalls',
@@ -148,7 +148,7 @@ for (const [failure, model, status, code] of [
     'upstream_timeout',
   ],
 ] as const) {
-  test(`a stream ${failure} ends with an error event, and its output is charged`, async (t) => {
+  test(`a stream ${failure} ends with an error event, and the caller pays for its output`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, model, { stream: true });
     t.is(response.status, 200);

@@ -53,17 +53,17 @@ test('a free request is returned if the vendor fails', async (t) => {
 
 test('the fourth request within a minute is a 429 if three are allowed', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 3 });
-  const seen: (readonly [number, string | null])[] = [];
+  const results: (readonly [number, string | null])[] = [];
   for (let i = 0; i < 4; i++) {
     const response = await chats.send(account, plain);
     await response.text();
-    seen.push([response.status, response.headers.get('x-ratelimit-remaining-requests')]);
+    results.push([response.status, response.headers.get('x-ratelimit-remaining-requests')]);
     if (response.status === 429) {
       const seconds = Number(response.headers.get('retry-after'));
       t.true(seconds >= 1 && seconds < 60, `retry-after ${seconds}`);
     }
   }
-  t.deepEqual(seen, [
+  t.deepEqual(results, [
     [200, '2'],
     [200, '1'],
     [200, '0'],
@@ -71,7 +71,7 @@ test('the fourth request within a minute is a 429 if three are allowed', async (
   ]);
 });
 
-test('a burst is counted exactly against the rate limit', async (t) => {
+test('the rate limit is exact for a burst of concurrent requests', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 7 });
   const answers = await Promise.all(Array.from({ length: 30 }, () => chats.ask(account, plain)));
   t.is(answers.filter((one) => one.status === 200).length, 7);
@@ -82,18 +82,18 @@ const heavy = chats.addModel('gpt-sim', { fields: 'rpm_coefficient: 2,' });
 
 test('a model with coefficient two takes two rate limit slots per request', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 5 });
-  const seen: (readonly [number, string | null])[] = [];
+  const results: (readonly [number, string | null])[] = [];
   for (let i = 0; i < 3; i++) {
     const response = await chats.send(account, heavy);
     await response.text();
-    seen.push([response.status, response.headers.get('x-ratelimit-remaining-requests')]);
+    results.push([response.status, response.headers.get('x-ratelimit-remaining-requests')]);
   }
-  t.deepEqual(seen, [
+  t.deepEqual(results, [
     [200, '3'],
     [200, '1'],
     [429, '1'],
   ]);
-  // One slot remains for a model with coefficient one.
+  // One rate limit slot remains, enough for a model with coefficient one.
   t.is((await chats.ask(account, plain)).status, 200);
 });
 

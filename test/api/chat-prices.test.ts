@@ -2,7 +2,7 @@ import test from 'ava';
 import { Chats, helloNano, helloTokens, usageOf } from '../support/chats.ts';
 import { findRow, toNano } from '../support/observe.ts';
 
-/** The cost of a chat under each kind of price. Prices are odd on purpose, so that a wrong sum shows. */
+/** The cost of a chat under each kind of price. Prices are unusual on purpose, so that a wrong sum is noticed. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
@@ -15,14 +15,17 @@ test('the vendor’s token counts are billed at the catalog’s prices, to the n
   await chats.costs(t, account, requestId, helloNano);
 });
 
-const scripted = (prices: string): string => chats.addScripted({ pricing: `pricing: { ${prices} }` });
-const cached = scripted('prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77');
+const addModelWithPrices = (prices: string): string =>
+  chats.addScripted({ pricing: `pricing: { ${prices} }` });
+const cached = addModelWithPrices(
+  'prompt: 13.37, completion: 42.42, input_cache_read: 3.31, input_cache_write: 17.77',
+);
 const uncached = chats.addScripted();
-const firstFamily = scripted('in_cost_per_million: 7.1, out_cost_per_million: 9.9');
-const bothFamilies = scripted(
+const firstFamily = addModelWithPrices('in_cost_per_million: 7.1, out_cost_per_million: 9.9');
+const bothFamilies = addModelWithPrices(
   'in_cost_per_million: 700, out_cost_per_million: 900, prompt: 1.5, completion: 2.5',
 );
-const overridden = scripted(
+const overridden = addModelWithPrices(
   'prompt: 10.1, completion: 20.2, overrides: [{ min_prompt_tokens: 2000, prompt: 20.5, completion: 60.7 }, ' +
     '{ min_prompt_tokens: 3000, prompt: 31.3 }]',
 );
@@ -52,7 +55,7 @@ const priced: readonly (readonly [title: string, model: string, usage: string, n
   ['an override applies from its threshold on', overridden, usageOf(2000, 10), 41_607_000n],
   ['a price missing from an override stays at the base price', overridden, usageOf(3000, 10), 94_102_000n],
   [
-    'a cached token count above the prompt tokens is capped at the prompt tokens',
+    'a cached token count above the prompt token count is capped at it',
     cached,
     usageOf(10, 1, { cached_tokens: 999 }),
     75_520n,
@@ -79,7 +82,7 @@ const byRequest = chats.addModel('gpt-sim', {
   pricing: 'pricing: { type: request, cost_per_request: 0.123456789 }',
 });
 
-test('a price per request is charged once, whatever is generated', async (t) => {
+test('a price per request is billed once, whatever is generated', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, byRequest, { n: 3 });
   t.is(answer.usage.cost_request, 0.123456789);
@@ -90,25 +93,25 @@ const byTime = chats.addModel('gpt-sim+slow-300', {
   pricing: 'pricing: { type: time, cost_per_second: 0.01 }',
 });
 
-test.serial('a price per second is charged for the vendor’s response time', async (t) => {
+test.serial('a price per second is billed for the vendor’s response time', async (t) => {
   const account = await chats.stack.createAccount();
   const startedAtMs = performance.now();
   const { answer, requestId } = await chats.ask(account, byTime);
   const tookMs = performance.now() - startedAtMs;
   const row = await findRow(chats.stack, requestId);
-  // The vendor takes 300 ms. How much later the response is read depends on the machine, but cannot exceed the
-  // caller’s wait.
+  // The vendor takes 300 ms. How much later the response is read depends on the machine, but the total
+  // cannot exceed the time that the caller waited.
   t.true(row.billedMs >= 295 && row.billedMs <= Math.ceil(tookMs), `${row.billedMs} of ${tookMs} ms`);
   t.is(toNano(answer.usage.cost_request), BigInt(row.billedMs) * 10_000n);
   await chats.costs(t, account, requestId, BigInt(row.billedMs) * 10_000n);
 });
 
-const unreported = chats.addModel('gpt-sim+nousage');
+const modelWithoutUsage = chats.addModel('gpt-sim+nousage');
 
 for (const stream of [false, true]) {
-  test(`tokens that the vendor does not report are counted here${stream ? ', streamed' : ''}`, async (t) => {
+  test(`the gateway counts tokens that the vendor does not report${stream ? ', streamed' : ''}`, async (t) => {
     const account = await chats.stack.createAccount();
-    const response = await chats.send(account, unreported, { stream });
+    const response = await chats.send(account, modelWithoutUsage, { stream });
     await response.text();
     const requestId = response.headers.get('x-request-id')!;
     const row = await findRow(chats.stack, requestId);
@@ -119,7 +122,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test('a cost above the balance takes the balance to zero and never below', async (t) => {
+test('a cost above the balance reduces the balance to zero and never below', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0.01' });
   // The reservation is more than half of the balance, so twice as much exceeds it.
   const { status, requestId } = await chats.ask(account, cached, { max_tokens: 200 }, usageOf(4_000, 10));

@@ -4,7 +4,7 @@ import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.t
 import { chatPath, Chats } from '../support/chats.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 
-/** Clients that disconnect when vendor calls are not read to the end, and clients that read slowly. */
+/** Clients that disconnect from upstreams without a disconnect grace, and clients that read slowly. */
 
 const chats = new Chats(test);
 const noGrace = chats.addUpstream('disconnectGraceMs: 0');
@@ -12,7 +12,7 @@ const dripping = chats.addModel('gpt-sim+drip-30', { upstream: noGrace });
 
 const longText = (): string => `${chats.uniqueText()} ${'cat '.repeat(100)}`;
 
-test('without a disconnect grace, a disconnect during a stream aborts the vendor call and is charged for what was generated', async (t) => {
+test('without a disconnect grace, a disconnect during a stream aborts the vendor call, and the caller pays for the output so far', async (t) => {
   const account = await chats.stack.createAccount();
   const text = `${longText()} ${'cat '.repeat(900)}`;
   const client = new AbortController();
@@ -24,8 +24,8 @@ test('without a disconnect grace, a disconnect during a stream aborts the vendor
   });
   const reader = response.body!.getReader();
   const decoder = new TextDecoder();
-  let seen = '';
-  while (!seen.includes('cat')) seen += decoder.decode((await reader.read()).value, { stream: true });
+  let output = '';
+  while (!output.includes('cat')) output += decoder.decode((await reader.read()).value, { stream: true });
   const [entry] = chats.sentTo(text.slice(0, 24));
   t.false(entry!.isOver);
   client.abort();

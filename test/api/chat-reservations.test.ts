@@ -2,7 +2,7 @@ import test from 'ava';
 import { Chats } from '../support/chats.ts';
 import { findRow, readLoss } from '../support/observe.ts';
 
-/** How much of the balance a chat may reserve, and the output limit then sent to the vendor. */
+/** The part of the balance that a chat may reserve, and the resulting output limit sent to the vendor. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
@@ -51,7 +51,7 @@ test('without max_tokens, an account with a large balance is limited by the mode
   t.is(chats.sentTo(unlimited)[0]?.body?.['max_tokens'], 500);
 });
 
-test('the context limits prompt and output together', async (t) => {
+test('the context size limits the sum of prompt and output', async (t) => {
   const account = await chats.stack.createAccount();
   const text = `${chats.uniqueText()} ${'cat '.repeat(5_000)}`;
   await chats.ask(account, plain, {}, text);

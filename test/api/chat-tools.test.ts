@@ -66,11 +66,11 @@ test('streamed tool calls have an index, start with id and name, and add up to t
   t.is(events.at(-1)?.choices?.[0]?.finish_reason, 'tool_calls');
 });
 
-const unreported = chats.addModel('gpt-sim+nousage');
+const modelWithoutUsage = chats.addModel('gpt-sim+nousage');
 
-test('tool calls that the vendor does not count are billed by our count', async (t) => {
+test('tool calls for which the vendor reports no tokens are billed using our own count', async (t) => {
   const account = await chats.stack.createAccount();
-  const { requestId } = await chats.ask(account, unreported, { tools: [tool('weather')] });
+  const { requestId } = await chats.ask(account, modelWithoutUsage, { tools: [tool('weather')] });
   const row = await findRow(chats.stack, requestId);
   t.true(row.completionTokens > 5, `${row.completionTokens} tokens`);
   t.true(row.promptTokens > 30, `${row.promptTokens} tokens: the tools are part of the prompt`);

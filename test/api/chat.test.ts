@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
 
-test('a response has the fields of the specification, and its id is the request id', async (t) => {
+test('a response has the fields in the specification, and its id is the request id', async (t) => {
   const account = await chats.stack.createAccount();
   const { status, answer, requestId } = await chats.ask(account, plain);
   t.is(status, 200);
@@ -157,7 +157,7 @@ test('a log row has every field, and daily and account totals include it', async
   );
   t.like(day, {
     day: row.at.toISOString().slice(0, 10),
-    // The failed request counts, including its prompt, which was sent in vain.
+    // The totals include the failed request and the prompt tokens that were sent for it.
     promptTokens: 3 + 50 + failedRow.promptTokens,
     cacheReadTokens: 40,
     completionTokens: 5 + 3,

@@ -144,7 +144,7 @@ testWithOwnStore('Redis')('a page may read that the service is unavailable', asy
   t.is(response.headers.get('access-control-allow-origin'), origin);
 });
 
-test('a page may read the refusal of a connection over the limit, and the refusal is logged', async (t) => {
+test('a page may read the error for a connection over the limit, and the error is logged', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const log = pino(
     {},
@@ -168,7 +168,7 @@ test('a page may read the refusal of a connection over the limit, and the refusa
   const { error } = (await response.json()) as { error: { code: string } };
   t.is(error.code, 'queue_full');
   const requestId = response.headers.get('x-request-id');
-  const line = await waitFor('its log line', () =>
+  const line = await waitFor('the log line of the rejected connection', () =>
     lines.find((each) => each['requestId'] === requestId && each['msg'] === 'request'),
   );
   t.like(line, { method: 'GET', path: '/v1/models', status: 503, code: 'queue_full' });

@@ -4,7 +4,7 @@ import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-ve
 import { makePdf, toDataUri } from '../support/make-pdf.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** Attempts to get vendor work for free: requests that hide their cost where it might not be counted. */
+/** Attempts to get vendor work for free with requests that hide tokens in places that might not be tokenized. */
 
 const catalogOf = (vendorUrl: string, scriptedUrl: string): string => {
   const chat = (id: string, more: string): string =>
@@ -114,7 +114,7 @@ const hiddenIn = (text: string): Record<string, object[]> => ({
 });
 
 for (const [place, messages] of Object.entries(hiddenIn(longText))) {
-  test(`a prompt beyond the context is rejected if it hides in ${place}`, async (t) => {
+  test(`a prompt longer than the context is rejected if it is hidden in ${place}`, async (t) => {
     const account = await stack.createAccount({ balance: '1000' });
     const { status, result } = await chat(account, { model: 'large', messages });
     t.is(status, 422);
@@ -122,9 +122,9 @@ for (const [place, messages] of Object.entries(hiddenIn(longText))) {
   });
 }
 
-test('forty concurrent requests get no more from a vendor than the balance pays for', async (t) => {
+test('forty concurrent requests get no more from a vendor than the balance covers', async (t) => {
   const account = await stack.createAccount({ balance: '1' });
-  // Each would cost four roubles.
+  // Each request would cost four roubles.
   const bodies = Object.values(hiddenIn('four words of text '.repeat(10_000)));
   const responses = await Promise.all(
     Array.from({ length: 40 }, (_, index) => {
@@ -156,7 +156,7 @@ const pdf = (bytes: Buffer): object[] => withFile({ filename: 'a.pdf', file_data
 /** A few KB with some 200 000 tokens, most of them beyond the edge of the page. */
 const densePdf = makePdf(['four words of text '.repeat(4)], { repeat: 12_000 });
 
-test('the text of a small, dense PDF counts against the context and in the reservation', async (t) => {
+test('the text of a small, dense PDF counts against the context and is included in the reservation', async (t) => {
   t.true(densePdf.length < 10_000);
   const account = await stack.createAccount({ balance: '1' });
   const tooLong = await chat(account, { model: 'large', messages: pdf(densePdf) });
@@ -166,7 +166,7 @@ test('the text of a small, dense PDF counts against the context and in the reser
   t.is(inContext.status, 402);
 });
 
-test('a form drawn on many pages of a PDF counts each time', async (t) => {
+test('the text of a form drawn on many pages of a PDF is tokenized once per page', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const text = 'four words of text '.repeat(100);
   const bytes = makePdf(
@@ -179,7 +179,7 @@ test('a form drawn on many pages of a PDF counts each time', async (t) => {
   t.is(result.error.code, 'content_too_long');
 });
 
-test('PDF pages without text count as images', async (t) => {
+test('PDF pages without text are estimated as images', async (t) => {
   const account = await stack.createAccount({ balance: '1' });
   const pages = Array.from({ length: 60 }, () => '');
   const { status } = await chat(account, { model: 'large', messages: pdf(makePdf(pages)), max_tokens: 16 });
@@ -211,7 +211,7 @@ test('documents of an account without money are not parsed', async (t) => {
   t.is(status, 402);
 });
 
-test('text files count by their text, whatever their name', async (t) => {
+test('text files are tokenized, whatever their name', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   for (const model of ['large', 'claude']) {
     const file_data = toDataUri(Buffer.from('four words of text '.repeat(100)), 'text/plain');
@@ -226,7 +226,7 @@ test('text files count by their text, whatever their name', async (t) => {
   }
 });
 
-// Parts and fields that a model does not support
+// Content parts and fields that a model does not support
 
 const imagePart = { type: 'image_url', image_url: { url: 'https://a.test/a.png' } };
 const audioPart = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
@@ -265,7 +265,7 @@ test('an input image is rejected while no model edits images, and an empty one i
   for (const image_url of [null, '', []]) t.is((await draw(account, { ...body, image_url })).status, 200);
 });
 
-test('negative_prompt and style count against the context like the prompt', async (t) => {
+test('negative_prompt and style are included in the context limit like the prompt', async (t) => {
   const account = await stack.createAccount();
   const long = 'four words of text '.repeat(100);
   for (const [field, body] of [
@@ -281,7 +281,7 @@ test('negative_prompt and style count against the context like the prompt', asyn
   }
 });
 
-test('negative_prompt and style are charged, by characters and by tokens', async (t) => {
+test('negative_prompt and style are charged at prices per character and per token', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const prompt = 'a fox';
   const more = { negative_prompt: 'n'.repeat(40), style: 's'.repeat(60) };
@@ -295,7 +295,7 @@ test('negative_prompt and style are charged, by characters and by tokens', async
   t.true((await costOf('by-token', more)) > (await costOf('by-token', {})));
 });
 
-// Reasoning that is stored between turns
+// Reasoning that is stored between conversation turns
 
 async function converse(
   account: TestAccount,
@@ -331,7 +331,7 @@ test('a conversation gets back its own reasoning even if a vendor gives all call
     await chat(account, { model: 'thinker', messages });
     t.deepEqual(reasoningSentFor(word), [`Thought 0 about ${word}`, `Thought 1 about ${word}`]);
   }
-  // Another conversation that claims the same call gets none of it.
+  // Another conversation that sends the same tool call gets none of the reasoning.
   const [, ...rest] = alpha;
   await chat(account, { model: 'thinker', messages: [{ role: 'user', content: 'gamma' }, ...rest] });
   t.deepEqual(reasoningSentFor('gamma'), [null, null]);
@@ -347,7 +347,7 @@ test('two end users with the same message each get back their own reasoning', as
     ['Bob', bob],
   ] as const) {
     await chat(account, { model: 'thinker', messages });
-    // Another test has the same two users send a different message concurrently.
+    // In another test that runs concurrently, the same two users send a different message.
     const isTheirMessage = ({ content }: Body['messages'][number]): boolean => content === 'balance';
     const theirs = sent.findLast(
       ({ messages: [first, ...rest] }) =>
@@ -390,7 +390,7 @@ test('another account that sends the same conversation gets none of its reasonin
   t.deepEqual(reasoningSentFor('delta'), [null]);
 });
 
-test('stored reasoning that the gateway adds is counted, reserved and charged', async (t) => {
+test('stored reasoning that the gateway adds is tokenized, reserved and charged', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const messages = await converse(account, 'epsilon', 1);
   const withReasoning = await chat(account, { model: 'thinker', messages });

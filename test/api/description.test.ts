@@ -51,7 +51,7 @@ test.serial('an OpenAPI linter finds no problems in the description', async (t) 
 });
 
 test('the router serves exactly the operations in the description', (t) => {
-  // Building the router opens nothing; only calls would use the services.
+  // Building the router opens no connections; only calls would use the services.
   const routes = createRouter({ web: {}, calls: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
       .filter((method) => method !== 'HEAD')
@@ -107,7 +107,7 @@ interface ValidCredentials {
   readonly session: Record<string, string>;
 }
 
-/** Calls that an operation must refuse. */
+/** Calls that an operation must reject. */
 function listWrongCalls(described: Described, base: Call, validCredentials: ValidCredentials): WrongCall[] {
   const { parameters = [], requestBody } = described.operation;
   const names = parameters.filter((one) => one.in === 'path').map((one) => one.name);
@@ -121,12 +121,15 @@ function listWrongCalls(described: Described, base: Call, validCredentials: Vali
     { ...base, body: '{}', contentType: 'text/plain' },
     { ...base, body: '{}', contentType: 'application/json; charset=latin1' },
   ];
-  const madeUp = 'x'.repeat(86);
+  const unknownSecret = 'x'.repeat(86);
   const unauthorized: WrongCall[] = [
     { title: 'no credentials', headers: {} },
     {
       title: 'wrong credentials',
-      headers: { authorization: `Bearer mg-${madeUp.slice(0, 43)}`, cookie: `mg_session=${madeUp}` },
+      headers: {
+        authorization: `Bearer mg-${unknownSecret.slice(0, 43)}`,
+        cookie: `mg_session=${unknownSecret}`,
+      },
     },
   ];
   const wrongKind = schemesOf(described).includes('apiKey') ? validCredentials.session : validCredentials.key;
@@ -154,7 +157,7 @@ test('every operation rejects wrong calls as described, including a session inst
   }
 });
 
-/** These take a failing store, a captcha, a slow sender, or 129 concurrent calls. */
+/** Errors that only a failing store, a captcha, a slow sender, or 129 concurrent calls can cause. */
 const cannotBeProvoked = [
   'internal_error',
   'service_unavailable',
@@ -197,9 +200,9 @@ test('rate limit and balance errors are described', async (t) => {
   t.true(described.length >= 3);
   for (const one of described) {
     const body = JSON.stringify(one.operation.requestBody?.content[json]?.examples?.['usual']?.value);
-    const refused = await send(stack.url, one, { headers: bearer(withoutMoney.apiKey), body });
-    t.is(refused.status, 402);
-    t.deepEqual(await checker.findFaults(one.path, one.method, refused), []);
+    const rejection = await send(stack.url, one, { headers: bearer(withoutMoney.apiKey), body });
+    t.is(rejection.status, 402);
+    t.deepEqual(await checker.findFaults(one.path, one.method, rejection), []);
     await (await send(stack.url, one, { headers: bearer(rateLimited.apiKey), body })).text();
     const limited = await send(stack.url, one, { headers: bearer(rateLimited.apiKey), body });
     t.is(limited.status, 429);

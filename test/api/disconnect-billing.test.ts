@@ -8,13 +8,13 @@ import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** A client that disconnects at a random token is charged exactly for what was generated until then. */
+/** A client that disconnects at a random token pays exactly for what was generated until then. */
 
 const msPerPiece = 4;
-const maxCut = 200;
+const maxReceivedPieces = 200;
 const pieceOf = (i: number): string => (i % 7 === 0 ? ' extraordinarily' : ' cat');
 
-/** How many pieces of each response the vendor has sent, by the prompt text. */
+/** The number of pieces that the vendor has sent of each response, keyed by prompt text. */
 const sentPieces = new Map<string, number>();
 let vendor: Server;
 let stack: TestStack;
@@ -27,7 +27,7 @@ async function startVendor(): Promise<Server> {
       const { messages } = JSON.parse(text) as { messages: { content: string }[] };
       const name = messages[0]!.content;
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      // The stream never ends by itself: only a disconnect stops it.
+      // The stream never ends by itself; only a disconnect ends it.
       for (let i = 0; !response.destroyed; i++) {
         sentPieces.set(name, i + 1);
         const choices = [{ index: 0, delta: { content: pieceOf(i) }, finish_reason: null }];
@@ -85,18 +85,18 @@ async function readAndDisconnect(apiKey: string, name: string, pieces: number): 
   return [response.headers.get('x-request-id')!, countReceived()];
 }
 
-test('at twenty random disconnects the charge is between what the caller received and what the vendor sent', async (t) => {
+test('after each of twenty random disconnects, the charge is between what the caller received and what the vendor sent', async (t) => {
   const account = await stack.createAccount();
   const random = createRandom(20_261_121);
-  const cuts = Array.from({ length: 20 }, () => 1 + Math.floor(random() * maxCut));
-  const readers = cuts.map((cut, i) => readAndDisconnect(account.apiKey, `caller ${i}`, cut));
+  const disconnectPoints = Array.from({ length: 20 }, () => 1 + Math.floor(random() * maxReceivedPieces));
+  const readers = disconnectPoints.map((cut, i) => readAndDisconnect(account.apiKey, `caller ${i}`, cut));
   const results = await Promise.all(readers);
   await waitForNoReservation(stack, account.id);
   let charged = 0n;
   for (const [i, [requestId, received]] of results.entries()) {
     const row = await findRow(stack, requestId);
     const sent = sentPieces.get(`caller ${i}`)!;
-    t.true(received >= cuts[i]!);
+    t.true(received >= disconnectPoints[i]!);
     t.false(row.success);
     t.is(row.errorCode, 'job_cancelled');
     t.true(

@@ -12,11 +12,10 @@ import { listenTo } from '../support/listen-to.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 
 /**
- * Callers that disconnect are charged for what the vendor did, whenever they disconnect, and for no more than was
- * reserved.
+ * Callers that disconnect pay for the vendor's work until the call ends, but never more than was reserved.
  */
 
-/** How long the upstream `brief` reads a stream after a disconnect. */
+/** How long the upstream `short-grace` reads a stream after a disconnect. */
 const graceMs = 300;
 
 const catalogOf = (url: string): string => {
@@ -24,24 +23,24 @@ const catalogOf = (url: string): string => {
     `  - { id: ${id}, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000, free_requests: true }${more}, routes: [{ upstream: ${upstream}, model: ${id}${route} }] }`;
   return `
 upstreams:
-  patient: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: 20000 }
-  brief: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: ${graceMs} }
-  hasty: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: 0 }
-  impatient: { kind: openai, baseUrl: "${url}/v1", timeoutMs: 5000, disconnectGraceMs: 0 }
-  narrow: { kind: openai, baseUrl: "${url}/v1", maxConcurrency: 1 }
+  long-grace: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: 20000 }
+  short-grace: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: ${graceMs} }
+  no-grace: { kind: openai, baseUrl: "${url}/v1", disconnectGraceMs: 0 }
+  short-timeout: { kind: openai, baseUrl: "${url}/v1", timeoutMs: 5000, disconnectGraceMs: 0 }
+  one-slot: { kind: openai, baseUrl: "${url}/v1", maxConcurrency: 1 }
   anthropic: { kind: anthropic, baseUrl: "${url}", apiKeys: [sk-ant-0123456789], disconnectGraceMs: 20000 }
   gemini: { kind: gemini, baseUrl: "${url}", apiKeys: [AIza-0123456789], disconnectGraceMs: 20000 }
 models:
-${model('plain', 'patient')}
-${model('plain-brief', 'brief')}
-${model('plain-hasty', 'hasty')}
-${model('thinker', 'brief', ', reasoning: true')}
-${model('painter', 'brief', ', output_modalities: [text, image]')}
-${model('searcher', 'brief', ', web_search: true')}
-${model('sonar', 'brief', ', web_search: always')}
-${model('drained', 'hasty', '', ', onDisconnect: drain')}
-${model('narrow', 'narrow')}
-  - { id: twofold, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000, free_requests: true }, routes: [{ upstream: impatient, model: a }, { upstream: impatient, model: b }] }
+${model('plain', 'long-grace')}
+${model('plain-short-grace', 'short-grace')}
+${model('plain-no-grace', 'no-grace')}
+${model('thinker', 'short-grace', ', reasoning: true')}
+${model('painter', 'short-grace', ', output_modalities: [text, image]')}
+${model('searcher', 'short-grace', ', web_search: true')}
+${model('sonar', 'short-grace', ', web_search: always')}
+${model('drained', 'no-grace', '', ', onDisconnect: drain')}
+${model('one-slot', 'one-slot')}
+  - { id: twofold, type: chat, context: 128000, pricing: { prompt: 1000, completion: 1000, free_requests: true }, routes: [{ upstream: short-timeout, model: a }, { upstream: short-timeout, model: b }] }
 ${model('claude', 'anthropic', ', reasoning: true')}
 ${model('gem', 'gemini', ', reasoning: true')}
 `;
@@ -53,7 +52,7 @@ const addScript = useScriptedStack(test, catalogOf, (started) => {
   stack = started;
 });
 
-/** A promise that the other side resolves. */
+/** A promise with its `resolve` function. */
 interface Deferred {
   readonly promise: Promise<void>;
   resolve(): void;
@@ -79,7 +78,7 @@ interface TestChat {
   readonly body: object;
 }
 
-/** Creates an account, and the body of a chat with its own script. */
+/** Creates an account, and the body of a chat to which the vendor responds with this script. */
 async function prepareChat(
   model: string,
   script: Script,
@@ -94,7 +93,7 @@ async function prepareChat(
   return { account, body: { model, stream, messages, max_tokens: 20_000, ...more } };
 }
 
-/** Disconnects, and resolves once the worker has been told to cancel. */
+/** Disconnects, and resolves once the gateway has sent the worker a cancel message. */
 async function disconnectAndWait(
   t: ExecutionContext,
   { account }: TestChat,
@@ -119,7 +118,7 @@ async function disconnectAndWait(
 }
 
 /**
- * Returns the log row of the account's only request once it is settled. Its cost is what the account lost.
+ * Waits until the account's only request is settled, and returns its log row. Checks that the account lost its cost.
  */
 async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Promise<RequestLogDocument> {
   await waitForNoReservation(stack, account.id);
@@ -130,7 +129,7 @@ async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Pr
 }
 
 const disconnectedRow = { success: false, responseCode: 499, errorCode: 'job_cancelled' };
-/** At a thousand roubles per million tokens, both prompt and completion. */
+/** The cost at a thousand roubles per million prompt or completion tokens. */
 const costOf = ({ promptTokens, completionTokens }: RequestLogDocument): bigint =>
   BigInt(promptTokens + completionTokens) * 1_000_000n;
 
@@ -171,15 +170,15 @@ for (const { dialect, model, before, after } of [
     after: [claudeEvents.close, claudeEvents.end],
   },
 ]) {
-  test(`a stream of ${dialect} API that is aborted after its last token is charged by the usage that follows it`, async (t) => {
+  test(`bills a caller that disconnects after the last token from the usage chunk that follows (${dialect} API)`, async (t) => {
     const disconnected = createDeferred();
-    let cut: Promise<void> | null = null;
+    let aborted: Promise<void> | null = null;
     const chat = await prepareChat(model, async function* (_body, _path, call: ScriptedCall) {
-      cut = call.cut;
+      aborted = call.cut;
       yield* before;
       await disconnected.promise;
       yield* after;
-      // The script does not end by itself: the call is aborted early because the usage is known.
+      // The script does not end by itself: the gateway aborts the call as soon as the usage is known.
       await call.cut;
     });
     const caller = startChat(stack, chat.account.apiKey, chat.body);
@@ -189,7 +188,7 @@ for (const { dialect, model, before, after } of [
     const row = await waitForSettledRow(t, chat);
     t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
     t.is(row.costNano, 10_020_000_000n);
-    await cut!;
+    await aborted!;
   });
 }
 
@@ -199,10 +198,10 @@ const geminiChunk = (parts: object[], counts: object): string =>
     usageMetadata: { promptTokenCount: 20, ...counts },
   });
 
-test('a disconnected stream of Gemini’s API is charged immediately by the counts of its last chunk', async (t) => {
-  let cut: Promise<void> | null = null;
+test('bills a caller that disconnects from a Gemini stream immediately, from the usage in the last chunk', async (t) => {
+  let aborted: Promise<void> | null = null;
   const chat = await prepareChat('gem', async function* (_body, _path, call: ScriptedCall) {
-    cut = call.cut;
+    aborted = call.cut;
     yield geminiChunk([], { thoughtsTokenCount: 9_990 });
     yield geminiChunk([{ text: 'last' }], { thoughtsTokenCount: 9_990, candidatesTokenCount: 10 });
     await call.cut;
@@ -210,17 +209,17 @@ test('a disconnected stream of Gemini’s API is charged immediately by the coun
   const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('last');
   caller.leave();
-  await cut!;
+  await aborted!;
   const row = await waitForSettledRow(t, chat);
   t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
   t.is(row.costNano, 10_020_000_000n);
 });
 
-test('a disconnect before the first output is charged for the reasoning, by the usage on every chunk', async (t) => {
+test('a caller that disconnects before the first output pays for the reasoning reported in each usage chunk', async (t) => {
   const reasoned = createDeferred();
-  let cut: Promise<void> | null = null;
+  let aborted: Promise<void> | null = null;
   const chat = await prepareChat('plain', async function* (_body, _path, call: ScriptedCall) {
-    cut = call.cut;
+    aborted = call.cut;
     yield chunk({ role: 'assistant', content: '' }, usage(20, 0));
     for (let tokens = 1_000; tokens <= 10_000; tokens += 1_000) {
       yield JSON.stringify({ choices: [], ...usage(20, tokens) });
@@ -231,17 +230,17 @@ test('a disconnect before the first output is charged for the reasoning, by the 
   const caller = startChat(stack, chat.account.apiKey, chat.body);
   await reasoned.promise;
   caller.leave();
-  // The call is aborted as soon as all of it is known to be counted.
-  await cut!;
+  // The gateway aborts the call as soon as it knows that every chunk reports usage.
+  await aborted!;
   const row = await waitForSettledRow(t, chat);
   t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
 });
 
-/** A stream that sends these chunks and then nothing more, until it is aborted. */
-const sendAndWait = (chunks: readonly string[], onSaid: () => void = () => undefined): Script =>
+/** Sends these chunks and leaves the stream open until it is aborted. */
+const sendAndWait = (chunks: readonly string[], onSent: () => void = () => undefined): Script =>
   async function* (_body, _path, call: ScriptedCall) {
     yield* chunks;
-    onSaid();
+    onSent();
     await call.cut;
   };
 
@@ -262,7 +261,7 @@ for (const { what, model, sentChunk, minTokens } of [
     minTokens: 1_290 + graceMs,
   },
 ]) {
-  test(`after a disconnect before its usage, ${what} is charged for what it can have generated, by our count`, async (t) => {
+  test(`a caller that disconnects before the usage chunk pays for what ${what} can have generated, using our own count`, async (t) => {
     const startedAtMs = performance.now();
     const chat = await prepareChat(model, sendAndWait([sentChunk]));
     const caller = startChat(stack, chat.account.apiKey, chat.body);
@@ -276,7 +275,7 @@ for (const { what, model, sentChunk, minTokens } of [
   });
 }
 
-test('the charge for possible unseen output never exceeds the reservation', async (t) => {
+test('a caller that disconnects never pays more than the reservation for possible unseen output', async (t) => {
   const chat = await prepareChat('thinker', sendAndWait([chunk({ content: 'last' })]), { max_tokens: 50 });
   const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('last');
@@ -284,7 +283,7 @@ test('the charge for possible unseen output never exceeds the reservation', asyn
   t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, counted: true, completionTokens: 50 });
 });
 
-test('a search whose caller disconnects is charged for the prompt and what the search may have found', async (t) => {
+test('a caller that disconnects during a web search pays for the prompt and what the search may have found', async (t) => {
   const called = createDeferred();
   const chat = await prepareChat(
     'searcher',
@@ -300,9 +299,9 @@ test('a search whose caller disconnects is charged for the prompt and what the s
 
 for (const { what, model, maxTokens } of [
   { what: 'a model that always searches', model: 'sonar', maxTokens: 16_100 },
-  { what: 'a model that could have searched but was not asked to', model: 'searcher', maxTokens: 100 },
+  { what: 'a model whose web search was not requested', model: 'searcher', maxTokens: 100 },
 ]) {
-  test(`after a disconnect at its last token, ${what} is charged for a prompt of at most ${maxTokens} tokens`, async (t) => {
+  test(`a caller that disconnects at the last token of ${what} pays for at most ${maxTokens} prompt tokens`, async (t) => {
     const chat = await prepareChat(model, sendAndWait([chunk({ content: 'last' })]), { max_tokens: 16 });
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
@@ -314,9 +313,9 @@ for (const { what, model, maxTokens } of [
   });
 }
 
-test('a model without hidden output is charged for the output seen, including output after the disconnect', async (t) => {
+test('a caller that disconnects from a model without hidden output pays for the output received, before and after the disconnect', async (t) => {
   const disconnected = createDeferred();
-  const chat = await prepareChat('plain-brief', async function* (_body, _path, call: ScriptedCall) {
+  const chat = await prepareChat('plain-short-grace', async function* (_body, _path, call: ScriptedCall) {
     yield chunk({ content: 'one' });
     await disconnected.promise;
     yield chunk({ content: ' two' });
@@ -329,11 +328,11 @@ test('a model without hidden output is charged for the output seen, including ou
   t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, counted: true, completionTokens: 2 });
 });
 
-test('a disconnect before any output is charged for the prompt, and uses up a free request', async (t) => {
+test('a caller that disconnects before any output pays for the prompt, or uses up a free request', async (t) => {
   const called = [createDeferred(), createDeferred()] as const;
   let calls = 0;
   const script = sendAndWait([], () => called[calls++]!.resolve());
-  const chat = await prepareChat('plain-brief', script, { freeRequests: 1 });
+  const chat = await prepareChat('plain-short-grace', script, { freeRequests: 1 });
   for (const eachCall of called) {
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await eachCall.promise;
@@ -351,8 +350,8 @@ test('a disconnect before any output is charged for the prompt, and uses up a fr
   t.true(paidRow.promptTokens > 5);
 });
 
-for (const model of ['plain-hasty', 'thinker']) {
-  test(`a non-streamed response is read to its end after a disconnect, and charged as reported: ${model}`, async (t) => {
+for (const model of ['plain-no-grace', 'thinker']) {
+  test(`after a disconnect, the gateway reads a non-streamed response to its end and bills the reported usage: ${model}`, async (t) => {
     const [called, disconnected] = [createDeferred(), createDeferred()];
     const chat = await prepareChat(
       model,
@@ -366,7 +365,7 @@ for (const model of ['plain-hasty', 'thinker']) {
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await called.promise;
     await disconnectAndWait(t, chat, caller);
-    // Longer than a stream would still be read.
+    // Longer than the grace period for streams.
     await delay(2 * graceMs);
     disconnected.resolve();
     t.like(await waitForSettledRow(t, chat), {
@@ -379,7 +378,7 @@ for (const model of ['plain-hasty', 'thinker']) {
 }
 
 for (const what of ['never comes', 'breaks off'] as const) {
-  test(`a non-streamed response that ${what} is free, and is not retried after a disconnect`, async (t) => {
+  test(`after a disconnect, a non-streamed response that ${what} is free and not retried`, async (t) => {
     const [called, disconnected] = [createDeferred(), createDeferred()];
     let calls = 0;
     const chat = await prepareChat(
@@ -388,7 +387,7 @@ for (const what of ['never comes', 'breaks off'] as const) {
         calls += 1;
         called.resolve();
         await (what === 'breaks off' ? disconnected.promise : call.cut);
-        throw new Error('the vendor fails');
+        throw new Error('simulated vendor failure');
       },
       { stream: false, freeRequests: 1 },
     );
@@ -402,13 +401,13 @@ for (const what of ['never comes', 'breaks off'] as const) {
   });
 }
 
-test('a stream on a route that drains is read to its end and charged as reported', async (t) => {
+test('after a disconnect, the gateway reads a stream on a draining route to its end and bills the reported usage', async (t) => {
   const disconnected = createDeferred();
   const chat = await prepareChat('drained', async function* () {
     yield chunk({ content: 'one' }, usage(20, 1));
     yield chunk({ content: 'two' }, usage(20, 2));
     await disconnected.promise;
-    // Longer than a route that cancels would be read, and with usage that would be enough for it.
+    // A route that aborts after a disconnect would stop here: its grace period is over, and the usage is known.
     for (let i = 0; i < 5; i++) yield chunk({ content: 'more' }, usage(20, 100 * (i + 1)));
     yield finish;
     yield JSON.stringify({ choices: [], ...usage(20, 10_000) });
@@ -426,7 +425,7 @@ test('a stream on a route that drains is read to its end and charged as reported
   });
 });
 
-test('a vendor failure after a disconnect is charged for the output seen, and is free before any output', async (t) => {
+test('if the vendor fails after a disconnect, the caller pays for the output received, and nothing before any output', async (t) => {
   for (const chunks of [[], [chunk({ content: 'last' })]]) {
     const [called, disconnected] = [createDeferred(), createDeferred()];
     const chat = await prepareChat('thinker', async function* () {
@@ -449,7 +448,7 @@ test('a vendor failure after a disconnect is charged for the output seen, and is
 test('a disconnect while the request waits for a vendor slot is free and not logged', async (t) => {
   const [called, finished] = [createDeferred(), createDeferred()];
   const blockingChat = await prepareChat(
-    'narrow',
+    'one-slot',
     async () => {
       called.resolve();
       await finished.promise;
@@ -460,7 +459,7 @@ test('a disconnect while the request waits for a vendor slot is free and not log
   const first = startChat(stack, blockingChat.account.apiKey, blockingChat.body);
   await called.promise;
   let wasCalled = false;
-  const chat = await prepareChat('narrow', () => {
+  const chat = await prepareChat('one-slot', () => {
     wasCalled = true;
     return chatWithUsage({});
   });

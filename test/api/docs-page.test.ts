@@ -48,7 +48,7 @@ function findCommands(page: string): string[] {
 // Not every machine with Node has curl.
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
-/** Their examples refer to objects that a fresh server does not have. */
+/** Operations whose examples refer to objects that a fresh server does not have. */
 const cannotSucceed =
   /\/files\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
 

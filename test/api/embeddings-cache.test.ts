@@ -12,7 +12,7 @@ import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-ve
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The embedding cache through HTTP: a repeated request is faster, and differs in nothing else. */
+/** The embedding cache through HTTP: a repeated request is faster, but otherwise has the same result. */
 
 const cached = 'embeddingCache: { ttl: 600, maxBytes: 10000000 }';
 
@@ -36,7 +36,7 @@ ${vectorModel('free', '{ in_cost_per_million: 7.77, free_requests: true }')}
 `;
 
 /** A vendor whose vectors have 4 numbers, or 3 if a text contains "short". */
-const respondFickle = (body: Readonly<Record<string, unknown>>): object => {
+const respondWithChangingLength = (body: Readonly<Record<string, unknown>>): object => {
   const inputs = body['input'] as string[];
   const length = inputs.some((text) => text.includes('short')) ? 3 : 4;
   const embedding = Array.from({ length }, (_, i) => i + 0.5);
@@ -54,7 +54,7 @@ let scripted: ScriptedVendor;
 
 test.before(async () => {
   vendor = await startVendorSimulator();
-  scripted = await startScriptedVendor(respondFickle);
+  scripted = await startScriptedVendor(respondWithChangingLength);
   stack = await startStack({ catalog: catalogOf(vendor.url, scripted.url) });
 });
 test.after.always(async () => {
@@ -144,7 +144,7 @@ test('cached texts do not reach the vendor again, and are billed and logged the 
   await waitForNoReservation(stack, account.id);
 });
 
-test('if a request is partly cached, only the rest reaches the vendor, and the order is kept', async (t) => {
+test('if some inputs of a request are cached, only the others reach the vendor, and the order is preserved', async (t) => {
   const account = await stack.createAccount();
   await embed(account, 'partly', ['b', 'd']);
   await waitForEntries('partly', 2);
@@ -201,7 +201,7 @@ test('a model without a cache is called each time, and nothing is cached', async
   t.deepEqual(await findKeys(stack.redis, 'mg:{vectors:uncached}:*'), []);
 });
 
-test('a token count of ours is still marked as ours when it comes from the cache', async (t) => {
+test('a token count of the gateway is still marked as such when it comes from the cache', async (t) => {
   const account = await stack.createAccount();
   await embed(account, 'counted+nousage', 'cat cat cat');
   await waitForEntries('counted+nousage', 1);
@@ -211,7 +211,7 @@ test('a token count of ours is still marked as ours when it comes from the cache
   t.is(inputsSentTo('counted+nousage').length, 1);
 });
 
-test('tokens that the vendor counts for one text are not cached for another in the same call', async (t) => {
+test('the cached token count of a text does not include tokens that the vendor counted for another text in the same call', async (t) => {
   const account = await stack.createAccount();
   const [dear, plain] = ['dear', 'word'].map((word) => Array<string>(100).fill(word).join(' ')) as [
     string,
@@ -221,7 +221,7 @@ test('tokens that the vendor counts for one text are not cached for another in t
   t.is(
     first.body.usage.prompt_tokens,
     5_100,
-    'the call itself is charged for all tokens that the vendor counted',
+    'the caller pays for all tokens that the vendor counted in the call itself',
   );
   await waitForEntries('foreign+dear-50', 2);
   for (const text of [plain, dear]) {
@@ -234,7 +234,7 @@ test('tokens that the vendor counts for one text are not cached for another in t
   t.deepEqual(inputsSentTo('foreign+dear-50').sort(), [dear, plain]);
 });
 
-test('a text that was alone in its call is cached with the vendor’s count', async (t) => {
+test('a text sent alone in a vendor call is cached with the vendor’s token count', async (t) => {
   const account = await stack.createAccount();
   for (let i = 0; i < 2; i++) {
     const result = await embed(account, 'single+dear-50', 'dear cat');
@@ -245,7 +245,7 @@ test('a text that was alone in its call is cached with the vendor’s count', as
   t.is(inputsSentTo('single+dear-50').length, 1);
 });
 
-test('a price per character is charged on a cache hit, and a price per second is not', async (t) => {
+test('a cache hit costs the price per character, but not the price per second', async (t) => {
   const account = await stack.createAccount();
   await embed(account, 'by-character', '12345');
   await embed(account, 'by-time+slow-50', 'cat');

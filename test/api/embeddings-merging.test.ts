@@ -7,7 +7,7 @@ import { useStack, type TestAccount, type TestStack } from '../support/stack.ts'
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Merging inputs of many callers into one vendor call: which inputs are shared, who waits, and who is charged.
+ * Merging inputs of many callers into one vendor call: which inputs are shared, which callers wait, and which pay.
  */
 
 interface TestRig {
@@ -54,7 +54,7 @@ const oneAtATime = ', maxConcurrency: 1';
 const words = 'cat dog bird fish tree house river stone cloud rain wind fire light night day road'.split(' ');
 
 /**
- * Up to 4096 different texts, in words that the vendor counts as we do, so that no account is quarantined for them.
+ * Up to 4096 different texts, in words with the same token count at the vendor, so that no account is quarantined.
  */
 const textsOf = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, i) => {
@@ -64,14 +64,14 @@ const textsOf = (name: string, count: number): string[] =>
 
 const inputsOf = (entry: LoggedRequest): string[] => (entry.body as { input: string[] }).input;
 
-test('equal texts of one account in flight are computed once and charged to each request, but never shared with another account', async (t) => {
+test('equal texts of one account in flight are sent once and charged to each request, but never shared with another account', async (t) => {
   const rig = await startRig(t, 'emb', oneAtATime);
   const [ann, bob] = [await rig.stack.createAccount(), await rig.stack.createAccount()];
   const vendorHold = rig.vendor.hold('emb');
   const first = embed(rig, ann, 'the same text');
   await waitFor('the first call', () => vendorHold.waiting === 1);
   const others = [embed(rig, ann, ['the same text', 'dog']), embed(rig, bob, 'the same text')];
-  // All except the text in flight.
+  // All texts except the one in flight.
   await waitForQueuedInputs(rig.stack, 2);
   vendorHold.end();
   const results = await Promise.all([first, ...others]);
@@ -113,7 +113,7 @@ test('a text whose first caller disconnects is still computed for the second', a
   t.deepEqual(rig.vendor.requests.entries.map(inputsOf), [['shared'], ['own', 'another']]);
 });
 
-test('a large request is spread evenly over the free slots', async (t) => {
+test('a large request is spread evenly over the free vendor slots', async (t) => {
   const rig = await startRig(t, 'emb', ', maxConcurrency: 8');
   const ann = await rig.stack.createAccount();
   const vendorHold = rig.vendor.hold('emb');
@@ -149,7 +149,7 @@ test('one account’s large calls delay another’s single input by at most one 
   t.is(
     rig.vendor.requests.counters.total,
     13,
-    'twelve full calls, and one more for the room that the single input took',
+    'twelve full calls, and one more for the input displaced by the single one',
   );
 });
 
@@ -174,14 +174,14 @@ test('admin queue status shows running bulk requests and the number of inputs wa
   t.true((await Promise.all([first, second])).every(({ status }) => status === 200));
 });
 
-test('a bad input among those of two hundred callers fails only its own request, and is found with few extra calls', async (t) => {
+test('a bad input among those of two hundred callers fails only its own request, and is found with few extra vendor calls', async (t) => {
   const rig = await startRig(t, 'emb+poison', ', maxConcurrency: 2');
   const accounts = await Promise.all(Array.from({ length: 4 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+poison');
   const blockers = [embed(rig, accounts[0]!, 'one slot')];
-  await waitFor('one slot to be taken', () => vendorHold.waiting === 1);
+  await waitFor('one vendor slot to be taken', () => vendorHold.waiting === 1);
   blockers.push(embed(rig, accounts[1]!, 'the other'));
-  await waitFor('both slots to be taken', () => vendorHold.waiting === 2);
+  await waitFor('both vendor slots to be taken', () => vendorHold.waiting === 2);
   const requests = Array.from({ length: 200 }, (_, i) =>
     embed(rig, accounts[i % 4]!, i === 77 ? 'this one is poison' : `input number ${i}`),
   );
@@ -205,7 +205,7 @@ test('a vector without finite numbers fails only its own request, not others in 
   const accounts = await Promise.all(Array.from({ length: 12 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+overflow');
   const blocker = embed(rig, accounts[0]!, 'the one slot');
-  await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
+  await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
   const texts = accounts.map((_, i) => (i === 7 ? 'an overflow here' : `input ${i}`));
   const requests = accounts.map((account, i) => embed(rig, account, texts[i]!));
   await waitForQueuedInputs(rig.stack, 12);
@@ -227,7 +227,7 @@ test('a vector without finite numbers fails only its own request, not others in 
   }
 });
 
-test('bad inputs of ten accounts among two hundred callers fail only their own requests, and are searched for only once', async (t) => {
+test('bad inputs of ten accounts among two hundred callers fail only their own requests, and the gateway searches for them only once', async (t) => {
   const rig = await startRig(t, 'emb+poison+slow-100', ', maxConcurrency: 1');
   const accounts = await Promise.all(Array.from({ length: 20 }, () => rig.stack.createAccount()));
   const isBad = (i: number): boolean => i % 20 === 7;

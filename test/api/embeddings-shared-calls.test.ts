@@ -16,8 +16,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Charges and waits of callers that share vendor calls with others that disconnect, are counted differently or send
- * bad inputs.
+ * What callers pay and how long they wait if they share vendor calls with others that disconnect, whose tokens the
+ * vendor counts differently, or that send bad inputs.
  */
 
 const nanoPerToken = 1_000_000n;
@@ -106,14 +106,14 @@ function embedAndDisconnect(
 const readRow = ({ id }: TestAccount): Promise<RequestLogDocument | null> =>
   stack.mongo.db.collection<RequestLogDocument>('request_logs').findOne({ accountId: id });
 
-/** Calls of the model so far that contain this text. */
+/** Vendor calls of the model so far that contain this text. */
 const callsWith = (vendorModel: string, text: string): LoggedRequest[] =>
   callsOf(vendorModel).filter((call) => inputsOf(call).includes(text));
 
-// Serial, because each test counts waiting inputs.
+// Serial, because each test waits for a certain number of queued inputs.
 
 test.serial(
-  'if the caller of two hundred inputs disconnects, the inputs already sent to the vendor are charged and the others are not sent',
+  'a caller of two hundred inputs that disconnects pays for those already sent to the vendor, and the others are not sent',
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-few');
@@ -140,7 +140,7 @@ test.serial(
 );
 
 test.serial(
-  'two hundred inputs whose caller disconnects just before the end are charged like a complete response',
+  'a caller of two hundred inputs that disconnects just before the end pays as for a complete response',
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-last');
@@ -178,7 +178,7 @@ test.serial(
 );
 
 test.serial(
-  'if two requests of an account share a text, the one that disconnects after it was sent is charged as well',
+  'if two requests of an account share a text, the one that disconnects after it was sent pays as well',
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-both');
@@ -199,13 +199,13 @@ test.serial(
 );
 
 test.serial(
-  'callers are not charged for texts that the vendor counts many times in a shared call; their owner then gets separate calls and is charged in full',
+  'callers do not pay for costly texts of another in a shared call; the other account then gets separate calls and pays in full',
   async (t) => {
     const name = 'emb-dear+dear-20';
     const accounts = await Promise.all(Array.from({ length: 6 }, () => stack.createAccount()));
-    const [eve, ...innocents] = accounts as [TestAccount, ...TestAccount[]];
-    const dearText = (round: number): string => `dear ${'cat '.repeat(60)}${round}`;
-    const isDear = (text: string): boolean => text.startsWith('dear');
+    const [eve, ...otherAccounts] = accounts as [TestAccount, ...TestAccount[]];
+    const costlyText = (round: number): string => `dear ${'cat '.repeat(60)}${round}`;
+    const isCostly = (text: string): boolean => text.startsWith('dear');
     const vendorTokens = 62 * 20;
 
     interface Round {
@@ -214,14 +214,14 @@ test.serial(
       readonly calls: readonly string[][];
     }
 
-    /** All accounts send a request while a call of one of them takes the only slot. */
+    /** All accounts send a request while a call of one of them holds the only vendor slot. */
     const runRound = async (round: number): Promise<Round> => {
       const vendorHold = vendor.hold(name);
       const before = callsOf(name).length;
-      const blocker = embed(innocents[0]!, 'dear', `blocker ${round}`);
-      await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
-      const costly = embed(eve, 'dear', dearText(round));
-      const others = innocents.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
+      const blocker = embed(otherAccounts[0]!, 'dear', `blocker ${round}`);
+      await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
+      const costly = embed(eve, 'dear', costlyText(round));
+      const others = otherAccounts.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
       await waitForQueuedInputs(stack, 6);
       vendorHold.end();
       const answers = { costly: await costly, others: await Promise.all(others) };
@@ -247,22 +247,22 @@ test.serial(
     );
     t.is(
       first.costly.tokens,
-      countTokens(dearText(1)),
-      'by our own count, as nobody can tell which texts are costly',
+      countTokens(costlyText(1)),
+      'charged using our own count, because the vendor does not report which texts are costly',
     );
     t.true((await findRow(stack, first.costly.requestId)).counted);
     checkOthers(first);
 
     const second = await runRound(2);
     for (const inputs of second.calls) {
-      t.true(inputs.length === 1 || !inputs.some(isDear), 'a quarantined account shared a call');
+      t.true(inputs.length === 1 || !inputs.some(isCostly), 'a quarantined account shared a call');
     }
-    t.is(second.costly.tokens, vendorTokens, 'all that the vendor counts, as it was alone');
+    t.is(second.costly.tokens, vendorTokens, 'all tokens that the vendor counts, because the text was alone');
     checkOthers(second);
 
-    // The other accounts are merged again after one separate call each; the quarantined one is not.
+    // The other accounts share calls again after one separate call each; the quarantined account does not.
     const third = await runRound(3);
-    t.deepEqual(third.calls.map((inputs) => `${inputs.length} ${inputs.some(isDear)}`).sort(), [
+    t.deepEqual(third.calls.map((inputs) => `${inputs.length} ${inputs.some(isCostly)}`).sort(), [
       '1 true',
       '5 false',
     ]);
@@ -271,7 +271,7 @@ test.serial(
 );
 
 test.serial(
-  'a costly text does not hide among many short inputs of another caller, which are charged one token each',
+  'a costly text is not concealed by many short inputs of another caller, which pays one token for each',
   async (t) => {
     const name = 'emb-hiding+dear-7';
     const [eve, bob, ann] = [
@@ -287,7 +287,7 @@ test.serial(
     ): Promise<{ dear: EmbeddingResult; plain: EmbeddingResult; isMerged: boolean }> => {
       const vendorHold = vendor.hold(name);
       const blocker = embed(ann, 'hiding', `blocker ${round}`);
-      await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
+      await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
       const text = `dear ${'cat '.repeat(60)}${round}`;
       const [dear, plain] = [embed(eve, 'hiding', text), embed(bob, 'hiding', words)];
       await waitForQueuedInputs(stack, 1 + words.length);
@@ -304,14 +304,14 @@ test.serial(
 );
 
 test.serial(
-  'special tokens specified in the catalog count for every input: short inputs share calls and are charged exactly',
+  'special tokens set in the catalog are added to every input: short inputs share calls and are charged exactly',
   async (t) => {
     const name = 'emb-marks+special-2';
     const accounts = await Promise.all(Array.from({ length: 5 }, () => stack.createAccount()));
     for (const round of [1, 2]) {
       const vendorHold = vendor.hold(name);
       const blocker = embed(accounts[0]!, 'marks', `blocker ${round}`);
-      await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
+      await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
       const requests = accounts.map((account) => embed(account, 'marks', 'cat'));
       await waitForQueuedInputs(stack, 5);
       vendorHold.end();
@@ -326,7 +326,7 @@ test.serial(
 );
 
 test.serial(
-  'accounts do not share calls of a model priced per second, so that nobody is charged for the time of another’s input',
+  'accounts do not share calls of a model priced per second, so that no caller pays for the time of another’s input',
   async (t) => {
     const [ann, bob, eve] = [
       await stack.createAccount(),
@@ -335,7 +335,7 @@ test.serial(
     ];
     const vendorHold = vendor.hold('emb-timed');
     const blocker = embed(ann, 'timed', 'blocker');
-    await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
+    await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
     const requests = [
       embed(bob, 'timed', textsOf('bob', 30)),
       embed(eve, 'timed', 'slow'),
@@ -361,8 +361,8 @@ test.serial(
     const runRound = async (round: number): Promise<void> => {
       const vendorHold = vendor.hold(name);
       const blocker = embed(bob, 'mixed', `blocker ${round}`);
-      await waitFor('the slot to be taken', () => vendorHold.waiting === 1);
-      // More than one call takes. Once the rest is gone, the worker knows about the disconnect.
+      await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
+      // More inputs than fit in one call. Once the others are gone, the worker knows about the disconnect.
       const bad = embedAndDisconnect(eve, 'mixed', [`poison ${round}`, ...textsOf(`round ${round}`, 60)]);
       await waitForQueuedInputs(stack, 61);
       const good = embed(bob, 'mixed', `good ${round}`);
@@ -389,13 +389,13 @@ test.serial(
   async (t) => {
     const [vendorHold, fillerHold] = [vendor.hold('emb-turns'), vendor.hold('emb-filler')];
     const [many, one] = [await stack.createAccount(), await stack.createAccount()];
-    // All that the account may have at the workers at a time, so that later requests gather in a few batches,
+    // The maximum that the account may have at the workers at a time, so that later requests form a few batches,
     // however slowly they arrive: 1024 inputs on the quick lane, and its share of the bulk slots, one batch each.
     const filler = Promise.all(
       Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
     );
     await waitForQueuedInputs(stack, (16 + 64) * 64 - 50);
-    const flood = Promise.all(
+    const manyRequests = Promise.all(
       Array.from({ length: 300 }, (_, i) => embed(many, 'turns', `text ${i}`, { dimensions: 9 + i })),
     );
     await waitFor('all requests to be admitted', async () => {
@@ -408,7 +408,7 @@ test.serial(
       const before = callsOf('emb-turns').length;
       const single = embed(one, 'turns', `single ${i}`);
       await waitForQueuedInputs(stack, 299 - 3 * i);
-      // The two in flight, and the next two.
+      // The two calls in flight, and the next two.
       vendorHold.release(4);
       t.is((await single).status, 200);
       await waitFor('the next calls', () => vendorHold.waiting === 2);
@@ -416,21 +416,21 @@ test.serial(
       t.true(position - before <= 1, `${position - before} calls came before the single input`);
     }
     vendorHold.end();
-    t.true((await flood).every(({ status }) => status === 200));
+    t.true((await manyRequests).every(({ status }) => status === 200));
   },
 );
 
 test.serial(
-  'an account that has used its share of the slots does not block other accounts’ inputs queued behind its own',
+  'an account that has used its share of the vendor slots does not block other accounts’ inputs queued behind its own',
   async (t) => {
     const vendorHold = vendor.hold('emb-long');
     const [many, few] = [await stack.createAccount(), await stack.createAccount()];
     t.is((await embed(few, 'quick', 'cat')).status, 200);
-    // All slots except the one reserved for the other account.
+    // All vendor slots except the one reserved for the other account.
     const long: Promise<EmbeddingResult>[] = [];
     for (let i = 1; i <= 7; i++) {
       long.push(embed(many, 'long', `text ${i}`));
-      await waitFor('its vendor call', () => vendorHold.waiting === i);
+      await waitFor('the vendor call to start', () => vendorHold.waiting === i);
     }
     const queued = embed(many, 'quick', 'dog', { dimensions: 16 });
     await waitForQueuedInputs(stack, 1);

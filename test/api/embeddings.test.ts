@@ -81,7 +81,7 @@ async function embed(
   return { status: response.status, body, requestId: response.headers.get('x-request-id')! };
 }
 
-const sentTo = (vendorModel: string): readonly LoggedRequest[] =>
+const findRequestsTo = (vendorModel: string): readonly LoggedRequest[] =>
   vendor.requests.entries.filter((entry) => entry.model === vendorModel);
 
 /** Decodes either format to Float32. */
@@ -181,7 +181,7 @@ test('dimensions are passed on, and concurrent calls with other dimensions do no
   }
 });
 
-/** Words of one token each by our count and the vendor's, so that the share of each request is exact. */
+/** Words of one token each for us and for the vendor, so that each request is billed exactly. */
 const wordsOf = (count: number): string => Array.from({ length: count }, () => 'cat').join(' ');
 
 // Serial, because callers, api, worker and vendor share the process, and other tests would spread the arrivals.
@@ -208,12 +208,12 @@ test.serial(
           return { status: statusCode, body: (await body.json()) as EmbeddingResponse, requestId };
         }),
       );
-    const countCalls = (): number => sentTo('emb-merged+slow-50').length;
+    const countCalls = (): number => findRequestsTo('emb-merged+slow-50').length;
 
     const first = await sendAll();
     const firstCalls = countCalls();
     const second = await sendAll();
-    const calls = sentTo('emb-merged+slow-50').slice(firstCalls);
+    const calls = findRequestsTo('emb-merged+slow-50').slice(firstCalls);
     t.true(calls.length <= 20, `${calls.length} calls over existing connections`);
     t.is(
       calls.reduce((sum, call) => sum + (call.body!['input'] as unknown[]).length, 0),
@@ -237,14 +237,14 @@ test.serial(
   },
 );
 
-// Concurrent callers each open a new connection, so nothing is warm the first time.
+// Concurrent callers each open a new connection, so no connection is ready the first time.
 test.serial('a hundred single-input requests over new connections take few vendor calls too', async (t) => {
   const account = await stack.createAccount();
   const results = await Promise.all(
     Array.from({ length: 100 }, (_, i) => embed(account, 'burst', wordsOf(1 + i), { dimensions: 16 })),
   );
   t.true(results.every((one) => one.status === 200));
-  const calls = sentTo('emb-burst+slow-50').length;
+  const calls = findRequestsTo('emb-burst+slow-50').length;
   t.true(calls <= 40, `${calls} calls`);
 });
 
@@ -255,7 +255,9 @@ test('merged calls do not send the callers’ end users to the vendor', async (t
     users.map((user) => embed(account, 'narrow-users', `text of ${user}`, { user })),
   );
   t.true(results.every((one) => one.status === 200));
-  const merged = sentTo('emb-narrow-users').filter((call) => (call.body!['input'] as unknown[]).length > 1);
+  const merged = findRequestsTo('emb-narrow-users').filter(
+    (call) => (call.body!['input'] as unknown[]).length > 1,
+  );
   t.true(merged.every((call) => call.body?.['user'] === undefined));
   const row = await findRow(stack, results[1]!.requestId);
   t.is(row.user, 'bob');
@@ -267,10 +269,10 @@ test('a request over the vendor’s input limit is split, and its response is co
   const result = await embed(account, 'narrow', texts);
   assertVectorsOf(t, result, texts);
   t.is(result.body.usage.prompt_tokens, 22);
-  t.true(sentTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
+  t.true(findRequestsTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
 });
 
-test('special tokens that the catalog does not specify are reserved, so that the vendor’s count of short inputs is charged', async (t) => {
+test('special tokens are reserved even if the catalog does not specify them, so that the vendor’s token count of short inputs can be billed', async (t) => {
   const account = await stack.createAccount();
   const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(97 + i));
   const result = await embed(account, 'marking', letters);
@@ -355,7 +357,7 @@ test('an input of exactly 8192 tokens is accepted', async (t) => {
   t.is(result.body.usage.prompt_tokens, 8192);
 });
 
-test('tokens that the vendor does not report are counted here', async (t) => {
+test('the gateway counts tokens that the vendor does not report', async (t) => {
   const account = await stack.createAccount();
   const { body, requestId } = await embed(account, 'unreported', ['cat cat cat', 'dog']);
   t.is(body.usage.prompt_tokens, 4);
@@ -373,13 +375,13 @@ test('prices per character and per request are charged as configured', async (t)
   t.is((await embed(byRequest, 'by-request', ['a', 'b', 'c'])).body.usage.cost_request, 0.5);
 });
 
-test.serial('the seconds of a merged call are split among its callers, not charged to each', async (t) => {
+test.serial('the seconds of a merged call are split among its callers', async (t) => {
   const account = await stack.createAccount();
   const startedAtMs = performance.now();
   const results = await Promise.all(Array.from({ length: 20 }, () => embed(account, 'by-time', 'cat')));
   const tookMs = performance.now() - startedAtMs;
   t.true(results.every((one) => one.status === 200));
-  const calls = sentTo('emb-time+slow-200').length;
+  const calls = findRequestsTo('emb-time+slow-200').length;
   const rows = await Promise.all(results.map((one) => findRow(stack, one.requestId)));
   const billedMs = rows.reduce((sum, row) => sum + row.billedMs, 0);
   const all = `${billedMs} ms for ${calls} calls of 200 ms, within ${tookMs} ms`;
@@ -396,12 +398,12 @@ test('each request uses one free request, merged or not', async (t) => {
   t.is(await readLoss(stack, account.id, '100'), 3n * 7_770n);
 });
 
-test('a balance that does not cover the inputs is a 402, and other requests of the batch succeed', async (t) => {
+test('a balance that does not cover the inputs is a 402, and other requests in the batch succeed', async (t) => {
   const rich = await stack.createAccount();
-  const poor = await stack.createAccount({ balance: '0.000007' });
+  const lowBalance = await stack.createAccount({ balance: '0.000007' });
   const results = await Promise.all([
     embed(rich, 'plain', 'cat'),
-    embed(poor, 'plain', 'cat'),
+    embed(lowBalance, 'plain', 'cat'),
     embed(rich, 'plain', 'dog'),
   ]);
   t.deepEqual(
@@ -415,7 +417,7 @@ for (const [model, status, code] of [
   ['cut', 502, 'upstream_error'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
-  test(`a vendor that is ${model} is a ${status} for every caller of the batch, without a charge`, async (t) => {
+  test(`a vendor that is ${model} causes a free ${status} for every caller in the batch`, async (t) => {
     const account = await stack.createAccount();
     const results = await Promise.all([1, 2, 3].map((i) => embed(account, model, `text ${i}`)));
     for (const { status: actualStatus, body, requestId } of results) {
@@ -428,7 +430,7 @@ for (const [model, status, code] of [
   });
 }
 
-test('a disconnect while the vendor computes lets the call finish, and is charged as if the response had been delivered', async (t) => {
+test('a call whose caller disconnects while the vendor computes runs to its end, and the caller pays as for a delivered response', async (t) => {
   const account = await stack.createAccount();
   const client = new AbortController();
   const responsePromise = fetch(`${stack.url}/v1/embeddings`, {

@@ -29,7 +29,7 @@ test.after.always(() => stack?.close());
 /** Keys whose values differ between any two responses. */
 const uniqueKeys = new Set(['id', 'created', 'total_time', 'url']);
 const blankUnique = (_key: string, value: unknown): unknown => (uniqueKeys.has(_key) ? null : value);
-/** The part of a response that its example must match, with unique values blanked. */
+/** The part of a response that its example must match, with unique values removed. */
 const comparable = (value: unknown): unknown => JSON.parse(JSON.stringify(value, blankUnique)) as unknown;
 
 async function post(path: string, { body }: OperationExample): Promise<string> {
@@ -77,7 +77,7 @@ const loggedRequests = (requestLogsExample.response as RequestLogPage).items;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 const isNear = (a: number | undefined, b: number): boolean => Math.abs((a ?? NaN) - b) < 1e-9;
 
-test('the examples of an account show the same requests and the same amounts', (t) => {
+test('the examples of the account operations show the same requests and the same amounts', (t) => {
   const cost = sum(loggedRequests.map((row) => row.cost_request));
   const profile = profileExample.response as UserBalance;
   const stats = statsExample.response as Stats;

@@ -17,7 +17,7 @@ async function sendHead(stack: TestStack, path: string, head: string, version = 
     `POST ${path} HTTP/${version}\r\nhost: gateway\r\nexpect: 100-continue\r\nconnection: close\r\n${head}\r\n`,
   );
   await once(socket, 'data');
-  // No byte of the body was sent, so this closes the connection if the server asked for the body.
+  // No byte of the body was sent, so ending the request closes the connection if the server asked for the body.
   socket.end();
   return (await responses()).map(({ status }) => status);
 }
@@ -70,8 +70,8 @@ test('a body is not requested if the key, size, content type or balance is wrong
   }
   await checkRefusal(t, stack, 413, `${json}content-length: 100000000000\r\n${key(funded.apiKey)}`);
   const small = 'content-length: 100\r\n';
-  // The expectation does not count against the rate limit; otherwise an account at its limit could never gather the
-  // slots that a model requires.
+  // A rejected expectation does not count against the rate limit; otherwise an account at its limit could never get
+  // enough free slots for a model with a large coefficient.
   for (let i = 0; i < 2; i++) {
     t.deepEqual(
       await sendHead(stack, '/v1/chat/completions', `${json}${small}${key(limited.apiKey)}`),

@@ -5,7 +5,7 @@ import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { ScriptedRefusal, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** Requests that fail in part because of their own input: the vendor's work on the rest is charged. */
+/** Requests that fail in part because of their own input: callers pay for the vendor's work on the other parts. */
 
 const nanoPerToken = 1_000_000n;
 const tinyPng =
@@ -166,7 +166,7 @@ test('a request whose images are all rejected fails, is free, and is not retried
   t.is((await stack.readAccount(accountId)).freeRequests, 1);
 });
 
-test('a model priced per token that responds without an image is charged as counted, and called once', async (t) => {
+test('if a model priced per token responds without an image, the caller pays for the reported tokens, and the call is not retried', async (t) => {
   const body = { model: 'all-in-words', prompt: 'a cat', n: 4 };
   const { status, result, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 422);
@@ -187,7 +187,7 @@ test('a model priced per token that responds without an image is charged as coun
   });
 });
 
-test('if some images are not made, all tokens that the vendor counted are charged', async (t) => {
+test('if some images are not made, the caller still pays for all tokens that the vendor counted', async (t) => {
   const body = { model: 'in-words-or-not', prompt: 'a cat', n: 4, response_format: 'b64_json' };
   const { status, result, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 200);
@@ -197,7 +197,7 @@ test('if some images are not made, all tokens that the vendor counted are charge
   t.like(row, { success: true, counted: false, images: 1, promptTokens: 300, completionTokens: 2_600 });
 });
 
-test('images that the vendor did not count are charged with the prompt of each successful call', async (t) => {
+test('if the vendor reports no usage for images, the caller pays for them and for the prompt of each successful call', async (t) => {
   const body = { model: 'drawn-uncounted', prompt: 'a red fox', n: 4, response_format: 'b64_json' };
   const { status, row, loss } = await send('/v1/images/generations', body);
   t.is(status, 200);
@@ -206,7 +206,7 @@ test('images that the vendor did not count are charged with the prompt of each s
   t.is(loss, BigInt(promptTokens + completionTokens) * nanoPerToken);
 });
 
-test('a response without an image or a count is retried and free', async (t) => {
+test('a response without an image or usage is retried and free', async (t) => {
   const body = { model: 'uncounted', prompt: 'a cat', n: 2 };
   const { status, loss } = await send('/v1/images/generations', body);
   t.is(status, 502);
@@ -220,7 +220,7 @@ const chatOf = (model: string): object => ({
   max_tokens: 20_000,
 });
 
-test('a response that the model broke off and counted is charged by that count, and not retried', async (t) => {
+test('a response that the model broke off is billed from its usage if it reports one, and is not retried', async (t) => {
   const { status, result, row, loss } = await send('/v1/chat/completions', chatOf('counted'));
   t.is(status, 200);
   t.like(result.choices![0], {
@@ -233,7 +233,7 @@ test('a response that the model broke off and counted is charged by that count, 
   t.like(row, { success: true, counted: false, promptTokens: 7, completionTokens: 10_005 });
 });
 
-test('a response that the model broke off and did not count is retried', async (t) => {
+test('a response that the model broke off is retried if it reports no usage', async (t) => {
   const { status, result } = await send('/v1/chat/completions', chatOf('not-counted'));
   t.is(status, 200);
   t.like(result.choices![0], { message: { content: 'Yes' }, finish_reason: 'stop' });

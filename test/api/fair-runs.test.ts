@@ -7,7 +7,7 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * The run slots of a worker are shared by all accounts and models, including those that only wait for their vendor.
+ * The slots of a worker are shared by all accounts and models, including requests that only wait for their vendor.
  */
 
 let vendor: VendorSimulator;
@@ -49,12 +49,12 @@ const kinds = [
 ];
 type Kind = (typeof kinds)[number];
 
-/** Half of the worker's bulk slots: what one account may use of them while it is the only one. */
+/** Half of the worker's bulk slots: the maximum for one account while it is the only one. */
 const bulkShare = 64;
 
 let textNumber = 0;
 
-/** Sends a request with a text of its own, because equal requests share calls. */
+/** Sends a request with a unique text, because equal requests share calls. */
 function post({ kind, path, body }: Kind, account: TestAccount, model: string, signal?: AbortSignal) {
   const input = kind === 'embedding' ? { input: `fox ${(textNumber += 1)}` } : {};
   return fetch(`${stack.url}${path}`, {
@@ -84,18 +84,18 @@ async function sendMany(kind: Kind, account: TestAccount, model: string): Promis
 for (const one of kinds) {
   const { kind, more } = one;
   test.serial(
-    `however many ${kind} requests of an account wait for a slow vendor, those of other accounts run`,
+    `${kind} requests of one account that wait for a slow vendor do not block those of other accounts`,
     async (t) => {
       const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`slow-${kind}`);
       const statusPromises = await sendMany(one, heavy, `slow-${kind}`);
-      await waitFor('its vendor calls', () => vendorHold.waiting === 2);
+      await waitFor('both vendor calls to start', () => vendorHold.waiting === 2);
       await waitFor(
         'its reservations',
         async () => (await findReservations(stack, heavy.id)).length === one.requestCount,
       );
       t.is(await send(one, other, `fast-${kind}`), 200);
-      // Some of these take bulk slots, half of which belong to the other account.
+      // Some of these use bulk slots, half of which are reserved for the other account.
       const statuses = await Promise.all(
         Array.from({ length: more }, () => send(one, other, `fast-${kind}`)),
       );
@@ -107,7 +107,7 @@ for (const one of kinds) {
   );
 
   test.serial(
-    `an account that disconnects from running ${kind} requests does not hold more than its share`,
+    `an account that disconnects from running ${kind} requests does not hold more than its share of the worker slots`,
     async (t) => {
       const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`wide-${kind}`);
@@ -116,14 +116,14 @@ for (const one of kinds) {
       // bulk slots, regardless of how many requests ran on other slots before.
       const hasMany = async (): Promise<boolean> =>
         kind === 'chat' ? vendorHold.waiting >= 70 : (await countBulk()) >= bulkShare;
-      // One at a time, because embeddings that arrive together are one job: each has a slot and a vendor call
+      // One at a time, because embeddings that arrive together are one job: each has a worker slot and a vendor call
       // before its caller disconnects.
       let disconnected = 0;
       while (!(await hasMany())) {
         const client = new AbortController();
         const request = post(one, heavy, `wide-${kind}`, client.signal).catch(() => null);
         disconnected += 1;
-        await waitFor('its vendor call', () => vendorHold.waiting === disconnected);
+        await waitFor('the vendor call to start', () => vendorHold.waiting === disconnected);
         client.abort();
         await request;
       }
@@ -139,7 +139,7 @@ for (const one of kinds) {
 }
 
 test.serial(
-  'a chat that waits for its share reports its position, and frees its reservation when its caller disconnects',
+  'a chat that waits for a worker slot reports its position, and releases its reservation when its caller disconnects',
   async (t) => {
     const kind = kinds[2]!;
     const heavy = await stack.createAccount();

@@ -5,8 +5,8 @@ import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /**
- * The slots of a route are shared by accounts: a slot that one account holds but does not use goes to another that
- * waits.
+ * The slots of a route are shared by accounts: a slot that one account holds but does not use goes to another account
+ * that waits.
  */
 
 const slots = 3;
@@ -53,10 +53,10 @@ async function openUnread({ apiKey }: TestAccount): Promise<{ id: string; reques
   });
 }
 
-test('unread streams give up their slots to another account that waits, and are charged', async (t) => {
-  const hoarder = await stack.createAccount();
+test('unread streams lose their route slots to another account that waits, and their caller pays for them', async (t) => {
+  const unreadAccount = await stack.createAccount();
   const caller = await stack.createAccount();
-  const unread = await Promise.all(Array.from({ length: slots }, () => openUnread(hoarder)));
+  const unread = await Promise.all(Array.from({ length: slots }, () => openUnread(unreadAccount)));
   await vendor.blocked;
   const startedAtMs = performance.now();
   const response = await stack.post('/v1/chat/completions', caller.apiKey, {
@@ -73,6 +73,6 @@ test('unread streams give up their slots to another account that waits, and are 
   t.regex(rows.details ?? '', /did not read/);
   t.true(rows.completionTokens > 1_000);
   for (const { request } of unread) request.destroy();
-  await waitForNoReservation(stack, hoarder.id);
-  t.true((await readLoss(stack, hoarder.id, '100')) > 0n);
+  await waitForNoReservation(stack, unreadAccount.id);
+  t.true((await readLoss(stack, unreadAccount.id, '100')) > 0n);
 });

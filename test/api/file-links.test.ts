@@ -105,7 +105,7 @@ test('a range beyond the end is a 416 with the length', async (t) => {
   }
 });
 
-test('a client that has the file gets a 304, and one that expects another version gets a 412', async (t) => {
+test('a client that already has the file gets a 304, and one that expects another version gets a 412', async (t) => {
   const first = await fetchLink({}, 'HEAD');
   const etag = first.headers.get('etag')!;
   const lastModified = first.headers.get('last-modified')!;
@@ -134,9 +134,9 @@ test('a client that has the file gets a 304, and one that expects another versio
 test('a download resumes if the file is unchanged, and otherwise starts over', async (t) => {
   const { headers } = await fetchLink({}, 'HEAD');
   for (const validator of [headers.get('etag')!, headers.get('last-modified')!]) {
-    const rest = await fetchLink({ range: 'bytes=1699990-', 'if-range': validator });
-    t.is(rest.status, 206);
-    t.true((await read(rest)).equals(bytes.subarray(1_699_990)));
+    const remainder = await fetchLink({ range: 'bytes=1699990-', 'if-range': validator });
+    t.is(remainder.status, 206);
+    t.true((await read(remainder)).equals(bytes.subarray(1_699_990)));
   }
   for (const validator of [`W/${headers.get('etag')}`, '"x"', 'Mon, 23 Nov 2020 12:00:00 GMT']) {
     const whole = await fetchLink({ range: 'bytes=1699990-', 'if-range': validator });

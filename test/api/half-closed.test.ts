@@ -50,12 +50,12 @@ function findFinal(t: ExecutionContext, responses: readonly RawResponse[]): RawR
   const final = responses.filter(({ status }) => status !== 100);
   t.is(final.length, 1);
   t.is(responses.at(-1), final[0]);
-  // Some clients give up after more than five.
+  // Some clients fail after more than five interim responses.
   t.true(responses.length <= 6);
   return final[0]!;
 }
 
-test('pages, reads and errors get a full response', async (t) => {
+test('pages, GET requests and errors get a complete response', async (t) => {
   const key = `authorization: Bearer ${account.apiKey}\r\n`;
   for (const [line, status] of [
     ['GET /v1/models', 200],
@@ -83,7 +83,7 @@ test('pipelined requests all get a response', async (t) => {
 });
 
 for (const stream of [false, true]) {
-  test(`a chat gets its response however long it takes, ${stream ? 'streamed' : 'not streamed'}`, async (t) => {
+  test(`a half-closed client gets its chat response however long it takes, ${stream ? 'streamed' : 'not streamed'}`, async (t) => {
     const model = stream ? 'streamed' : 'whole';
     const vendorHold = vendor.hold(model);
     const caller = await openRaw(stack.url);

@@ -46,7 +46,7 @@ testWithOwnStore('Redis')(
     const { log, lines } = captureLog();
     const stack = await useStack(t, { log });
     const { apiKey } = await stack.createAccount();
-    // Each take from the ready queue waits with this command, which nothing else uses.
+    // Workers wait for the ready queue with this command, which nothing else uses.
     await stack.redis.call('ACL', 'SETUSER', 'default', '-blmpop');
     const takingChats = (): LogLine[] => lines.filter(({ part }) => part === 'taking chats');
     const { status, body } = await waitFor('the health check to notice', async () => {
@@ -85,7 +85,7 @@ testWithOwnStore('MongoDB')('without MongoDB the service is degraded within seco
 });
 
 testWithOwnStore('Redis')(
-  'without Redis the service is down with a 503, and requests are refused with retry-after',
+  'without Redis the service is down with a 503, and requests are rejected with retry-after',
   async (t) => {
     const stack = await useStack(t);
     const { apiKey } = await stack.createAccount();
@@ -99,10 +99,10 @@ testWithOwnStore('Redis')(
     t.is(status, 503);
     t.is(body.status, 'down');
     t.is(body.checks['redis'], 'down');
-    const refused = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
-    t.is(refused.status, 503);
-    t.true(Number(refused.headers.get('retry-after')) > 0);
-    t.like(await refused.json(), { error: { code: 'service_unavailable' } });
+    const rejection = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });
+    t.is(rejection.status, 503);
+    t.true(Number(rejection.headers.get('retry-after')) > 0);
+    t.like(await rejection.json(), { error: { code: 'service_unavailable' } });
   },
 );
 

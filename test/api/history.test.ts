@@ -15,7 +15,7 @@ import { findRow } from '../support/observe.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What an account can read about its use: requests, refills and daily statistics. */
+/** The history of an account: its requests, refills and daily statistics. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -120,7 +120,7 @@ test('a request is logged with every field, matching its response', async (t) =>
   });
 });
 
-test('a failure shows its code and message, and free requests and our own token counts are marked', async (t) => {
+test('a failed request has its code and message, and free requests and our own token counts are marked', async (t) => {
   const { apiKey } = await stack.createAccount({ freeRequests: 1 });
   for (const model of ['refusing', 'free-chat', 'unreported']) {
     const response = await stack.post('/v1/chat/completions', apiKey, { model, messages });
@@ -231,11 +231,11 @@ test('accounts see only their own rows', async (t) => {
 
 test('an invalid page number is a 422 that reports the parameter', async (t) => {
   const { apiKey } = await stack.createAccount();
-  const wrong = [
+  const invalidPages = [
     ...['0', '-1', '1.5', 'x', '', '1&page=2'].map((page) => `/users/request_logs?page=${page}`),
     '/users/refill_logs?page=0',
   ];
-  for (const path of wrong) {
+  for (const path of invalidPages) {
     const { status, body } = await get<ErrorBody>(apiKey, path);
     t.is(status, 422, path);
     t.like(body.error, { code: 'validation_failed', param: 'page' }, path);
@@ -252,8 +252,8 @@ test('an invalid page number is a 422 that reports the parameter', async (t) => 
 
 test('a redeemed code is a row of the refill log, and other credits are not', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '5' });
-  const worth = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
-  const [code] = await new RefillCodeStore(stack.mongo.db).create(1, worth);
+  const refill = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
+  const [code] = await new RefillCodeStore(stack.mongo.db).create(1, refill);
   const typed = code!.toLowerCase().replaceAll('-', '');
   t.is((await callApi(stack.url, apiKey, 'POST', '/users/redeem', { code: typed })).status, 200);
   const { body: page } = await get<RefillLogPage>(apiKey, '/users/refill_logs');

@@ -3,7 +3,7 @@ import type { ErrorBody } from '../support/call-api.ts';
 import { sendRaw } from '../support/raw-caller.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-/** What HTTP requires of a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */
+/** Requirements of HTTP for a server (RFC 9110, RFC 9112, RFC 3986, RFC 6750). */
 
 const catalog = `
 upstreams:
@@ -96,7 +96,7 @@ test('an unsupported method is a 501, one that this path does not allow is a 405
   }
 });
 
-test('a path without parameters does not allow the methods of a path with parameters that would match it', async (t) => {
+test('a path without parameters does not allow the methods of a parameterized path that also matches', async (t) => {
   for (const [method, path] of [
     ['GET', '/v1/web/api-accounts/link'],
     ['DELETE', '/v1/web/api-accounts/first'],
@@ -175,16 +175,16 @@ test('a path of any length is truncated in errors and in their log', async (t) =
 const challenge = 'Bearer realm="model-gateway"';
 
 test('the response to a rejected key explains why, in the message and in the challenge, and does not repeat the key', async (t) => {
-  const wrong = `mg-${'A'.repeat(43)}`;
+  const unprefixedKey = `mg-${'A'.repeat(43)}`;
   for (const [authorization, messagePattern, expected] of [
     [null, /has no API key/, challenge],
     ['Basic dXNlcjpwYXNzd29yZA==', /not of the form "Bearer <API_KEY>"/, challenge],
-    [wrong, /not of the form "Bearer <API_KEY>"/, challenge],
+    [unprefixedKey, /not of the form "Bearer <API_KEY>"/, challenge],
     ['Bearer two words', /not of the form "Bearer <API_KEY>"/, challenge],
     ['Bearer', /The API key is empty/, challenge],
     ['bearer   ', /The API key is empty/, challenge],
     ['Bearer sk-of-another-service', /no API key of this gateway/, `${challenge}, error="invalid_token"`],
-    [`Bearer ${wrong}`, /unknown, or was replaced/, `${challenge}, error="invalid_token"`],
+    [`Bearer ${unprefixedKey}`, /unknown, or was replaced/, `${challenge}, error="invalid_token"`],
   ] as const) {
     for (const path of ['/v1/users/profile', '/v1/chat/completions']) {
       const response = await fetch(`${stack.url}${path}`, {
@@ -201,7 +201,7 @@ test('the response to a rejected key explains why, in the message and in the cha
   }
 });
 
-test('the response to a replaced key says that it was replaced', async (t) => {
+test('the error for a replaced key states that the key was replaced', async (t) => {
   const { apiKey } = await stack.createAccount();
   const headers = { authorization: `Bearer ${apiKey}` };
   const regenerated = await fetch(`${stack.url}/v1/users/regenerate_api_key`, { method: 'PUT', headers });

@@ -14,7 +14,7 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Requests with the same key and body are one request, however often and at whichever process they arrive.
+ * Requests with the same key and body are one request, however many times and at whichever process they arrive.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -49,7 +49,7 @@ const createWord = (): string => `w${randomUUID().replaceAll('-', '')}`;
 const countCalls = (word: string): number =>
   vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(word)).length;
 
-/** How often a word was sent to the vendor. The inputs of one request may travel in any number of calls. */
+/** How many times a word was sent to the vendor. The inputs of one request may be split among any number of calls. */
 const countMentions = (word: string): number =>
   countIn(
     vendor.requests.entries.map((entry) => JSON.stringify(entry.body)),
@@ -212,7 +212,7 @@ test('whitespace in the body does not make it another request', async (t) => {
   t.is(await spaced.text(), await plain.text());
 });
 
-test('the same key of another account is another key', async (t) => {
+test('the same key used by two accounts is two keys', async (t) => {
   const [one, two] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = createKey();
   const word = createWord();
@@ -262,7 +262,7 @@ test('a rate limit error is not replayed, and a replay counts against the rate l
   t.is(
     (await send(chats, account, { ...body, seed: 1 }, storedKey)).status,
     409,
-    'a conflict counts as well',
+    'a conflict counts against the rate limit as well',
   );
   t.is((await send(chats, account, body, lateKey)).status, 429);
   const limited = await send(chats, account, body, storedKey);
@@ -290,7 +290,7 @@ test('both callers of a failing request get the error, and neither is charged', 
 
 for (const stream of [false, true]) {
   const kind = stream ? 'stream' : 'chat';
-  test(`a ${kind} whose caller disconnects midway continues, is charged once and in full, and can be replayed`, async (t) => {
+  test(`a ${kind} whose caller disconnects midway continues, costs its full price once, and can be replayed`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
     const word = createWord();
@@ -326,7 +326,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test('a caller that joins a stream midway gets all of it, whether or not the first caller reads', async (t) => {
+test('a caller that joins a stream midway gets the whole stream, whether or not the first caller reads', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const word = createWord();
@@ -489,7 +489,7 @@ test('if the object store is down, replaying a large response is a retryable 503
   t.truthy(headers.get('retry-after'));
 });
 
-test('queued requests with stored responses survive a dropped subscription of their api process', async (t) => {
+test('queued requests with an Idempotency-Key survive a dropped subscription of their api process', async (t) => {
   const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
   const account = await ownStack.createAccount();
   const responses = Promise.all([

@@ -33,8 +33,8 @@ async function* streamSlowly(): AsyncGenerator<string> {
 }
 
 /**
- * By model: a stream of two previews and an image, one that breaks off after a preview, a slow one, and responses
- * without a stream.
+ * Vendor responses by model: a stream of two previews and an image, a stream that breaks off after a preview, a slow
+ * stream, and responses without a stream.
  */
 const scripts: Readonly<Record<string, () => ReturnType<Script>>> = {
   'gpt-image-stream': () => [
@@ -121,7 +121,7 @@ test('the official client edits one file, several files, and one with a mask', a
   const one = await client.images.edit({ ...common, image: await upload() });
   const { means, width } = await readImage(t, one.data?.[0]?.b64_json);
   t.is(width, 256);
-  t.is(new Set(means).size, 1, 'it is grey');
+  t.is(new Set(means).size, 1, 'the image is grey');
   const several = await client.images.edit({ ...common, image: [await upload(), await upload()], n: 2 });
   t.is(several.data?.length, 2);
   const mask = await sharp({ create: { width: 300, height: 200, channels: 4, background: '#0000' } })
@@ -195,11 +195,14 @@ test('with an Idempotency-Key, a form is the same request in any order and with 
 
 const uriOf = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
 
-test('an error that only a worker can find is a 422 that reports the field, and is free', async (t) => {
+test('an invalid field that only a worker can detect is a 422 that reports the field, and is free', async (t) => {
   const account = await stack.createAccount();
   const image = uriOf(await red.clone().png().toBuffer());
-  const cut = image.slice(0, image.length - 200);
-  const broken = cut.slice(0, cut.length - ((cut.length - 'data:image/png;base64,'.length) % 4));
+  const truncated = image.slice(0, image.length - 200);
+  const broken = truncated.slice(
+    0,
+    truncated.length - ((truncated.length - 'data:image/png;base64,'.length) % 4),
+  );
   const invalid: readonly (readonly [object, string, string])[] = [
     [{ image: [image, broken] }, 'image.1', 'validation_failed'],
     [{ image, mask: image }, 'mask', 'validation_failed'],
@@ -221,13 +224,13 @@ test('a form is accepted only where the operation supports it, and a broken one 
   const account = await stack.createAccount();
   const generation = await sendForm(account, [['model', 'draw']], { path: '/v1/images/generations' });
   t.is(generation.status, 415);
-  const cut = await fetch(`${stack.url}/v1/images/edits`, {
+  const truncatedForm = await fetch(`${stack.url}/v1/images/edits`, {
     method: 'POST',
     headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'multipart/form-data; boundary=x' },
     body: '--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nblu',
   });
-  t.is(cut.status, 422);
-  t.regex(await cut.text(), /not a whole form/);
+  t.is(truncatedForm.status, 422);
+  t.regex(await truncatedForm.text(), /not a whole form/);
 });
 
 test('an invalid image from a vendor is an upstream error, and free', async (t) => {
@@ -284,7 +287,7 @@ test('the official client reads a stream of previews, which ends with the image 
   t.deepEqual(types, ['image_edit.completed']);
 });
 
-test('a stream reports and charges what its vendor counted', async (t) => {
+test('a stream reports and bills the usage that its vendor counted', async (t) => {
   const account = await stack.createAccount();
   const streamImage = async (model: string) => {
     const body = { model, prompt: 'a cat', stream: true, partial_images: 2 };
@@ -337,7 +340,7 @@ test('a stream with an Idempotency-Key is stored and replayed unchanged', async 
   t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
 });
 
-test('a disconnect during a stream is charged for the requested image', async (t) => {
+test('a caller that disconnects during a stream pays for the requested image', async (t) => {
   const account = await stack.createAccount();
   const client = new AbortController();
   const response = await fetch(`${stack.url}/v1/images/generations`, {

@@ -100,7 +100,7 @@ async function draw(
   return { status: response.status, result, requestId: response.headers.get('x-request-id')! };
 }
 
-const sentTo = (vendorModel: string): readonly LoggedRequest[] =>
+const findRequestsTo = (vendorModel: string): readonly LoggedRequest[] =>
   vendor.requests.entries.filter((entry) => entry.model === vendorModel);
 
 test('a response has the fields of the specification, and base64 by default', async (t) => {
@@ -157,7 +157,7 @@ for (const [title, more, cost] of [
   ['the default quality and size', {}, 1_010_000_000n],
   ['another size', { size: '512x512' }, 370_000_000n],
   ['a quality with one price for all sizes', { quality: 'low' }, 100_000_000n],
-  ['a quality without a price of its own', { quality: 'high' }, 9_900_000_000n],
+  ['a quality without a separate price', { quality: 'high' }, 9_900_000_000n],
   ['two images of another size', { size: '512x512', n: 2 }, 740_000_000n],
 ] as const) {
   test(`the price by quality and size is right for ${title}`, async (t) => {
@@ -177,7 +177,7 @@ test('prices per request and per character are charged as configured', async (t)
   t.is((await draw(account, 'by-character', { prompt: 'x'.repeat(50) })).result.usage.cost_request, 0.05);
 });
 
-test.serial('a price per second is charged for the vendor’s response time', async (t) => {
+test.serial('a price per second is billed for the vendor’s response time', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const { result } = await draw(account, 'by-time');
   t.true(
@@ -199,7 +199,7 @@ test.serial('a price per second does not include the failed attempt on another r
 test('number, size and quality reach the vendor', async (t) => {
   const account = await stack.createAccount();
   await draw(account, 'by-quality', { n: 2, size: '512x512', quality: 'low', user: 'u-5' });
-  const sent = sentTo('gpt-image-quality').find((one) => one.body?.['user'] === 'u-5');
+  const sent = findRequestsTo('gpt-image-quality').find((one) => one.body?.['user'] === 'u-5');
   t.like(sent?.body, { prompt: 'a red boat', n: 2, size: '512x512', quality: 'low' });
 });
 
@@ -219,7 +219,7 @@ test('free requests are used first, and are returned when the vendor fails', asy
   t.is((await stack.readAccount(other.id)).freeRequests, 1);
 });
 
-test('four images are a 402 if the balance covers only three', async (t) => {
+test('a request for four images is a 402 if the balance covers only three', async (t) => {
   const account = await stack.createAccount({ balance: '4' });
   const { status, result } = await draw(account, 'plain', { n: 4 });
   t.is(status, 402);
@@ -257,12 +257,12 @@ test('images that time out are not retried on any route, because their vendor ma
     [4, '4 pictures', 'for fewer at once, or '],
     [1, 'this picture', ''],
   ] as const) {
-    const before = sentTo('gpt-image-dawdling+slow-20000').length;
+    const before = findRequestsTo('gpt-image-dawdling+slow-20000').length;
     const { status, result, requestId } = await draw(account, 'dawdling', { n });
     t.is(status, 504);
     const message = `The model took too long to make ${subject}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
     t.like(result.error, { code: 'upstream_timeout', message });
-    t.is(sentTo('gpt-image-dawdling+slow-20000').length, before + 1);
+    t.is(findRequestsTo('gpt-image-dawdling+slow-20000').length, before + 1);
     t.like(await findRow(stack, requestId), {
       errorCode: 'upstream_timeout',
       responseCode: 504,
@@ -271,7 +271,7 @@ test('images that time out are not retried on any route, because their vendor ma
       images: 0,
     });
   }
-  t.is(sentTo('gpt-image-prompt').length, 0);
+  t.is(findRequestsTo('gpt-image-prompt').length, 0);
   t.is(await readLoss(stack, account.id, '100'), 0n);
   await waitForNoReservation(stack, account.id);
   t.is((await stack.readAccount(account.id)).freeRequests, 1);
@@ -307,14 +307,14 @@ const countReserved = async ({ id }: TestAccount): Promise<number> =>
 const readRows = async ({ id }: TestAccount): Promise<RequestLogDocument[]> =>
   await stack.mongo.db.collection<RequestLogDocument>('request_logs').find({ accountId: id }).toArray();
 
-test('forty images whose callers disconnect just before the end are made and charged, but not stored', async (t) => {
+test('if callers of forty images disconnect just before the end, the images are made and charged, but not stored', async (t) => {
   const account = await stack.createAccount();
   const vendorHold = vendor.hold('gpt-image-slow');
   t.teardown(() => vendorHold.end());
   const callers = Array.from({ length: 10 }, () =>
     drawAndDisconnect(account, 'slow', { n: 4, response_format: 'url' }),
   );
-  const calls = (): readonly LoggedRequest[] => sentTo('gpt-image-slow');
+  const calls = (): readonly LoggedRequest[] => findRequestsTo('gpt-image-slow');
   await waitFor('all vendor calls to be made', () => vendorHold.waiting === 10);
   await waitUntilCancelled(t, stack, account, () =>
     Promise.all(callers.map((caller) => caller.disconnect())),
@@ -338,7 +338,7 @@ test('forty images whose callers disconnect just before the end are made and cha
   }
 });
 
-test('a disconnect before a vendor was called is free, and no vendor is called', async (t) => {
+test('disconnecting before a vendor was called is free, and no vendor is called', async (t) => {
   const account = await stack.createAccount();
   const vendorHold = vendor.hold('gpt-image-alone');
   const first = drawAndDisconnect(account, 'one-by-one', {});
@@ -346,11 +346,11 @@ test('a disconnect before a vendor was called is free, and no vendor is called',
   const second = drawAndDisconnect(account, 'one-by-one', { n: 4 });
   await waitFor('the second request to be admitted', async () => (await countReserved(account)) === 2);
   await second.disconnect();
-  await waitFor('its reservation to be released', async () => (await countReserved(account)) === 1);
+  await waitFor('the second reservation to be released', async () => (await countReserved(account)) === 1);
   await first.disconnect();
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
-  t.is(sentTo('gpt-image-alone').length, 1);
+  t.is(findRequestsTo('gpt-image-alone').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 1_230_000_000n);
 });
 
@@ -365,7 +365,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   vendorHold.end();
   await vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
-  t.is(sentTo('gpt-image-w+fail-500').length, 1);
+  t.is(findRequestsTo('gpt-image-w+fail-500').length, 1);
   t.is(await readLoss(stack, account.id, '100'), 0n);
   const [row] = await waitFor('the log row', async () => {
     const found = await readRows(account);
@@ -374,7 +374,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   t.like(row, { errorCode: 'job_cancelled', images: 0, costNano: 0n });
 });
 
-test('a disconnect after a vendor was called uses up the free request', async (t) => {
+test('disconnecting after a vendor was called uses up the free request', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   const vendorHold = vendor.hold('gpt-image-gratis');
   t.teardown(() => vendorHold.end());
@@ -388,7 +388,7 @@ test('a disconnect after a vendor was called uses up the free request', async (t
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('if a vendor reads the prompt once per image, the reservation includes it as often', async (t) => {
+test('if a vendor reads the prompt once per image, the reservation includes it once per image', async (t) => {
   const geminiStack = await useStack(t, {
     catalog: `
 upstreams: { google: { kind: gemini, baseUrl: "http://127.0.0.1:9", apiKeys: [k] } }

@@ -5,12 +5,12 @@ import { readAdmin } from '../support/admin.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /**
- * A vendor that reports impossible usage, or far more than was reserved, does not empty a customer's balance.
+ * A vendor that reports impossible usage, or far more than was reserved, does not empty a caller's balance.
  */
 
-/** The usage that the vendor reports next. */
+/** The usage in the next vendor response. */
 let reportedUsage: object = {};
-/** The response that the vendor sends next instead of its one word. */
+/** The next vendor response, instead of the default of one word. */
 let nextResponse: readonly string[] | object | null = null;
 let vendor: ScriptedVendor;
 let stack: TestStack;
@@ -52,7 +52,7 @@ const tinyPng =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 const messages = [{ role: 'user', content: 'hello there world' }];
 /**
- * By our count: three words, four tokens for the message, three to start the reply; and one word of reply.
+ * Our own token count: three words, four tokens for the message, three to start the reply; and one word of reply.
  */
 const [promptTokens, replyTokens] = [10, 1];
 const chatPath = '/v1/chat/completions';
@@ -106,7 +106,7 @@ for (const { title, usage, expected } of [
   },
 ]) {
   test.serial(
-    `${title} is treated as not reported: our own count is used, and the row is marked as counted`,
+    `${title} is treated as missing usage: our own count is used, and the row is marked as counted`,
     async (t) => {
       const { status, row, loss } = await send(chatPath, { model: 'chat', messages, max_tokens: 200 }, usage);
       t.is(status, 200);
@@ -117,7 +117,7 @@ for (const { title, usage, expected } of [
 }
 
 test.serial(
-  'a plausible count is accepted as reported: slightly more than the limit sent to the vendor',
+  'a report slightly above the limit sent to the vendor is plausible, and billed as reported',
   async (t) => {
     const { row } = await send(chatPath, { model: 'chat', messages, max_tokens: 200 }, usageOf(12, 205));
     t.like(row, { counted: false, promptTokens: 12, completionTokens: 205 });
@@ -133,15 +133,12 @@ test.serial(
   },
 );
 
-test.serial(
-  'a search reported by a model that was not asked for one is treated as a wrong report',
-  async (t) => {
-    const { row } = await send(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
-    t.like(row, { counted: true, promptTokens, completionTokens: 1 });
-  },
-);
+test.serial('a reported web search that was not requested is treated as a wrong report', async (t) => {
+  const { row } = await send(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
+  t.like(row, { counted: true, promptTokens, completionTokens: 1 });
+});
 
-test.serial('a request costs at most twice its reservation; the operator bears the rest', async (t) => {
+test.serial('a request costs at most twice its reservation; the operator pays the remainder', async (t) => {
   const body = { model: 'chat', messages, max_tokens: 190 };
   const { row, loss } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
   t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
@@ -185,13 +182,13 @@ for (const { title, model, body, prompt } of [
   },
   { title: 'a search that the vendor always makes', model: 'sonar', body: { messages }, prompt: 90_000 },
   {
-    title: 'such a search for a short reply, for which little else is reserved',
+    title: 'a search that the vendor always makes, with a small reservation for a short reply',
     model: 'sonar',
     body: { messages, max_tokens: 16 },
     prompt: 15_000,
   },
 ]) {
-  test.serial(`an honest prompt count is charged as reported: ${title}`, async (t) => {
+  test.serial(`a correct prompt count is billed as reported: ${title}`, async (t) => {
     const { row, loss } = await send(chatPath, { model, ...body }, usageOf(prompt, 1));
     t.like(row, { success: true, counted: false, promptTokens: prompt });
     t.is(loss, BigInt(prompt + 1) * 10_000n);
@@ -199,7 +196,7 @@ for (const { title, model, body, prompt } of [
 }
 
 test.serial(
-  'for a chat without max_tokens, a wrong report of a vendor costs no more than its parts can',
+  'for a chat without max_tokens, each part of the report is checked, and our own count is billed if one is impossible',
   async (t) => {
     const hi = [{ role: 'user', content: 'hi' }];
     for (const [n, prompt] of [
@@ -234,7 +231,7 @@ const reasoningOf = (words: number): object => ({
 });
 
 test.serial(
-  'a report beyond max_tokens that matches the output is accepted, and the operator bears the excess',
+  'a report beyond max_tokens that matches the output is accepted, and the operator pays the excess',
   async (t) => {
     nextResponse = reasoningOf(5_000);
     const { row } = await send(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});
@@ -247,7 +244,7 @@ test.serial(
 );
 
 test.serial(
-  'if a vendor’s limit excludes reasoning, the reasoning beyond it is reserved and charged',
+  'if a vendor’s output limit excludes reasoning, the reasoning beyond it is reserved and charged',
   async (t) => {
     nextResponse = reasoningOf(5_000);
     const body = { model: 'overrunner', messages, max_tokens: 16 };
@@ -282,7 +279,7 @@ test.serial('usage sent only before the output does not make a longer output fre
 });
 
 test.serial(
-  'embeddings and images are also charged by our own count if the report is implausible',
+  'embeddings and images are also billed using our own count if the report is implausible',
   async (t) => {
     const embedding = await send(
       '/v1/embeddings',
@@ -328,7 +325,7 @@ test.serial('images priced per token are not free if their vendor reports no usa
   t.is(loss, 1_293n * 10_000n);
 });
 
-test.serial('the ledger is exact after all of this', async (t) => {
+test.serial('the ledger is exact after all of these requests', async (t) => {
   const { differences } = await readAdmin<{ differences: object[] }>(stack.env, 'ledger', 'verify');
   t.deepEqual(differences, []);
 });

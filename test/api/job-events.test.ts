@@ -9,7 +9,7 @@ import { watchRedis } from '../support/watch-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
-/** Job events: sent as they happen, and replayed from where a reader left off. */
+/** Job events are sent as they happen, and replayed after the last event that a reader received. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -45,7 +45,7 @@ async function follow(
   return parseNamedEvents<JobBody>(await response.text());
 }
 
-test('job events lead from the queue position to the response, and the stream then ends', async (t) => {
+test('job events start with the queue position and end with the response, which closes the stream', async (t) => {
   const account = await stack.createAccount();
   const jobs = await Promise.all(
     Array.from({ length: 12 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
@@ -82,8 +82,8 @@ test('a reader that reconnects to any process gets the events that it missed, an
     ['queued', 'active', 'succeeded'],
   );
   for (const [i, event] of allEvents.slice(0, -1).entries()) {
-    const missed = await follow(account, id, { 'last-event-id': event.id }, other);
-    t.deepEqual(missed, allEvents.slice(i + 1));
+    const missedEvents = await follow(account, id, { 'last-event-id': event.id }, other);
+    t.deepEqual(missedEvents, allEvents.slice(i + 1));
   }
   const query = await callJobsApi(other, account, `/${id}/events?last_event_id=${allEvents[1]!.id}`);
   t.deepEqual(parseNamedEvents(await query.text()), allEvents.slice(2));
@@ -109,7 +109,7 @@ test('a cancelled job ends its stream with a cancelled event', async (t) => {
   t.false(events.slice(0, -1).some(({ data }) => hasEnded(data)));
 });
 
-test('a process that stops ends its streams, and their readers continue at another process', async (t) => {
+test('a process that stops ends its event streams, and their readers continue at another process', async (t) => {
   const account = await stack.createAccount();
   const stopping = await startApi(stack.config, stack.env, stack.log);
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
@@ -120,9 +120,9 @@ test('a process that stops ends its streams, and their readers continue at anoth
   const received = parseNamedEvents<JobBody>(await text);
   t.is(received.at(-1)?.name, 'active');
   await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
-  const missed = await follow(account, id, { 'last-event-id': received.at(-1)!.id });
+  const missedEvents = await follow(account, id, { 'last-event-id': received.at(-1)!.id });
   t.deepEqual(
-    missed.map(({ name }) => name),
+    missedEvents.map(({ name }) => name),
     ['cancelled'],
   );
 });
@@ -137,7 +137,7 @@ test('HEAD for an event stream returns its headers immediately', async (t) => {
   t.is((await callJobsApi(stack, account, `/${randomUUID()}/events`)).status, 404);
 });
 
-// Serial: so many streams poll their jobs often enough to delay what other tests wait for.
+// Serial, because so many streams poll often enough to delay other tests.
 test.serial(
   'the number of event streams per account and process is limited, and open streams do not block other calls',
   async (t) => {
@@ -161,10 +161,10 @@ test.serial(
       [other, otherId],
     ] as const)
       await callJobsApi(stack, owner, `/${jobId}`, { method: 'DELETE' });
-    // Each stream gets the final event and then frees its slot.
+    // Each stream gets the final event and then releases its event stream slot.
     const texts = await Promise.all(streams.map((response) => response.text()));
     t.true(texts.every((text) => parseNamedEvents<JobBody>(text).at(-1)?.name === 'cancelled'));
-    await waitFor('a free slot', async () => (await open(account, id)).status === 200);
+    await waitFor('a free event stream slot', async () => (await open(account, id)).status === 200);
   },
 );
 
@@ -174,12 +174,12 @@ test('a job whose reader has disconnected is no longer polled', async (t) => {
     await createJob(stack, account, chats, chatOf('hung-chat')),
     await createJob(stack, account, chats, chatOf('hung-chat')),
   ];
-  // Worker commands about only one of the jobs all come before this point.
+  // Commands of workers that contain only one of the jobs all come before this point.
   for (const { id } of [unreadJob, readJob])
     await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const commands = await watchRedis(t, stack.config.redisUrl);
   const countPolls = ({ id }: JobBody, from = 0): number =>
-    // Worker commands name both jobs in one command.
+    // Workers send one command that contains both jobs.
     commands
       .slice(from)
       .filter(({ args }) => args.includes(id) && !(args.includes(unreadJob.id) && args.includes(readJob.id)))

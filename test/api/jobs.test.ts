@@ -12,7 +12,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Durable jobs: created, shown, listed and cancelled by any process, and charged like any other request. */
+/** Durable jobs can be created, read, listed and cancelled at any process, and cost as much as any other request. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -65,7 +65,7 @@ async function readSpent({ id }: TestAccount): Promise<bigint> {
 const readReserved = async ({ id }: TestAccount): Promise<bigint> =>
   (await stack.readAccount(id)).reservedNano;
 
-/** Removes what differs between any two responses to the same request. */
+/** Removes the fields that differ between any two responses to the same request. */
 const withoutTimes = (response: object): object => {
   const { id, created, usage, ...rest } = response as Record<string, unknown>;
   const { total_time: time, ...counts } = usage as Record<string, unknown>;
@@ -108,7 +108,7 @@ for (const [operation, path, body] of creations) {
     t.deepEqual(await findReservations(stack, asynchronous.id), []);
 
     // Simulates a vendor that reported more than the account could pay: less was debited than the stored response
-    // says.
+    // reports.
     await stack.redis.hset(redisKeys.job(asynchronous.id, job.id), 'cost', '123');
     const { cost_request: cost, response } = await readJob(stack, asynchronous, job.id);
     t.is(cost, 0.000000123);
@@ -116,7 +116,7 @@ for (const [operation, path, body] of creations) {
   });
 }
 
-test('a preference in a list, with parameters and in any case is understood, and no other one creates a job', async (t) => {
+test('a respond-async preference is recognized in a list, with parameters and in any case, and no other one creates a job', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const prefer of ['wait=10, Respond-Async; foo="a, b"', 'handling=lenient , respond-async']) {
     const response = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
@@ -240,7 +240,7 @@ test('cancelling a running job aborts the vendor call, charges only the output s
   const ended = await waitForJob(stack, account, id);
   t.like(ended, { status: 'cancelled', error: { code: 'job_cancelled' } });
   t.is(toNano(ended.cost_request!), await readSpent(account));
-  // Only the prompt is charged: the vendor streams, so it is known that there was no output.
+  // The caller pays only for the prompt: the vendor streams, so it is known that there was no output.
   t.true(ended.cost_request! < 20 * 7e-6, String(ended.cost_request));
   t.is(await readReserved(account), 0n);
   const again = await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
@@ -248,7 +248,7 @@ test('cancelling a running job aborts the vendor call, charges only the output s
   t.deepEqual(await again.json(), ended);
 });
 
-test('a cancelled job is charged only for images that its vendor had been asked for', async (t) => {
+test('cancelling a job costs only the images already requested from the vendor', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'hung-pictures', prompt: word, n: 3 });
@@ -272,7 +272,7 @@ test('a job cancelled while it waits to retry after a rate limit error is free',
   t.is(await readReserved(account), 0n);
 });
 
-test('a request that cannot start before its deadline is free and reaches no vendor: a job fails, and a waiting caller gets a 504', async (t) => {
+test('a request that cannot start before its deadline is free and reaches no vendor: a job fails, and a synchronous caller gets a 504', async (t) => {
   const blocker = await stack.createAccount();
   const blocking = await createJob(stack, blocker, chats, chatOf('busy-chat'));
   await waitForJob(stack, blocker, blocking.id, (job) => job.status === 'active');
@@ -300,14 +300,14 @@ test('a request that cannot start before its deadline is free and reaches no ven
         cost_request: 0,
       });
       t.is(countCalls(words[0]) + countCalls(words[1]), 0);
-      await waitFor('nothing to be reserved', async () => (await readReserved(account)) === 0n);
+      await waitFor('all reservations to be released', async () => (await readReserved(account)) === 0n);
       t.is(await readSpent(account), 0n);
     }),
   );
   await callJobsApi(stack, blocker, `/${blocking.id}`, { method: 'DELETE' });
 });
 
-test('a request beyond the limit of jobs is rejected immediately and leaves no trace', async (t) => {
+test('a request beyond the limit of jobs is rejected immediately and leaves nothing in the stores', async (t) => {
   const account = await stack.createAccount();
   await stack.redis.hset(redisKeys.account(account.id), 'mqj', '1');
   const first = await createJob(stack, account, chats, chatOf('hung-chat'));
@@ -326,7 +326,7 @@ test('a request beyond the limit of jobs is rejected immediately and leaves no t
   t.is((await stack.post(chats, account.apiKey, chatOf('chat'), headers)).status, 202);
 });
 
-test('the same key and body is one job, for synchronous and asynchronous callers', async (t) => {
+test('requests with the same key and body are one job, for synchronous and asynchronous callers', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const key = { 'idempotency-key': randomUUID() };
@@ -349,7 +349,7 @@ test('the same key and body is one job, for synchronous and asynchronous callers
   t.is(await readSpent(account), toNano(ended.cost_request!));
 });
 
-test('a caller that waits for a job cancelled by another gets a 409 without blame, and may send it again', async (t) => {
+test('a caller that waits for a job cancelled by another gets a retryable 409', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('hung-chat', createWord());
@@ -398,12 +398,12 @@ test('a large response of a job is returned completely', async (t) => {
   t.true(data.every(({ embedding }) => embedding.length === 1536));
 });
 
-test('a job whose response cannot be read is shown without it, and with it once the store is back', async (t) => {
+test('a job whose response cannot be read is returned without it, and with it once the store is available again', async (t) => {
   const account = await stack.createAccount();
-  // Nothing listens there: another process serves this account, but cannot reach the object store.
+  // Nothing listens at this address, so the other process cannot reach the object store.
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
-  const cutOff = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
-  t.teardown(() => cutOff.stop());
+  const apiWithoutStore = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
+  t.teardown(() => apiWithoutStore.stop());
   const key = { 'idempotency-key': randomUUID() };
   const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };
   const { id } = await createJob(stack, account, embeddings, body, key);
@@ -418,27 +418,27 @@ test('a job whose response cannot be read is shown without it, and with it once 
     t.regex(failure!.message, /again/);
   };
   for (const method of ['GET', 'DELETE']) {
-    const response = await callJobsApi(cutOff, account, `/${id}`, { method });
+    const response = await callJobsApi(apiWithoutStore, account, `/${id}`, { method });
     t.is(response.status, 200);
     check((await response.json()) as JobBody);
   }
-  const replayed = await postJson(`${cutOff.url}${embeddings}`, account.apiKey, body, {
+  const replayed = await postJson(`${apiWithoutStore.url}${embeddings}`, account.apiKey, body, {
     ...respondAsync,
     ...key,
   });
   t.is(replayed.status, 202);
   check((await replayed.json()) as JobBody);
-  const events = await callJobsApi(cutOff, account, `/${id}/events`);
+  const events = await callJobsApi(apiWithoutStore, account, `/${id}/events`);
   const last = parseNamedEvents<JobBody>(await events.text()).at(-1)!;
   t.is(last.name, 'succeeded');
   check(last.data);
   const headers = { 'last-event-id': last.id };
-  t.is((await callJobsApi(cutOff, account, `/${id}/events`, { headers })).status, 204);
+  t.is((await callJobsApi(apiWithoutStore, account, `/${id}/events`, { headers })).status, 204);
   t.deepEqual((await readJob(stack, account, id)).response, response);
 });
 
 interface Observation {
-  /** The estimate was made between these two times. */
+  /** The times before and after the estimate was made. */
   readonly requestedAtMs: number;
   readonly respondedAtMs: number;
   readonly position: number;
@@ -450,7 +450,7 @@ interface Observation {
  */
 const measuredAfterMs = 600;
 
-/** An estimate and the actual time, bounded by when the estimate was requested and received. */
+/** An estimate and bounds on the actual time, which depend on when the estimate was requested and received. */
 interface Estimate {
   readonly position: number;
   readonly estimatedMs: number;
@@ -459,8 +459,8 @@ interface Estimate {
 }
 
 /**
- * The factor by which the worst estimate was off from what jobs at the same position took, at their fastest and
- * slowest: a machine that pauses for a moment cannot be foreseen.
+ * The factor by which the worst estimate is outside the range from the fastest to the slowest job at the same position:
+ * pauses of the machine cannot be predicted.
  */
 function findLargestError(estimates: readonly Estimate[]): number {
   const errors = estimates.map(({ position, estimatedMs }) => {
@@ -476,8 +476,8 @@ function findLargestError(estimates: readonly Estimate[]): number {
 const jobSlots = 7;
 
 /**
- * The factor by which the pace of the queue itself changed. The vendor takes the same time for each call, so any
- * change comes from the machine: the slowest two rounds of jobs against the fastest two.
+ * The ratio of the slowest two rounds of jobs to the fastest two. The vendor takes the same time for each call, so any
+ * change in the pace of the queue is due to the machine.
  */
 function findDrift(endedAtMs: readonly number[]): number {
   const sorted = endedAtMs.toSorted((a, b) => a - b);
@@ -488,7 +488,7 @@ function findDrift(endedAtMs: readonly number[]): number {
 // Serial, because serial tests run first: other tests would slow the jobs down, and speed them up again when they
 // end.
 test.serial(
-  'fifty jobs advance in the queue without falling back, and end when estimated, within a factor of three',
+  'fifty jobs never move back in the queue, and end when estimated, within a factor of three',
   async (t) => {
     const account = await stack.createAccount();
     const jobs = await Promise.all(
@@ -528,7 +528,7 @@ test.serial(
     const firstPosition = Math.max(...jobs.map(({ id }) => observations.get(id)![0]?.position ?? 0));
     t.true(firstPosition >= 30, `the last job was at position ${firstPosition}`);
     t.true(estimates.length > 50);
-    // Load from other processes cannot be foreseen: its effect is not an error of the estimate.
+    // Load from other processes cannot be predicted, so its effect is not an error of the estimate.
     const maxError = Math.max(3, 2 * findDrift(endsMs));
     const largestError = findLargestError(estimates);
     t.true(largestError <= maxError, `off by a factor of ${largestError}, ${maxError} allowed`);

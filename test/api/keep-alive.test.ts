@@ -20,7 +20,7 @@ test('the keep-alive timeout is configurable, and each request restarts it', asy
   await caller.until('health_url');
   caller.socket.write(get);
   const startedAtMs = performance.now();
-  const seen = await caller.closed;
-  t.is(seen.split('HTTP/1.1 200').length, 3);
+  const output = await caller.closed;
+  t.is(output.split('HTTP/1.1 200').length, 3);
   t.true(performance.now() - startedAtMs >= timeoutMs);
 });

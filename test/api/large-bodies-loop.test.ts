@@ -5,7 +5,7 @@ import { readThreadMs } from '../support/thread-clock.ts';
 import { startUpload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** How long large bodies block the event loop. In a file of its own, because it is measured. */
+/** The time for which large bodies block the event loop. In a separate file, so that other tests do not affect it. */
 
 /** The maximum CPU time of the thread between two timer ticks, in milliseconds. */
 async function measureLongestBlock(run: () => Promise<void>): Promise<number> {

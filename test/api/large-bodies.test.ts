@@ -5,7 +5,7 @@ import { startStack, useStack, type TestAccount, type TestStack } from '../suppo
 import { startUpload, type Upload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Bodies over 64 KB: who may send them, and how much memory of the process they take, and for how long. */
+/** Bodies over 64 KB: which callers may send them, how much memory of the process they use, and for how long. */
 
 const embeddings = '/v1/embeddings';
 const large = { model: 'use-lite-en-512', input: 'word '.repeat(80_000) };
@@ -43,7 +43,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   t.not(
     (await stack.post(embeddings, account.apiKey, large)).status,
     503,
-    'a declared length takes no memory',
+    'a declared length uses no memory',
   );
   unfinished.request.write(`"${'a'.repeat(900_000)}`);
   const used = await readUsedRequests(stack, account);
@@ -58,7 +58,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   t.is(codeOf(rejected.text), 'queue_full');
   t.true((await readUsedRequests(stack, account)) >= used, 'rejected requests count against the rate limit');
   t.is((await stack.post(embeddings, account.apiKey, small)).status, 200);
-  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account has memory');
+  t.not((await stack.post(embeddings, other.apiKey, large)).status, 503, 'another account gets memory');
   unfinished.request.destroy();
   await waitFor(
     'the memory to be freed',
@@ -66,7 +66,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   );
 });
 
-test('a body of many small values counts by the memory that it takes', async (t) => {
+test('a body of many small values reserves the memory that its parsed form uses', async (t) => {
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 16_000_000 } });
   const [account, other] = await Promise.all([stack.createAccount({ rpm: 10_000 }), stack.createAccount()]);
   const unfinished = upload(stack, account, { 'content-length': 1_000_000 });
@@ -83,12 +83,12 @@ test('a body of many small values counts by the memory that it takes', async (t)
 
 test('seven slow uploads of one account leave enough memory for the largest body of another', async (t) => {
   const stack = await useStack(t, { api: { requestMemoryBytes: 8_000_000 } });
-  const [slow, innocent] = [await stack.createAccount(), await stack.createAccount()];
+  const [slow, unaffected] = [await stack.createAccount(), await stack.createAccount()];
   const uploads = Array.from({ length: 7 }, () => upload(stack, slow, { 'content-length': 2_000_000 }));
   for (const { request } of uploads) request.write(`{"model":"${'a'.repeat(1_900_000)}`);
   const outcome = await Promise.race([
     Promise.all(uploads.slice(0, 2).map((one) => one.answer)),
-    waitFor('some to be rejected', async () => {
+    waitFor('some uploads to be rejected', async () => {
       const done = await Promise.all(
         uploads.map(async ({ answer }) => (await Promise.race([answer, delay(20, null)]))?.status),
       );
@@ -97,7 +97,7 @@ test('seven slow uploads of one account leave enough memory for the largest body
   ]);
   t.truthy(outcome);
   const body = { model: 'nope', input: Array.from({ length: 30 }, (_, i) => `${i} word`.repeat(10_000)) };
-  t.is((await stack.post(embeddings, innocent.apiKey, body)).status, 404, 'read to the end');
+  t.is((await stack.post(embeddings, unaffected.apiKey, body)).status, 404, 'the body is read to its end');
   for (const { request } of uploads) request.destroy();
 });
 
@@ -164,7 +164,7 @@ test('a client with Expect gets a 100 Continue only if its body will be read', a
   t.is((await accepted.answer).status, 404);
 });
 
-test('a large body counts against the rate limit from its start, and its admission adds only the rest of its model’s coefficient', async (t) => {
+test('a large body counts against the rate limit from its start, and its admission adds only the remaining slots of its model’s coefficient', async (t) => {
   const account = await stack.createAccount({ rpm: 10 });
   const invalid = await stack.post(embeddings, account.apiKey, { model: 'heavy', text: 'a'.repeat(70_000) });
   t.is(invalid.status, 422);
@@ -183,17 +183,17 @@ test('a large body counts against the rate limit from its start, and its admissi
 });
 
 test('an account without money may send a large body to a free model, but not to a paid one', async (t) => {
-  const gratis =
+  const freeModel =
     '{ id: gratis, type: embedding, context: 8192, dimensions: { default: 8 }, ' +
     'pricing: { in_cost_per_million: 0 }, routes: [{ upstream: vendor, model: m }] }';
-  const stack = await useStack(t, { catalog: catalogOf([gratis]), workers: [] });
+  const stack = await useStack(t, { catalog: catalogOf([freeModel]), workers: [] });
   const { apiKey } = await stack.createAccount({ balance: '0' });
   const input = Array.from({ length: 20 }, () => 'word '.repeat(9_000));
   const free = await stack.post(embeddings, apiKey, { model: 'gratis', input });
-  t.is(codeOf(await free.text()), 'content_too_long', 'it was tokenized');
+  t.is(codeOf(await free.text()), 'content_too_long', 'the input was tokenized');
   const rejected = await stack.post(embeddings, apiKey, { model: 'heavy', input });
   t.is(rejected.status, 402);
-  t.false((await rejected.text()).includes('This request may cost'), 'it was not tokenized');
+  t.false((await rejected.text()).includes('This request may cost'), 'the input was not tokenized');
 });
 
 test('the stored response of a large request outlives the balance that paid for it, and counts against the rate limit', async (t) => {

@@ -14,7 +14,7 @@ upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7.77 }, routes: [{ upstream: vendor, model: emb }] }]
 `,
   });
-  // 6 kB per vector: two responses that are large by themselves, some that are not, and one that fits in a frame.
+  // 6 kB per vector: two responses that are large on their own, some that are not, and one that fits in a frame.
   const counts = [1_500, 1_100, 500, 300, 87, 12, 1];
   const callers = await Promise.all(
     counts.map(async (count, i) => ({
@@ -29,8 +29,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   for (const [i, { account, texts }] of callers.entries()) {
     checkVectors(t, results[i]!, texts);
     const { usage } = results[i]!.body;
-    // The vendor counts four words per text, and we count six or seven tokens. In shared calls, the charge is one
-    // of the two or in between.
+    // The vendor counts four tokens per text, and we count six or seven. In shared calls, the charge is in that range.
     const ownTokens = texts.reduce((sum, text) => sum + countTokens(text), 0);
     t.true(usage.prompt_tokens >= 3 * texts.length && usage.prompt_tokens <= ownTokens);
     t.is(await readLoss(stack, account.id, '100'), toNano(usage.cost_request));
@@ -78,7 +77,7 @@ const post = (stack: TestStack, { apiKey }: TestAccount, input: readonly string[
     signal,
   });
 
-test('unread responses of one account do not block those of another, and continue once they are read', async (t) => {
+test('unread responses of one account do not block those of another, and resume once they are read', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   // Enough for two responses of 12 MB, one per account. No socket buffers that much.

@@ -9,7 +9,7 @@ import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 
-/** Money after a busy hour: what callers were told they paid is what they lost, in Redis and in MongoDB. */
+/** After a busy hour, the costs reported to callers are the amounts debited in Redis and in MongoDB. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -29,7 +29,7 @@ interface SentRequest {
   readonly account: TestAccount;
   readonly status: number;
   readonly requestId: string;
-  /** What the caller was told; null if the response broke off before that. */
+  /** The cost reported to the caller; null if the response broke off before that. */
   readonly receipt: { readonly costNano: bigint; readonly free: boolean } | null;
 }
 
@@ -45,7 +45,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
   const words = (): string => Array.from({ length: 1 + Math.floor(random() * 30) }, () => 'cat').join(' ');
   const accounts = await Promise.all(
     Array.from({ length: accountCount }, (_, i) =>
-      // The first account is so poor that its money runs out on the way.
+      // The balance of the first account is so small that it runs out during the test.
       stack.createAccount({ balance: i === 0 ? '0.3' : '50', freeRequests: 4 * i, rpm: 1_000 }),
     ),
   );
@@ -106,7 +106,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
     sent.push(...(await Promise.all(Array.from({ length: 25 }, send))));
   }
   await waitForNoReservation(stack);
-  // A stream is trimmed last, once its rows and all totals over them are in MongoDB.
+  // A ledger stream is trimmed last, once its rows and all their totals are in MongoDB.
   for (let shard = 0; shard < shardCount; shard++) {
     await waitFor(`stream ${shard} to be processed`, async () => {
       return (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0;
@@ -121,7 +121,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
   const { db } = stack.mongo;
   for (const [i, account] of accounts.entries()) {
     const ownRequests = sent.filter((one) => one.account === account);
-    // A stream that broke off has no receipt: only its log row shows the cost.
+    // A response stream that broke off reports no cost: only its log row shows it.
     const broken = await Promise.all(
       ownRequests.filter((one) => one.receipt === null).map((one) => findRow(stack, one.requestId)),
     );
@@ -130,15 +130,15 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
       .collection<RequestLogDocument>('request_logs')
       .find({ accountId: account.id })
       .toArray();
-    // A request rejected for one of its parts is charged for the others, if they were in another call.
+    // The caller of a request rejected for one of its parts pays for the others if they were in another call.
     const rejected = new Set(ownRequests.filter((one) => one.status === 422).map((one) => one.requestId));
-    const paidOfRejected = rows.filter((row) => rejected.has(row._id));
+    const chargedRejections = rows.filter((row) => rejected.has(row._id));
     const paid =
       ownRequests.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
-      [...broken, ...paidOfRejected].reduce((sum, row) => sum + row.costNano, 0n);
+      [...broken, ...chargedRejections].reduce((sum, row) => sum + row.costNano, 0n);
     const freeUsed =
       ownRequests.filter((one) => one.receipt?.free).length +
-      [...broken, ...paidOfRejected].filter((row) => row.free).length;
+      [...broken, ...chargedRejections].filter((row) => row.free).length;
 
     const hot = await stack.readAccount(account.id);
     t.is(startNano(i) - hot.balanceNano, paid, `account ${i} in Redis`);

@@ -15,7 +15,7 @@ interface NotFound {
   readonly detail: { readonly message_ru: string; readonly message_en: string };
 }
 
-test('a path of another API, or a wrong base URL, is a 404 that says what to use instead', async (t) => {
+test('a path of another API, or a wrong base URL, is a 404 that states what to use instead', async (t) => {
   for (const [method, path, advice] of [
     ['POST', '/v1/responses', /Use POST \/v1\/chat\/completions/],
     ['GET', '/v1/responses/resp_1', /Use POST \/v1\/chat\/completions/],
@@ -47,7 +47,7 @@ test('a path of another API, or a wrong base URL, is a 404 that says what to use
   }
 });
 
-test('an unknown model is reported, with where to find the others', async (t) => {
+test('the error for an unknown model states where to find the existing ones', async (t) => {
   const response = await fetch(`${stack.url}/v1/models/gpt-unknown`);
   const { error } = (await response.json()) as NotFound;
   t.is(error.message, 'There is no model "gpt-unknown". GET /v1/models lists those there are.');

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The public list of models: without a key, and with every field of the specification. */
+/** The public list of models needs no key and has every field in the specification. */
 
 const catalog = `
 upstreams:
@@ -77,7 +77,7 @@ test('the list has the standard format and the catalog’s order, and needs no k
   t.truthy(response.headers.get('x-request-id'));
 });
 
-test('each model has every field of the specification, and no other', async (t) => {
+test('each model has every field in the specification, and no other', async (t) => {
   const { body } = await get('/v1/models');
   for (const model of (body as { data: (Model & { pricing: object })[] }).data) {
     t.deepEqual(Object.keys(model).sort(), [...fields].sort(), model.id);

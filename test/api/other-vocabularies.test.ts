@@ -11,7 +11,7 @@ const vendorEncoding = 'r50k_base';
 
 let vendor: ScriptedVendor;
 let stack: TestStack;
-/** Prompt tokens that the vendor has counted since a test last reset it to zero. */
+/** Prompt tokens that the vendor has counted since a test last reset this to zero. */
 let vendorTokens = 0;
 
 test.before(async () => {
@@ -66,7 +66,7 @@ const texts = {
 
 for (const [name, content] of Object.entries(texts)) {
   test.serial(
-    `an account gets no more than twice what it pays with texts that its vendor splits into more tokens (${name})`,
+    `the vendor’s cost is at most twice the charge for texts that its vocabulary splits into more tokens (${name})`,
     async (t) => {
       const { served, vendorCostNano, chargedNano } = await sendMany('10', 'unknown', content);
       t.log(`${served} served, vendor cost ${vendorCostNano}, charged ${chargedNano}`);
@@ -77,7 +77,7 @@ for (const [name, content] of Object.entries(texts)) {
 }
 
 test.serial(
-  'the reservation for a model with a configured tokenizer uses that tokenizer’s count only',
+  'the reservation for a model with a configured tokenizer uses only the count of that tokenizer',
   async (t) => {
     const { served, vendorCostNano, chargedNano } = await sendMany(
       '10',

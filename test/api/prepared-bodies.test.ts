@@ -56,9 +56,9 @@ for (const path of [...large, ...small]) {
     t.is(whole.status, 200);
     t.regex(etag, etagPattern);
     t.is(Number(whole.headers['content-length']), whole.bytes.length);
-    for (const known of [etag, `"other", W/${etag}`, '*']) {
-      const response = await get(path, { 'if-none-match': known });
-      t.is(response.status, 304, known);
+    for (const condition of [etag, `"other", W/${etag}`, '*']) {
+      const response = await get(path, { 'if-none-match': condition });
+      t.is(response.status, 304, condition);
       t.is(response.bytes.length, 0);
       for (const name of ['etag', 'vary']) t.is(response.headers[name], whole.headers[name]);
       t.truthy(response.headers['cache-control']);
@@ -95,8 +95,11 @@ for (const path of large) {
       t.not(response.headers['etag'], plain.headers['etag']);
       t.true(response.bytes.length < plain.bytes.length / 2);
       t.deepEqual(decoders[coding](response.bytes), plain.bytes);
-      const known = { 'accept-encoding': accept, 'if-none-match': String(response.headers['etag']) };
-      t.is((await get(path, known)).status, 304);
+      const conditionalHeaders = {
+        'accept-encoding': accept,
+        'if-none-match': String(response.headers['etag']),
+      };
+      t.is((await get(path, conditionalHeaders)).status, 304);
     }
     for (const accept of ['identity', 'deflate', 'br;q=0, gzip;q=0'])
       t.deepEqual((await get(path, { 'accept-encoding': accept })).bytes, plain.bytes, accept);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The account as its key holder sees it. */
+/** The account profile that a key holder can read. */
 
 let stack: TestStack;
 
@@ -31,7 +31,7 @@ async function readProfile(apiKey: string): Promise<Profile> {
   return (await response.json()) as Profile;
 }
 
-/** All fields of the specification's UserBalance, which are all optional there. */
+/** All fields of UserBalance in the specification, which are all optional there. */
 const knownFields =
   `id user_type last_used_at balance total_balance_added free_requests request_count_last_hour
   total_cost_request_last_hour average_rpm requests_per_minute`.split(/\s+/);

@@ -10,7 +10,7 @@ import { testWithOwnStore } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Refill codes: each is worth its money once, and guessing codes gets an account banned. */
+/** Refill codes can be redeemed once, and guessing codes gets an account banned. */
 
 let stack: TestStack;
 let codes: RefillCodeStore;
@@ -139,7 +139,7 @@ test('the tenth unknown code within an hour bans the account permanently, and no
   t.like(stored, { banned: true, banReason: 'guessed refill codes' });
 });
 
-test('unknown codes are counted per account, over an hour that starts with the first', async (t) => {
+test('guesses of unknown codes are counted per account, in an hour that starts with the first guess', async (t) => {
   const [guesser, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = redisKeys.unknownCodes(guesser.id);
   await redeem(guesser.apiKey, unknownCode(1));
@@ -155,7 +155,7 @@ test('unknown codes are counted per account, over an hour that starts with the f
   t.is((await redeem(guesser.apiKey, unknownCode(1))).status, 422);
 });
 
-test('of many concurrent guesses, those from the tenth on are refused as banned', async (t) => {
+test('of many concurrent guesses, those from the tenth on are rejected because the account is banned', async (t) => {
   const { apiKey } = await stack.createAccount();
   const results = await Promise.all(Array.from({ length: 30 }, (_, i) => redeem(apiKey, unknownCode(i))));
   t.is(results.filter(({ status }) => status === 422).length, maxUnknownCodes - 1);

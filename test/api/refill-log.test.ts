@@ -9,7 +9,7 @@ import { callApi } from '../support/call-api.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** A redeemed code is in the refill log from the next request on, wherever its entry is by then. */
+/** A redeemed code is in the refill log from the next request on, even before its ledger entry is processed. */
 
 const createCodes = (stack: TestStack, count: number): Promise<string[]> =>
   new RefillCodeStore(stack.mongo.db).create(count, {

@@ -68,7 +68,7 @@ test('the new key is stored like the old one: as a hash and a mask, and separate
   t.is(await openAccounts().revealKey(id), newKey);
   t.false(Object.values(stored!).includes(newKey));
   const secrets = stack.mongo.db.collection<{ _id: string }>('key_secrets');
-  t.is(await secrets.countDocuments({ _id: { $in: [hashSecret(apiKey)] } }), 0, 'the old one is gone');
+  t.is(await secrets.countDocuments({ _id: { $in: [hashSecret(apiKey)] } }), 0, 'the old secret is deleted');
 });
 
 test('a stream opened with the old key continues to its end', async (t) => {
@@ -177,15 +177,15 @@ test('after a crash during a replacement, the key in MongoDB opens the account, 
 
 test('if Redis has a key that MongoDB does not have, MongoDB takes precedence', async (t) => {
   const { id, apiKey } = await stack.createAccount();
-  const lost = hashSecret('a key that was never told');
-  await stack.redis.hset(redisKeys.account(id), 'key', lost);
+  const orphanedHash = hashSecret('a key that was never returned');
+  await stack.redis.hset(redisKeys.account(id), 'key', orphanedHash);
   t.is((await readProfile(apiKey)).status, 200);
   t.is((await stack.readAccount(id)).keyHash, hashSecret(apiKey));
 
   // The old key is cached, so it gets as far as the comparison.
   t.is((await readProfile(apiKey)).status, 200);
   const replaced = await openAccounts().replaceKey(id);
-  await stack.redis.hset(redisKeys.account(id), 'key', lost);
+  await stack.redis.hset(redisKeys.account(id), 'key', orphanedHash);
   t.is((await readProfile(apiKey)).status, 401);
   t.is((await stack.readAccount(id)).keyHash, replaced!.keyHash);
 });

@@ -10,7 +10,7 @@ import { allQueues, useStack, type TestAccount, type TestStack } from '../suppor
 import type { WorkerOptions } from '../../workers/worker.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** When memory for responses runs out: who may wait for it, and who must free it. */
+/** When memory for responses runs out: which requests may wait for it, and which callers lose it. */
 
 const catalogOf = (url: string): string => `
 upstreams: { vendor: { kind: openai, baseUrl: "${url}/v1" } }
@@ -36,8 +36,8 @@ async function readRejection(responsePromise: Promise<Response>): Promise<string
 }
 
 /**
- * Long enough that no client is cut off for being slow on a busy machine. Clients that keep others waiting are cut
- * off after a tenth of it.
+ * Long enough that no client is disconnected for being slow on a busy machine. Clients that hold memory for which
+ * others wait are disconnected after a tenth of it.
  */
 const maxStallMs = 90_000;
 
@@ -81,37 +81,37 @@ test('requests that would not be admitted do not wait for memory, and those that
   t.is(await readLoss(stack, unfunded.id, '0.000001'), 0n);
 });
 
-test('unread responses are cut off if another account waits, starting with the account that holds the most memory', async (t) => {
+test('unread responses are interrupted if another account waits, starting with the account that holds the most memory', async (t) => {
   // Enough for three responses of 2000 vectors and slightly less than a fourth; no socket buffers as much as one.
   const stack = await useStack(t, {
     catalog: catalogOf(vendor.url),
     api: { responseMemoryBytes: 49_300_000, maxStallMs },
   });
-  const [hoarder, modest, caller] = [
+  const [heavyAccount, lightAccount, caller] = [
     await stack.createAccount(),
     await stack.createAccount(),
     await stack.createAccount(),
   ];
   const texts = writeTexts('text', 2_000);
-  const hoarded = await Promise.all([0, 1].map(() => post(stack, hoarder, 'emb', texts)));
-  const modestResponse = await post(stack, modest, 'emb', texts);
+  const unreadResponses = await Promise.all([0, 1].map(() => post(stack, heavyAccount, 'emb', texts)));
+  const lightResponse = await post(stack, lightAccount, 'emb', texts);
   const callerTexts = writeTexts('text', 2_048);
   checkVectors(t, await requestEmbeddings(stack, caller, 'emb', callerTexts), callerTexts);
-  const cut = await Promise.allSettled(hoarded.map((response) => response.arrayBuffer()));
-  t.true(cut.some(({ status }) => status === 'rejected'));
-  // The maximum stall would have cut off this response as well.
-  t.true((await modestResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
+  const outcomes = await Promise.allSettled(unreadResponses.map((response) => response.arrayBuffer()));
+  t.true(outcomes.some(({ status }) => status === 'rejected'));
+  // The maximum stall would have interrupted this response as well.
+  t.true((await lightResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
 });
 
 /** The side in pixels of one of the four images of a response: 3 MB each. */
 const partSide = 1_000;
-/** A third of a chat response, which is of the same size. */
+/** A third of a chat response of the same total size. */
 const partText = 'x'.repeat(4_000_000);
 
 /** Starts a vendor with large responses, and a process with memory for two of 12 MB. */
 async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions[] = [allQueues]) {
   const prompts: unknown[] = [];
-  // Noise does not get smaller when it is encoded again.
+  // Noise does not get smaller when the image is encoded again.
   const base64Of = async (side: number): Promise<string> => {
     const raw = { width: side, height: side, channels: 3 as const };
     const png = await sharp(randomBytes(side * side * 3), { raw })
@@ -132,7 +132,7 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
   });
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
-    // No client is to be cut off here, however slow the machine is.
+    // No client must be disconnected here, however slow the machine is.
     api: { responseMemoryBytes: 26_000_000, maxStallMs: 10 * maxStallMs },
     workers,
     catalog: `
@@ -211,7 +211,7 @@ const postUntil = (
     signal,
   });
 
-test('unread responses held by a worker keep their account, and no other, from further vendor calls', async (t) => {
+test('unread responses held by a worker prevent further vendor calls of their account, and of no other', async (t) => {
   // One account may use enough of this for a response of 12 MB, or a request expected to need as much.
   const { stack, prompts } = await startWithLargeAnswers(t, [
     { ...allQueues, responseMemoryBytes: 30_000_000 },
@@ -227,7 +227,7 @@ test('unread responses held by a worker keep their account, and no other, from f
     );
   const listSlowPrompts = (): string[] =>
     [...new Set(prompts.filter((prompt) => prompt !== 'other'))].map(String).toSorted();
-  // One is held by the api process, and one by the worker.
+  // The api process holds one response, and the worker holds another.
   const unread = [draw(slow, 'read 0'), draw(slow, 'read 1')];
   await waitFor('two requests to be charged', async () => {
     return prompts.length === 2 && (await findReservations(stack, slow.id)).length === 0;

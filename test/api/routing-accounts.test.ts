@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { chatWithUsage, ScriptedRefusal, startScriptedVendor } from '../support/scripted-vendor.ts';
 import { useStack } from '../support/stack.ts';
 
-/** One account's requests must not affect others: a vendor that fails only for certain texts. */
+/** A vendor that fails only for certain texts of one account must not affect other accounts. */
 
 const contentCode = 'The caller does not have permission to execute the specified operation';
 const tooLarge =
@@ -87,7 +87,7 @@ for (const { what, model, vendorResponse, expected } of cases) {
     t.is(first.status, expected.status);
     t.true(first.text.includes(expected.message), first.text);
     t.false(/team-7|org-1/.test(first.text), 'nothing about the operator’s account');
-    // One account is there from the start, and one arrives after the breaker and the keys have reacted.
+    // One account sends requests from the start, the other after the breaker and the keys have reacted.
     for (const account of [present!, late!]) {
       await Promise.all(Array.from({ length: 12 }, () => send(attacker!, 'attack')));
       for (let i = 0; i < 3; i++) {

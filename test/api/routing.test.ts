@@ -84,8 +84,8 @@ models:
         all.filter(({ status }) => status !== 200),
         [],
       );
-      // A breaker opens when half of the calls fail, so such a route is rarely tried. One that fails less often is
-      // used.
+      // A breaker opens when half of the calls fail, so a route that fails so often is rarely called. One that fails
+      // less often is used.
       const flakyCalls = callsOf(vendor, `gpt+flaky-${percent}`);
       t.true(flakyCalls > (percent < 50 ? 150 : 5), `${flakyCalls} calls on the failing route`);
       const sorted = all.map(({ ms }) => ms).toSorted((x, y) => x - y);
@@ -114,7 +114,7 @@ models:
     t.is(callsOf(vendor, 'dying'), 1);
 
     vendor.setFaults({ status: 500 }, { model: 'dying' });
-    // Callers never notice: each of their calls continues on the other route.
+    // Callers do not notice the failures: each request continues on the other route.
     const during = await sendMany(60, 10, () => send(stack, apiKey, 'chat'));
     t.true(during.every(({ status }) => status === 200));
     type Row = { upstream_model: string; breaker: string; failed: number };
@@ -218,14 +218,14 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
     const { apiKey } = await stack.createAccount();
     const countLimitedCalls = (): number =>
       vendor.requests.entries.filter((entry) => entry.key?.startsWith('sk-limited') === true).length;
-    await waitFor('the limit to be hit', async () => {
+    await waitFor('the rate limit to be hit', async () => {
       t.is((await send(stack, apiKey, 'chat')).status, 200);
       return countLimitedCalls() > 0;
     });
     const hitAt = performance.now();
     const callsAtLimit = countLimitedCalls();
     type Row = { failed: number; rate_limited: number };
-    await waitFor('the limit to be counted', async () => {
+    await waitFor('the rate limit error to be counted', async () => {
       const [row] = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
       return row?.failed === 0 && row.rate_limited === callsAtLimit;
     });

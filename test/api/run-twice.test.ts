@@ -32,7 +32,7 @@ for (const { kind, path, body } of [
     t.is(response.status, 200);
     const { usage } = (await response.json()) as { usage: { cost_request: number } };
     await waitFor(
-      'both runs to end',
+      'both attempts to end',
       async () => (await queue.getActiveCount()) + (await queue.getWaitingCount()) === 0,
     );
     await waitForNoReservation(stack, account.id);

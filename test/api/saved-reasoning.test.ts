@@ -3,7 +3,7 @@ import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { TestStack } from '../support/stack.ts';
 
 /**
- * Reasoning that a vendor needs back is returned with the call that it led to, whatever ids the vendor uses.
+ * The gateway returns reasoning to a vendor that needs it with the tool call it led to, whatever ids the vendor uses.
  */
 
 let stack: TestStack;

@@ -5,7 +5,7 @@ import { findReservations, findRow } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The last roubles of a balance: nobody can spend more than the balance, and nothing of it is lost. */
+/** The last roubles of a balance: callers cannot spend more than the balance, and no part of it is lost. */
 
 const catalogOf = (vendorUrl: string, scriptedUrl: string): string => `
 upstreams:
@@ -40,7 +40,7 @@ for (const { kind, path, body } of [
   { kind: 'chats', path: '/v1/chat/completions', body: { model: 'chat', messages } },
   { kind: 'images', path: '/v1/images/generations', body: { model: 'picture', prompt: 'a fox' } },
 ]) {
-  test(`of 200 concurrent ${kind}, a balance for ten pays for ten to the last nano-rouble, and 190 are refused`, async (t) => {
+  test(`of 200 concurrent ${kind}, a balance for ten pays for ten to the last nano-rouble, and 190 are rejected`, async (t) => {
     const account = await stack.createAccount({ balance: '10.00000007' });
     const responses = await Promise.all(
       Array.from({ length: 200 }, () => stack.post(path, account.apiKey, body)),

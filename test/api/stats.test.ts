@@ -13,7 +13,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** Public statistics without a key: model status, the summary of a day, and the list of servers. */
 
-/** A step so long that no test sees its end, and one so short that every read is fresh. */
+/** A statistics step so long that no test sees its end, and one so short that every read is fresh. */
 const maxStepMs = 1_000 * 365 * 86_400_000;
 const shortestStepMs = 1;
 
@@ -27,7 +27,7 @@ async function read<T>(url: string, path: string): Promise<T> {
 const readStatuses = (url: string): Promise<Statuses> => read(url, '/v1/models/status');
 const readSummary = (url: string): Promise<LogsSummary> => read(url, '/v1/logs/summary');
 
-/** Records traffic without sending it. */
+/** Records traffic in the statistics without sending requests. */
 async function record(stack: TestStack, model: string, succeeded: number, failed: number): Promise<void> {
   const sums = new TrafficSums();
   for (let i = 0; i < succeeded + failed; i++) {
@@ -66,7 +66,7 @@ models:
   - { id: keyless, type: chat, context: 8192, pricing: { prompt: 1 }, routes: [{ upstream: keyless }] }
 `;
 
-test('requests of every kind are counted by their outcome, within seconds', async (t) => {
+test('the statistics include requests of every kind and outcome within seconds', async (t) => {
   const vendor = await useVendor(t);
   const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
   const { apiKey } = await stack.createAccount();
@@ -92,7 +92,7 @@ test('requests of every kind are counted by their outcome, within seconds', asyn
     ),
   );
   t.deepEqual(new Set(outcomes), new Set([true]));
-  // These do not reach a model, and are not counted.
+  // These requests do not reach a model, and are not counted.
   t.is((await stack.post('/v1/chat/completions', null, { model: 'talk', messages })).status, 401);
   t.is((await stack.post('/v1/chat/completions', apiKey, { model: 'talk' })).status, 422);
 
@@ -163,7 +163,7 @@ test('a disconnected request counts as a request, but not for the status of the 
     async () => (await readSummary(stack.url)).total_requests === 6,
   );
   t.is((await readSummary(stack.url)).success_rate, 100);
-  await waitFor('the model to be good', async () => {
+  await waitFor('the model to have a good status', async () => {
     return (await readStatuses(stack.url))['dripping']?.message === 'Good';
   });
 });
@@ -205,7 +205,7 @@ test('the status message matches the success rate, including at its boundaries',
   );
 });
 
-test('servers agree and keep their statistics until the step ends, but a disabled model shows immediately', async (t) => {
+test('all servers show the same statistics until the step ends, but a disabled model shows immediately', async (t) => {
   const options = { statsStepMs: maxStepMs };
   const stack = await useStack(t, { workers: [], api: options });
   const other = await startApi(stack.config, stack.env, stack.log, options);
@@ -242,7 +242,7 @@ test('caches may keep the statistics for the rest of the step', async (t) => {
 });
 
 testWithOwnStore('Redis')(
-  'the last known statistics survive an outage of Redis, and without known ones the response is a 503',
+  'while Redis is unavailable, the last known statistics are returned, or a 503 if there are none',
   async (t) => {
     const options = { statsStepMs: shortestStepMs };
     const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
@@ -262,7 +262,10 @@ testWithOwnStore('Redis')(
       t.like(await response.json(), { error: { code: 'service_unavailable' } });
     }
     await stack.restartRedis();
-    await waitFor('Redis to be back', async () => (await stack.redis.ping().catch(() => null)) === 'PONG');
+    await waitFor(
+      'Redis to be available again',
+      async () => (await stack.redis.ping().catch(() => null)) === 'PONG',
+    );
     await record(stack, 'demo-echo', 0, 5);
     for (const url of [stack.url, other.url]) {
       await waitFor('statistics that include both records', async () => {

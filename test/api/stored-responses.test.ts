@@ -16,14 +16,14 @@ import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The cost of stored responses: memory in Redis and in api processes, and connections that nobody reads. */
+/** The cost of stored responses: memory in Redis and in api processes, and connections whose clients do not read. */
 
 const chats = '/v1/chat/completions';
 const usage = { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 };
 const maxStallMs = 500;
 const eventBytes = 60_000;
 
-/** Responds with as many times 60 kB as the caller asks for, streamed or not. */
+/** Responds with the multiple of 60 kB that the caller asks for, streamed or not. */
 function respond(body: Readonly<Record<string, unknown>>): object | readonly string[] {
   const [{ content }] = body['messages'] as [{ content: string }];
   const count = Number(content);
@@ -143,7 +143,7 @@ test('a finished stream moves to the object store, and is replayed from there by
   t.true(storedBytes['sum']! < 100);
 });
 
-test('a short stream stays in Redis, unless its account already has a lot there', async (t) => {
+test('a short stream stays in Redis, unless its account already stores a lot there', async (t) => {
   const account = await stack.createAccount();
   const [key, later] = [createKey(), createKey()];
   const first = await send(account, chatOf(1, true), key);
@@ -195,7 +195,7 @@ test('an account that stores too much in Redis is asked to wait or omit the head
       (field) => field !== 'sum' && Number(field) > Date.now() / 1_000,
     ),
   );
-  t.is((await send(account, chatOf(1), createKey())).status, 200, 'after it has expired');
+  t.is((await send(account, chatOf(1), createKey())).status, 200, 'after the stored response has expired');
   await waitForNoReservation(stack, account.id);
 });
 
@@ -215,7 +215,7 @@ test('stored responses of finished jobs, however many, do not block requests wit
   t.true((await readStoredLength(account, more.id)) < 100);
 });
 
-test('a stream ends when its account stores too much in Redis, and its output so far is charged', async (t) => {
+test('a stream ends when its account stores too much in Redis, and the caller pays for its output so far', async (t) => {
   const simulator = await startVendorSimulator();
   t.teardown(() => simulator.close());
   const ownStack = await useStack(t, {
@@ -234,7 +234,7 @@ test('a stream ends when its account stores too much in Redis, and its output so
   await waitForNoReservation(ownStack, account.id);
   const loss = await readLoss(ownStack, account.id, '100');
   t.true(loss > 0n);
-  t.true(loss < toNano(0.1), 'much less than the full stream would cost');
+  t.true(loss < toNano(0.1), 'the cost is much less than that of the full stream');
   t.true(simulator.requests.entries[0]!.isAborted);
 });
 
@@ -242,10 +242,10 @@ for (const { kind, stream } of [
   { kind: 'stream', stream: true },
   { kind: 'non-streamed response', stream: false },
 ]) {
-  test(`a replay of a ${kind} that nobody reads is cut off after the maximum stall`, async (t) => {
+  test(`an unread replay of a ${kind} is aborted after the maximum stall`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
-    // More than the system's buffers between two sockets hold.
+    // More than fits in the system's buffers between two sockets.
     const body = chatOf(250, stream);
     const { text } = await send(account, body, key);
     const { caller, accepted } = await sendWithoutReading(t, account, body, key);
@@ -253,11 +253,11 @@ for (const { kind, stream } of [
     caller.socket.resume();
     const received = (await caller.closed).length;
     t.true(received > 0 && received < text.length, `${received} of ${text.length} bytes received`);
-    t.is((await send(account, body, key)).text.length, text.length, 'and can be replayed again');
+    t.is((await send(account, body, key)).text.length, text.length, 'the response can be replayed again');
   });
 }
 
-test('a live stream that nobody reads is cut off as well, and what was generated is charged', async (t) => {
+test('an unread live stream is aborted as well, and the caller pays for the output so far', async (t) => {
   const account = await stack.createAccount();
   const { accepted } = await sendWithoutReading(t, account, chatOf(250, true), {});
   await once(accepted, 'close');
@@ -265,7 +265,7 @@ test('a live stream that nobody reads is cut off as well, and what was generated
   t.true((await readLoss(stack, account.id, '100')) > 0n);
 });
 
-test('unread non-streamed responses take at most their account’s share of the memory, and other accounts get theirs', async (t) => {
+test('unread non-streamed responses use at most their account’s share of the response memory, and other accounts get theirs', async (t) => {
   // Enough for two and a half responses of 15 MB, each larger than the system's buffers between two sockets.
   const ownStack = await useStack(t, {
     catalog: catalogOf(vendor.url),

@@ -9,8 +9,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and count by their token
- * numbers.
+ * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and the
+ * gateway uses their number of tokens as the token count.
  */
 
 const catalogOf = (vendorUrl: string): string => {
@@ -71,7 +71,7 @@ test('token numbers get the vectors of the texts that they encode, in order', as
 });
 
 test.serial(
-  'inputs sent as token numbers share calls and computations with those sent as text',
+  'inputs sent as token numbers share vendor calls and results with those sent as text',
   async (t) => {
     const [ann, bob] = [await stack.createAccount(), await stack.createAccount()];
     const vendorHold = vendor.hold('emb-merged');
@@ -99,12 +99,12 @@ test.serial(
   },
 );
 
-test('token numbers are charged by the vendor’s count of their text, or by their own number if the vendor reports none', async (t) => {
+test('token numbers are billed from the vendor’s count of their text, or their own count if the vendor reports no usage', async (t) => {
   const account = await stack.createAccount();
   const text = 'The cat sat on the mat.';
   const reported = await embed(account, 'charged', encode(text));
   t.is(reported.body.usage.prompt_tokens, countWords(text));
-  // The characters one by one: another encoding of the same text.
+  // One token per character: another encoding of the same text.
   const characterTokens = ['c', 'a', 't'].flatMap((character) => encode(character));
   const unreported = await embed(account, 'unreported', [encode(text), characterTokens]);
   t.is(unreported.body.usage.prompt_tokens, encode(text).length + 3);
@@ -117,7 +117,7 @@ test('token numbers are charged by the vendor’s count of their text, or by the
   t.is(await readLoss(stack, account.id, '100'), costs[0]! + costs[1]!);
 });
 
-test('at least as many tokens are reserved as the text has in its model’s vocabulary', async (t) => {
+test('the reservation is at least the number of tokens of the text in its model’s vocabulary', async (t) => {
   const account = await stack.createAccount();
   const text = 'Съешь же ещё этих мягких французских булок';
   const tokens = encode(text);
@@ -127,7 +127,7 @@ test('at least as many tokens are reserved as the text has in its model’s voca
   t.is(body.usage.prompt_tokens, ownTokens);
 });
 
-test('a character split between two inputs is U+FFFD in both', async (t) => {
+test('a character split between two inputs becomes U+FFFD in both', async (t) => {
   const account = await stack.createAccount();
   const tokens = encode('🦜');
   t.true(tokens.length > 1);
@@ -136,7 +136,7 @@ test('a character split between two inputs is U+FFFD in both', async (t) => {
   for (const text of textsSent('emb-cut')) t.regex(text, /^\ufffd+$/);
 });
 
-test('more token numbers are accepted than other values in a body, and their text is limited like a body', async (t) => {
+test('a body may contain more token numbers than other values, and their text is limited like a body', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const row = Array.from({ length: 8_000 }, () => encode(' cat')[0]!);
   const large = await embed(

@@ -7,7 +7,7 @@ import { createFileKey } from '../../shared/storage/file-name.ts';
 import { ObjectStore } from '../../shared/storage/object-store.ts';
 import { useStack, type StackOptions, type TestStack } from '../support/stack.ts';
 
-/** Links to files, which need no key: unread downloads of one client do not affect others. */
+/** Unread downloads of one client do not affect others. Links to files need no key. */
 
 interface FileStack extends TestStack {
   /** Stores a file as a worker does. @returns its link */
@@ -34,7 +34,7 @@ async function open(t: ExecutionContext, link: string, address: string): Promise
   const download = get(link, { agent: false, headers: { 'x-forwarded-for': address } });
   t.teardown(() => download.destroy());
   const [response] = (await once(download, 'response')) as [IncomingMessage];
-  // Downloads that are ended unread emit an error.
+  // Downloads that are closed before they are read emit an error.
   response.on('error', () => undefined);
   return response;
 }
@@ -42,7 +42,7 @@ async function open(t: ExecutionContext, link: string, address: string): Promise
 const read = async (t: ExecutionContext, link: string, address: string): Promise<Buffer> =>
   await buffer(await open(t, link, address));
 
-/** More than the socket buffers of both sides hold. */
+/** More than fits in the socket buffers of both sides. */
 const large = randomBytes(20_000_000);
 const [home, away] = ['192.0.2.1', '198.51.100.7'];
 
@@ -61,7 +61,7 @@ test('unread downloads do not hold object store connections, and are complete wh
   t.true((await buffer(downloads[59]!)).equals(large));
 });
 
-test('an address with its share of unread downloads waits, and no other address does', async (t) => {
+test('an address that has used its share of download slots waits, and no other address does', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 4 } });
   const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = [await open(t, largeLink, home), await open(t, largeLink, home)];
@@ -76,7 +76,7 @@ test('an address with its share of unread downloads waits, and no other address 
   t.is(await third, 'small');
 });
 
-test('a download that nobody reads is cut off, and a waiting one is then served', async (t) => {
+test('an unread download is aborted, and a waiting one is then served', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 2, maxStallMs: 500 } });
   const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = await open(t, largeLink, home);
@@ -106,7 +106,7 @@ test('a file of any length arrives complete with its headers, and HEAD returns i
   }
 });
 
-test('a file deleted before its last range was read is a response that breaks off', async (t) => {
+test('the download of a file deleted before its last range was read breaks off', async (t) => {
   const stack = await useFileStack(t, {});
   const link = await stack.store(large);
   const download = await open(t, link, home);

@@ -9,7 +9,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Output that a vendor generates unseen is charged, however the call ends, if the caller had asked for it.
+ * Callers pay for requested output that a vendor generates without streaming it, however the call ends.
  */
 
 const graceMs = 300;
@@ -65,7 +65,7 @@ async function prepareChat(model: string, script: Script, more: object = {}): Pr
 }
 
 /**
- * Returns the log row of the account's only request once it is settled. Its cost is what the account lost.
+ * Waits until the account's only request is settled, and returns its log row. Checks that the account lost its cost.
  */
 async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Promise<RequestLogDocument> {
   await waitForNoReservation(stack, account.id);
@@ -130,7 +130,7 @@ test('if a vendor is not sent n, one choice is reserved and charged', async (t) 
   assertWithin(t, row.completionTokens, silenceMs + graceMs - 50, performance.now() - startedAtMs);
 });
 
-test('a second vendor call for one response is charged in addition to the first, whose usage is known', async (t) => {
+test('a second vendor call for one response is billed in addition to the first, whose usage is known', async (t) => {
   let signalSecondCall = (): void => undefined;
   const secondCall = new Promise<void>((resolve) => {
     signalSecondCall = resolve;
@@ -164,13 +164,13 @@ test('a second vendor call for one response is charged in addition to the first,
 
 for (const disconnects of [false, true]) {
   const state = disconnects ? 'is being read for its usage' : 'is still running';
-  test(`a stream that ${state} when our timeout expires is charged like a disconnected one`, async (t) => {
+  test(`a stream that ${state} when our timeout expires is billed like one whose caller disconnects`, async (t) => {
     const chat = await prepareChat('thinker', async function* (_body, _path, call) {
       yield chunk({ role: 'assistant', content: '' });
       await delay(silenceMs);
-      const cut = new AbortController();
-      void call.cut.then(() => cut.abort());
-      for (let i = 0; !cut.signal.aborted; i++) {
+      const aborted = new AbortController();
+      void call.cut.then(() => aborted.abort());
+      for (let i = 0; !aborted.signal.aborted; i++) {
         yield chunk({ content: `${i} ` });
         await delay(20);
       }
@@ -186,7 +186,7 @@ for (const disconnects of [false, true]) {
   });
 }
 
-/** Starts, and then reasons until it is aborted, like a vendor that keeps the connection alive. */
+/** Starts a stream and then reasons until it is aborted, like a vendor that keeps the connection alive. */
 const reason: Script = async function* (_body, _path, call) {
   yield chunk({ role: 'assistant', content: '' });
   await call.cut;
@@ -199,7 +199,7 @@ for (const [model, calls] of [
 ] as const) {
   const effect =
     calls === 1
-      ? 'does not limit reasoning, so a timeout is charged'
+      ? 'does not limit reasoning, so the caller pays for a timeout'
       : 'limits everything, so a timeout counts as hanging';
   test(`max_tokens on the route of ${model} ${effect} (calls: ${calls})`, async (t) => {
     let arrivedAtMs = 0;
@@ -216,7 +216,7 @@ for (const [model, calls] of [
     if (calls > 1) t.like(row, { success: false, costNano: 0n });
     else {
       t.like(row, timedOutRow);
-      // The time of a call starts before it is connected, and the time for generation when it is sent.
+      // The timeout of a call starts before it is connected, and the time for generation when the request is sent.
       assertWithin(t, row.completionTokens, timeoutMs - (arrivedAtMs - startedAtMs), 2 * timeoutMs);
     }
   });
@@ -232,7 +232,7 @@ for (const [what, more] of [
   ['a non-streamed response', { stream: false }],
   ['a stream that does not start', {}],
 ] as const) {
-  test(`a vendor that uses all our time for ${what} counts as hanging: the request is retried and free`, async (t) => {
+  test(`a vendor call that uses our whole timeout for ${what} is treated as hanging: the request is retried and free`, async (t) => {
     const chat = await prepareChat('thinker', hang, more);
     const response = await stack.post('/v1/chat/completions', chat.account.apiKey, chat.body);
     t.is(response.status, 504);

@@ -5,7 +5,7 @@ import { ImageEditRequest, imageFields } from '../../../shared/contract/image-re
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
 /**
- * A form means the same as the equivalent JSON request, whatever its part order and chunking; bad forms are refused.
+ * A form is read as the equivalent JSON request, whatever its part order and chunking; invalid forms are rejected.
  */
 
 const boundary = 'a-boundary';
@@ -137,7 +137,7 @@ const whole = write(usual);
 const many = Array.from({ length: 65 }, (_, i): Part => [text(`field-${i}`), 'x']);
 
 for (const [what, form, expected] of [
-  ['a form cut off inside a file', whole.subarray(0, 300), /not a whole form/],
+  ['a form truncated inside a file', whole.subarray(0, 300), /not a whole form/],
   ['a form without its closing boundary', whole.subarray(0, whole.length - 30), /not a whole form/],
   ['text instead of a form', Buffer.from('{"model": "m"}'), /not a whole form/],
   ['a form with too many parts', write(many), /more than 64 parts/],
@@ -165,7 +165,7 @@ for (const [what, form, expected] of [
     /Content-Transfer-Encoding/,
   ],
 ] as const) {
-  test(`${what} is refused with a helpful message`, async (t) => {
+  test(`${what} is rejected with a helpful message`, async (t) => {
     const error = await t.throwsAsync(read(form), { instanceOf: AppError });
     t.is(error?.status, 422);
     t.regex(error?.message ?? '', expected);
@@ -173,7 +173,7 @@ for (const [what, form, expected] of [
   });
 }
 
-test('a Content-Type without a boundary is refused before the body is read', (t) => {
+test('a Content-Type without a boundary is rejected before the body is read', (t) => {
   const error = t.throws(() => new FormReader('multipart/form-data', contract), {
     instanceOf: AppError,
   });
@@ -194,7 +194,7 @@ test('a form that arrives in tiny chunks is parsed in large pieces', async (t) =
   t.like(await reader.end(), { image: `data:application/octet-stream;base64,${'A'.repeat(400_000)}` });
 });
 
-test('memory used by a form is counted as it arrives', async (t) => {
+test('memory used by a form is reserved as it arrives', async (t) => {
   const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   await reader.push(form.subarray(0, 150_000));

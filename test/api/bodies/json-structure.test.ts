@@ -13,7 +13,7 @@ test('the limits on depth and number of values are exact, and ignore brackets an
   t.is(measure(JSON.stringify([`[{,"\\`.repeat(maxJsonValues)])), null);
 });
 
-test('text split at any point is measured like the whole text', (t) => {
+test('the depth and number of values are the same wherever the text is split into chunks', (t) => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), fc.nat(200), (text, at) => {
       const bytes = Buffer.from(text + '['.repeat(maxJsonDepth + 1));

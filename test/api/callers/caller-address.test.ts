@@ -3,8 +3,8 @@ import { findCallerAddress } from '../../../api/callers/caller-address.ts';
 
 const socket = '192.0.2.10';
 
-test('behind a proxy, the caller address is the last one that the proxy sends, without its port', (t) => {
-  const named = {
+test('behind a proxy, the caller address is the last address in the forwarding header, without its port', (t) => {
+  const addressByHeader = {
     '203.0.113.7': '203.0.113.7',
     '203.0.113.7:4711': '203.0.113.7',
     '198.51.100.1, 203.0.113.7': '203.0.113.7',
@@ -17,12 +17,12 @@ test('behind a proxy, the caller address is the last one that the proxy sends, w
     '[::ffff:203.0.113.7]:80': '203.0.113.7',
     'fe80::7%eth0': 'fe80::7',
   };
-  for (const [header, address] of Object.entries(named))
+  for (const [header, address] of Object.entries(addressByHeader))
     t.is(findCallerAddress(socket, header), address, header);
 });
 
 test('the socket address is used if the proxy sends no valid address', (t) => {
-  const wrong = [
+  const invalidHeaders = [
     '',
     ' ',
     ',',
@@ -45,7 +45,7 @@ test('the socket address is used if the proxy sends no valid address', (t) => {
     'ÿþ',
     '9'.repeat(10_000),
   ];
-  for (const header of wrong) t.is(findCallerAddress(socket, header), socket, header);
+  for (const header of invalidHeaders) t.is(findCallerAddress(socket, header), socket, header);
 });
 
 test('without a proxy, the socket address is used in its canonical form', (t) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { warnOfHiddenCallers } from '../../../api/callers/warn-of-hidden-callers.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
-test('an api process behind https that does not trust its proxy warns once that it cannot tell callers apart', (t) => {
+test('an api process behind https that does not trust its proxy warns once that it cannot distinguish callers', (t) => {
   const { log, lines } = captureLog();
   warnOfHiddenCallers({ publicUrl: 'https://gateway.example', trustProxy: false }, log);
   t.is(lines.length, 1);
@@ -10,7 +10,7 @@ test('an api process behind https that does not trust its proxy warns once that 
   t.regex(String(lines[0]!['msg']), /set TRUST_PROXY=on$/);
 });
 
-test('nothing is logged if callers can be told apart', (t) => {
+test('nothing is logged if callers can be distinguished', (t) => {
   const { log, lines } = captureLog();
   warnOfHiddenCallers({ publicUrl: 'https://gateway.example', trustProxy: true }, log);
   warnOfHiddenCallers({ publicUrl: 'http://127.0.0.1:8080', trustProxy: false }, log);

@@ -7,7 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 const log = createLogger('test', 'silent');
 const site = '192.0.2.1';
 
-/** Draws on command; each captcha has its number as its image. */
+/** Finishes a drawing only when the test calls `finish`; the image of each captcha is its number. */
 function createManualDrawer() {
   const started: ((error?: Error) => void)[] = [];
   let count = 0;
@@ -38,12 +38,12 @@ test('nothing is drawn before the first captcha is requested', async (t) => {
 test('each captcha is handed out once, in request order within a network, and one is drawn at a time', async (t) => {
   const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 2 });
-  const taken = [pool.take(site), pool.take(site), pool.take(site)];
+  const captchas = [pool.take(site), pool.take(site), pool.take(site)];
   for (let i = 0; i < 3; i++) {
     t.is(started.length, 1);
     await finish();
   }
-  t.deepEqual(await Promise.all(taken.map(numberOf)), [0, 1, 2]);
+  t.deepEqual(await Promise.all(captchas.map(numberOf)), [0, 1, 2]);
   await finish();
   await finish();
   t.is(started.length, 0, 'two are ready');
@@ -54,7 +54,7 @@ test('each captcha is handed out once, in request order within a network, and on
   await closed;
 });
 
-test('callers beyond the maximum are refused, and those already waiting are not', async (t) => {
+test('callers beyond the maximum are rejected, and those already waiting are not affected', async (t) => {
   const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 2 });
   const waiting = [pool.take(site), pool.take(site)];
@@ -81,7 +81,7 @@ test('at most five callers per network wait, and they alternate with callers fro
   await closed;
 });
 
-test('when the queue is full, a network with no waiting caller evicts the newest caller of the network with the most', async (t) => {
+test('when the queue is full, a caller from a network with no waiting caller evicts the newest caller of the network with the most callers', async (t) => {
   const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 4 });
   const [first, second, third] = [pool.take('192.0.2.2'), pool.take(site), pool.take(site)];
@@ -89,7 +89,7 @@ test('when the queue is full, a network with no waiting caller evicts the newest
   await t.throwsAsync(
     pool.take('192.0.2.2'),
     { code: 'queue_full' },
-    'a network with a waiting caller evicts nobody',
+    'a network with a waiting caller evicts no caller',
   );
   const others = [pool.take('192.0.2.3')];
   await newest;
@@ -125,8 +125,8 @@ test('a caller that disconnects frees its queue slot', async (t) => {
 test('a drawing failure fails all waiting callers, and the next caller triggers a new drawing', async (t) => {
   const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1 });
-  const waiting = [pool.take(site), pool.take(site)].map((taken) =>
-    t.throwsAsync(taken, { message: 'no paint' }),
+  const waiting = [pool.take(site), pool.take(site)].map((captcha) =>
+    t.throwsAsync(captcha, { message: 'no paint' }),
   );
   await finish(new Error('no paint'));
   await Promise.all(waiting);
@@ -139,7 +139,7 @@ test('a drawing failure fails all waiting callers, and the next caller triggers 
   await closed;
 });
 
-test('closing refuses callers, and resolves once no drawing is running', async (t) => {
+test('closing rejects callers, and resolves once no drawing is running', async (t) => {
   const { draw, started, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log });
   const waiting = t.throwsAsync(pool.take(site), { code: 'service_unavailable' });

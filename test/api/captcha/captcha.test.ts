@@ -55,13 +55,13 @@ test.serial('correct clicks earn a token, which can be redeemed once', async (t)
 });
 
 test.serial('a challenge can be attempted once, whether the clicks are right or wrong', async (t) => {
-  const right = await requestAndSolve();
-  t.truthy(await useCaptcha().verify(right.challengeId, right.points, network));
-  t.is(await useCaptcha().verify(right.challengeId, right.points, network), null);
+  const rightAnswer = await requestAndSolve();
+  t.truthy(await useCaptcha().verify(rightAnswer.challengeId, rightAnswer.points, network));
+  t.is(await useCaptcha().verify(rightAnswer.challengeId, rightAnswer.points, network), null);
 
-  const wrong = await requestAndSolve();
-  t.is(await useCaptcha().verify(wrong.challengeId, wrong.points.toReversed(), network), null);
-  t.is(await useCaptcha().verify(wrong.challengeId, wrong.points, network), null);
+  const wrongAnswer = await requestAndSolve();
+  t.is(await useCaptcha().verify(wrongAnswer.challengeId, wrongAnswer.points.toReversed(), network), null);
+  t.is(await useCaptcha().verify(wrongAnswer.challengeId, wrongAnswer.points, network), null);
 });
 
 test.serial('only one of many simultaneous attempts succeeds, for challenges and for tokens', async (t) => {
@@ -122,7 +122,7 @@ test.serial('challenges and tokens expire after five minutes', async (t) => {
   for (const key of keys) {
     const ttl = await redis().ttl(key);
     t.true(ttl > 200 && ttl <= 300, `${ttl}`);
-    // As Redis does at expiry.
+    // Simulates the expiry in Redis.
     await redis().pexpire(key, 0);
   }
   t.is(await useCaptcha().verify(challengeId, points, network), null);

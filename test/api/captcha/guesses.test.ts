@@ -25,7 +25,7 @@ const drawPoint = (): Point => ({ x: random() * pointUnits, y: random() * pointU
 
 const images = Array.from({ length: 10_000 }, () => placeIcons(random));
 
-/** The number of captchas solved by their guesses. */
+/** The number of captchas that their guesses solve. */
 function countSolved(guess: (icons: readonly Point[]) => Point[]): number {
   return images.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
 }
@@ -111,7 +111,7 @@ test('blind guessing solves fewer than one captcha in 1000', (t) => {
   t.is(middle, 0);
 });
 
-test('randomness comes from the cryptographic generator by default: no two processes place icons alike', (t) => {
-  const placed = Array.from({ length: 50 }, () => JSON.stringify(placeIcons(createSecureRandom())));
-  t.is(new Set(placed).size, placed.length);
+test('randomness comes from the cryptographic generator by default: no two processes place icons identically', (t) => {
+  const placements = Array.from({ length: 50 }, () => JSON.stringify(placeIcons(createSecureRandom())));
+  t.is(new Set(placements).size, placements.length);
 });

@@ -3,7 +3,7 @@ import { iconUnits } from '../../../api/captcha/captcha-icons.ts';
 import { formatOutline, type Outline } from '../../../api/captcha/outline.ts';
 import type { Point } from '../../../api/captcha/place-icons.ts';
 
-/** An image with one number per pixel: its lightness, or how strongly the lightness changes there. */
+/** An image with one number per pixel: its lightness, or the gradient of its lightness. */
 export interface PixelMap {
   readonly width: number;
   readonly height: number;
@@ -48,7 +48,7 @@ export function findBest(map: PixelMap, templates: readonly PixelMap[]): Point {
     const columns = map.width - template.width + 1;
     const rows = map.height - template.height + 1;
     const scoreAt = (left: number, top: number): number => {
-      // A light icon on a dark background counts the same as a dark one on a light background.
+      // A light icon on a dark background scores the same as a dark one on a light background.
       const score = Math.abs(multiply(map, template, left, top)) / deviations[top * columns + left]!;
       if (score > best.score) {
         const x = (left + template.width / 2) * reduction;
@@ -84,7 +84,7 @@ function multiply(map: PixelMap, template: PixelMap, left: number, top: number):
 
 const knownDeviations = new WeakMap<PixelMap, Map<number, Float32Array>>();
 
-/** The divisor of the products at each position: how far the values there deviate from their mean. */
+/** The divisor of the products at each position: the deviation of its values from their mean. */
 function deviationsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
   const known = knownDeviations.get(map) ?? new Map<number, Float32Array>();
   knownDeviations.set(map, known);

@@ -66,7 +66,7 @@ interface Matcher {
 
 const matchers: Record<string, Matcher> = {
   'the prompt image': { cut: cutPrompt, kinds: ['lightness', 'edges'] },
-  // By edges only: matching by lightness finds fewer.
+  // Edges only: matching the lightness finds fewer icons.
   'the files of the icons': { cut: useFiles([76, 86, 96], [0]), kinds: ['edges'] },
   'the files of the icons at twelve rotations': {
     cut: useFiles(
@@ -130,7 +130,7 @@ for (const [source, { cut, kinds }] of Object.entries(matchers)) {
       const solved = found.filter((count) => count === promptCount).length / rounds;
       t.log(`finds ${(share * 100).toFixed(1)} % of the icons, solves ${(solved * 100).toFixed(1)} %`);
       t.true(solved < 1 / 20, `solves ${solved}`);
-      // There are more icons than captchas to count: all four are found with the fourth power of the rate for one.
+      // Measures the rate per icon, because there are more icons than captchas; all four are found at its fourth power.
       t.true(share ** promptCount < 1 / 20, `finds ${share}`);
     });
   }

@@ -58,9 +58,9 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
     caller.socket.write(`${get('/first')}${get('/second')}${last}`);
     caller.socket.write('garbage\r\n\r\n');
     (await first).end('/first');
-    const seen = await caller.responses();
+    const responses = await caller.responses();
     t.deepEqual(
-      seen.map(({ status, body }) => [status, status === 200 ? body : '']),
+      responses.map(({ status, body }) => [status, status === 200 ? body : '']),
       [
         [200, '/first'],
         [200, '/second'],
@@ -70,7 +70,7 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
   });
 }
 
-test('a response that has started is cut off when its request turns out to be malformed', async (t) => {
+test('a response that has started is interrupted when its request turns out to be malformed', async (t) => {
   const { url } = await startServer(t, (_request, response) => response.write('the beginning'));
   const caller = await openRaw(url);
   caller.socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');

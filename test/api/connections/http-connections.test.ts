@@ -13,7 +13,7 @@ import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A request that is held in the handler. */
+/** A request whose handler has not responded yet. */
 interface Held {
   readonly path: string;
   readonly request: IncomingMessage;
@@ -36,7 +36,7 @@ async function start(
   const connections = new HttpConnections({
     ...connectionDefaults,
     handle: (request, response) => {
-      if (isRefused(request)) {
+      if (isRejected(request)) {
         response.writeHead(503, { connection: 'close' }).end();
         return;
       }
@@ -55,7 +55,7 @@ async function start(
   return { url, connections, held };
 }
 
-function isRefused(request: IncomingMessage): boolean {
+function isRejected(request: IncomingMessage): boolean {
   try {
     checkRefused(request);
     return false;
@@ -81,7 +81,7 @@ test('requests on one connection are handled one at a time, and answered in orde
     const { path, response } = await waitForHeld(held, count);
     t.is(path, `/${count}`);
     await new Promise((resolve) => setImmediate(resolve));
-    t.is(held.length, count, 'the next waits');
+    t.is(held.length, count, 'the next request waits');
     response.end(`answer ${count}`);
     await caller.until(`answer ${count}`);
   }
@@ -97,7 +97,7 @@ test('a connection is not read while many pipelined requests wait', async (t) =>
   caller.socket.write(get('/same').repeat(count));
   const { response } = await waitForHeld(held, 1);
   const { bytesRead } = held[0]!.request.socket;
-  // Another caller is served in between, so everything readable has been read by then.
+  // Once another caller has been served, everything readable has been read.
   const other = await useRaw(t, url);
   other.socket.write(get('/other'));
   (await waitForHeld(held, 2)).response.end('other');
@@ -159,9 +159,9 @@ test('bodies of pipelined requests arrive whole, even with Expect: 100-continue'
     post('/1', 'abc') + post('/2', large) + get('/3') + post('/4', large, 'expect: 100-continue\r\n'),
   );
   caller.socket.write(get('/5'));
-  const seen = await caller.until('</5 0>');
-  t.deepEqual(seen.match(/<[^>]*>/g), ['</1 3>', '</2 300000>', '</3 0>', '</4 300000>', '</5 0>']);
-  t.regex(seen, /<\/3 0>.*100 Continue.*<\/4/s);
+  const output = await caller.until('</5 0>');
+  t.deepEqual(output.match(/<[^>]*>/g), ['</1 3>', '</2 300000>', '</3 0>', '</4 300000>', '</5 0>']);
+  t.regex(output, /<\/3 0>.*100 Continue.*<\/4/s);
 });
 
 test('requests pipelined after one that closes the connection are not started', async (t) => {
@@ -183,7 +183,7 @@ test('headers that do not arrive in time are a 408, and the connection is closed
   t.is(held.length, 0);
 });
 
-test('after a response, a caller may keep sending an unread body for a limited time before its connection is closed', async (t) => {
+test('after a response, a caller may continue to send an unread body for a limited time before its connection is closed', async (t) => {
   const { url } = await start(t, { unwantedBodyMs: 3_000 }, (_, response) => response.end('answer'));
   const head = 'GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n';
   const [never, quick] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
@@ -222,7 +222,7 @@ test('stopping closes idle connections immediately, and others after their respo
 
 const limit = { max: 8, maxPerNetwork: null };
 
-test('when connections run out, idle ones of the address with the most are closed', async (t) => {
+test('when connections run out, idle connections of the address with the most connections are closed', async (t) => {
   const { url, held } = await start(t, { limit }, (_, response) => response.end('answer'));
   const silent = [];
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
@@ -232,23 +232,23 @@ test('when connections run out, idle ones of the address with the most are close
   // It is idle now, and has fewer connections than the other address.
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
   caller.socket.write(get('/'));
-  await waitFor('its second response', () => caller.seen().split('answer').length === 3);
+  await waitFor('the second response of the caller', () => caller.seen().split('answer').length === 3);
   const same = await useRaw(t, url);
   same.socket.write(get('/'));
   await same.until('answer');
   t.is(held.length, 3);
 });
 
-test('a connection with a request in flight is never closed for another; newcomers get a 503', async (t) => {
+test('a connection with a request in flight is never closed for another; new connections get a 503', async (t) => {
   const { url, held } = await start(t, { limit: { max: 2, maxPerNetwork: 2 } });
   const busy = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   for (const { socket } of busy) socket.write(get('/busy'));
   await waitForHeld(held, 2);
-  const refused = await useRaw(t, url, { from: '127.0.0.2' });
-  refused.socket.write(get('/refused'));
-  t.regex(await refused.closed, /^HTTP\/1.1 503 /);
+  const rejectedClient = await useRaw(t, url, { from: '127.0.0.2' });
+  rejectedClient.socket.write(get('/refused'));
+  t.regex(await rejectedClient.closed, /^HTTP\/1.1 503 /);
   const silent = await useRaw(t, url, { from: '127.0.0.2' });
-  t.is(await silent.closed, '', 'a newcomer that sends no request is closed');
+  t.is(await silent.closed, '', 'a new connection that sends no request is closed');
   for (const { response } of held) response.end('answer');
   await Promise.all(busy.map((caller) => caller.until('answer')));
   const later = await useRaw(t, url, { from: '127.0.0.2' });
@@ -257,7 +257,7 @@ test('a connection with a request in flight is never closed for another; newcome
   await later.until('later');
 });
 
-test('one address may use at most half of the connections left by the others, or its configured maximum', async (t) => {
+test('one address may use at most half of the connections not held by others, or its configured maximum', async (t) => {
   for (const { maxPerNetwork, expectedMax } of [
     { maxPerNetwork: null, expectedMax: 4 },
     { maxPerNetwork: 6, expectedMax: 6 },
@@ -270,8 +270,8 @@ test('one address may use at most half of the connections left by the others, or
       await waitForHeld(held, Math.min(i + 1, expectedMax));
       callers.push(caller);
     }
-    const refused = await Promise.all(callers.slice(expectedMax).map(({ closed }) => closed));
-    t.true(refused.every((response) => response.startsWith('HTTP/1.1 503 ')));
+    const rejections = await Promise.all(callers.slice(expectedMax).map(({ closed }) => closed));
+    t.true(rejections.every((response) => response.startsWith('HTTP/1.1 503 ')));
     t.is(held.length, expectedMax);
     const other = await useRaw(t, url, { from: '127.0.0.2' });
     other.socket.write(get('/'));
@@ -287,7 +287,7 @@ test('behind a proxy, all connections share one limit', async (t) => {
   t.pass();
 });
 
-test('stopping does not cut off a finished response that is still being sent', async (t) => {
+test('stopping does not interrupt a finished response that is still being sent', async (t) => {
   const { url, connections, held } = await start(t);
   const caller = await useRaw(t, url, { isPaused: true });
   caller.socket.write(get('/large'));
@@ -296,8 +296,8 @@ test('stopping does not cut off a finished response that is still being sent', a
   response.end(Buffer.alloc(bytes, 'a'));
   const stopped = connections.stop();
   caller.socket.resume();
-  const seen = await caller.closed;
-  t.is(seen.length - seen.indexOf('\r\n\r\n') - 4, bytes);
+  const output = await caller.closed;
+  t.is(output.length - output.indexOf('\r\n\r\n') - 4, bytes);
   await stopped;
 });
 
@@ -315,7 +315,7 @@ test('writing to a response that has ended raises an error on that response only
 
 test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', async (t) => {
   const { url, held } = await start(t);
-  // In parts, because Node stops reading when one part exceeds its high-water mark.
+  // Sent in parts, because Node stops reading when one part exceeds its high-water mark.
   const part = 'x'.repeat(20_000);
   for (const pipelined of [
     [`POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n`, part, part, part],
@@ -336,14 +336,14 @@ test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', as
   t.is(held.length, 2);
 });
 
-test('time in which the server does not read never counts as the caller being late', async (t) => {
+test('time in which the server does not read never counts against the caller’s timeouts', async (t) => {
   const headersTimeoutMs = 200;
   const { url, held } = await start(t, { headersTimeoutMs });
   const caller = await useRaw(t, url);
   const count = 2_500;
   caller.socket.write(get('/same').repeat(count));
   await waitForHeld(held, 1);
-  // By then, the head that Node has started to read is late.
+  // By then, the timeout of the head that Node has started to read has expired.
   const late = await useRaw(t, url);
   t.regex(await late.closed, /^HTTP\/1.1 408 /);
   const another = await useRaw(t, url);
@@ -382,7 +382,7 @@ test('a head that is never completed is a 408, even if its connection was not re
   t.deepEqual(statuses, [...Array.from({ length: count }, () => '200'), '408']);
 });
 
-test('refused connections and failed accepts are logged once each', async (t) => {
+test('rejected connections and failed accepts are logged once each', async (t) => {
   const warned: string[] = [];
   const log = {
     ...createLogger('test', 'silent'),
@@ -395,8 +395,8 @@ test('refused connections and failed accepts are logged once each', async (t) =>
   const caller = await useRaw(t, url);
   caller.socket.write(get('/'));
   const { request } = await waitForHeld(held, 1);
-  const refused = await Promise.all([useRaw(t, url), useRaw(t, url)]);
-  await Promise.all(refused.map(({ closed }) => closed));
+  const rejectedClients = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  await Promise.all(rejectedClients.map(({ closed }) => closed));
   const { server } = request.socket as unknown as { server: Server };
   for (let i = 0; i < 2; i += 1) server.emit('error', new Error('EMFILE'));
   t.deepEqual(warned, ['connection limit reached', 'connection not accepted']);

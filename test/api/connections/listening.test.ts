@@ -7,7 +7,12 @@ import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { connectionDefaults } from '../../support/connection-defaults.ts';
 
-async function refuse(t: ExecutionContext, host: string, port: number, message: RegExp): Promise<void> {
+async function assertCannotListen(
+  t: ExecutionContext,
+  host: string,
+  port: number,
+  message: RegExp,
+): Promise<void> {
   const log = createLogger('test', 'silent');
   const connections = new HttpConnections({ ...connectionDefaults, handle: () => undefined, log });
   await t.throwsAsync(connections.listen(host, port), { instanceOf: ConfigError, message });
@@ -18,14 +23,24 @@ test('an api process that cannot listen reports which setting to change', async 
   t.teardown(() => server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  await refuse(t, '127.0.0.1', port, /^Port \d+ of 127\.0\.0\.1 is in use by another program: set PORT to a/);
-  await refuse(
+  await assertCannotListen(
+    t,
+    '127.0.0.1',
+    port,
+    /^Port \d+ of 127\.0\.0\.1 is in use by another program: set PORT to a/,
+  );
+  await assertCannotListen(
     t,
     '10.255.255.1',
     0,
     /^HOST 10\.255\.255\.1 is not an address of this machine: set HOST to 127/,
   );
-  await refuse(t, '999.1.1.1', 0, /^HOST 999\.1\.1\.1 does not resolve to an address: set HOST to/);
+  await assertCannotListen(
+    t,
+    '999.1.1.1',
+    0,
+    /^HOST 999\.1\.1\.1 does not resolve to an address: set HOST to/,
+  );
 });
 
 test('an IPv6 address is in brackets', (t) => {

@@ -17,7 +17,7 @@ function limit(
   return { max, maxPerNetwork, warnings };
 }
 
-test('all open files but 256 are for connections, half if the limit is below 512, and at most 16 384', (t) => {
+test('reserves 256 open files and uses the others for connections (half if the limit is below 512), up to 16 384', (t) => {
   for (const [maxOpenFiles, max] of [
     [2, 1],
     [255, 127],

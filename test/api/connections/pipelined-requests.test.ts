@@ -7,7 +7,7 @@ import { PipelinedRequests } from '../../../api/connections/pipelined-requests.t
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Size of a bodiless request: its head, which is the target and one header, counts as is. */
+/** Size charged for a request without a body: the length of its head, which is the target and one header. */
 const requestBytes = 2_048 + '/'.length + 'hosta'.length;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
@@ -33,13 +33,13 @@ async function start(t: ExecutionContext, capacity: number) {
   return { pipelined, started, url };
 }
 
-test('an address that exceeds its share of pipelined requests loses the connection, which frees memory for others', async (t) => {
+test('the connection of an address that exceeds its share of pipelined requests is closed, which frees memory for others', async (t) => {
   const { pipelined, started, url } = await start(t, 8 * requestBytes);
-  const [first, greedy] = [await useRaw(t, url), await useRaw(t, url)];
+  const [first, heavyClient] = [await useRaw(t, url), await useRaw(t, url)];
   first.socket.write(get.repeat(4));
   await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
-  greedy.socket.write(get.repeat(20));
-  await greedy.closed;
+  heavyClient.socket.write(get.repeat(20));
+  await heavyClient.closed;
   await waitFor('three pipelined', () => pipelined.held === 3 * requestBytes);
   const third = await useRaw(t, url, { from: '127.0.0.3' });
   third.socket.write(get.repeat(6));
@@ -58,7 +58,7 @@ test('an address that exceeds its share of pipelined requests loses the connecti
   t.is(started.length, 5);
 });
 
-test('bodies of pipelined requests count towards the limit by the length in their heads', async (t) => {
+test('bodies of pipelined requests use memory budget according to the Content-Length in their heads', async (t) => {
   const bytes = 15_000;
   const perRequest = requestBytes + `content-length${bytes}`.length + bytes;
   const { pipelined, started, url } = await start(t, 16 * perRequest);
@@ -67,11 +67,11 @@ test('bodies of pipelined requests count towards the limit by the length in thei
   const first = await useRaw(t, url);
   first.socket.write(get + post.repeat(6));
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
-  const greedy = await useRaw(t, url);
-  greedy.socket.write(get + post.repeat(6));
-  await greedy.closed;
+  const heavyClient = await useRaw(t, url);
+  heavyClient.socket.write(get + post.repeat(6));
+  await heavyClient.closed;
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
-  // At most this much of a body is read, however long it is.
+  // At most this part of a body is read, however long it is.
   const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -79,7 +79,7 @@ test('bodies of pipelined requests count towards the limit by the length in thei
   t.is(started.length, 3);
 });
 
-test('heads of pipelined requests count by their length, and fewer requests with long heads are read ahead', async (t) => {
+test('heads of pipelined requests use memory budget according to their length, so fewer requests with long heads are read ahead', async (t) => {
   const value = 'x'.repeat(7_000);
   const long = `GET /${value} HTTP/1.1\r\nhost: a\r\nlong: ${value}\r\n\r\n`;
   const perRequest = requestBytes + 'long'.length + 2 * value.length;
@@ -89,10 +89,10 @@ test('heads of pipelined requests count by their length, and fewer requests with
   await waitFor('the first', () => started.length === 1);
   caller.socket.write(long.repeat(64));
   // 128 KB, plus the excess of the last read.
-  await waitFor('some pipelined', () => pipelined.held >= 128 * 1024);
+  await waitFor('pipelined requests to be read ahead', () => pipelined.held >= 128 * 1024);
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(get);
-  await waitFor('another caller', () => started.length === 2);
+  await waitFor('the request of another caller to start', () => started.length === 2);
   t.is(pipelined.held % perRequest, 0);
   t.true(pipelined.held < 128 * 1024 + 2 * 64 * 1024, `${pipelined.held}`);
 });

@@ -21,7 +21,7 @@ test('a body is silent if nothing arrives between two checks at least a second a
   t.false(isSilent(connection, 5_999));
   t.true(isSilent(connection, 6_000));
   socket.bytesRead += 1;
-  t.false(isSilent(connection, 6_500), 'something has arrived');
+  t.false(isSilent(connection, 6_500), 'data has arrived');
   t.false(isSilent(connection, 7_499));
   t.true(isSilent(connection, 7_500));
 });

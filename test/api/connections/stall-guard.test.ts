@@ -19,7 +19,7 @@ const maxStallMs = 400;
 /** More than the kernel's buffers between two local sockets. */
 const large = Buffer.alloc(24 * 1024 * 1024);
 
-/** Node's own count of bytes written to a socket. */
+/** The number of bytes written to a socket according to Node. */
 interface HasHandle {
   readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number };
 }
@@ -55,7 +55,7 @@ async function serve(
   return { port: (server.address() as AddressInfo).port, closed };
 }
 
-/** A caller that has sent a request and reads nothing yet. */
+/** A caller that has sent a request and has not read anything yet. */
 async function requestPaused(t: ExecutionContext, port: number): Promise<Socket> {
   const { socket } = await useRaw(t, `http://127.0.0.1:${port}`, { isPaused: true });
   socket.write('GET / HTTP/1.1\r\nhost: caller\r\n\r\n');
@@ -135,7 +135,7 @@ test('a caller that waits for a response, or between two events of a stream, sta
   t.is(await response.text(), 'firstsecond');
 });
 
-test('a caller that reads nothing of contested memory is disconnected after a tenth of the stall, and no other is', async (t) => {
+test('a caller whose unread response holds contested memory is disconnected after a tenth of the maximum stall, and no other', async (t) => {
   const accepted: Socket[] = [];
   const stallMs = 10_000;
   const { port, closed } = await serve(
@@ -182,7 +182,7 @@ test('a caller stays connected even if it reads too little for the kernel to rep
   });
   socket.resume();
   let [taken, sinceMs] = [0, 0];
-  await waitFor('the kernel to accept nothing for longer than the maximum stall', () => {
+  await waitFor('the kernel to accept no data for longer than the maximum stall', () => {
     if (accepted === null || accepted.destroyed) return accepted !== null;
     const { bytesWritten, writeQueueSize } = (accepted as unknown as HasHandle)._handle;
     if (bytesWritten - writeQueueSize !== taken)
@@ -192,7 +192,7 @@ test('a caller stays connected even if it reads too little for the kernel to rep
   t.false(accepted!.destroyed);
 });
 
-/** A connection with this many bytes waiting, in Node's terms. */
+/** A connection with this many unsent bytes according to Node. */
 const createWaiting = () => ({
   destroyed: false,
   writableLength: 1_000,
@@ -203,7 +203,7 @@ const createWaiting = () => ({
   },
 });
 
-test('a caller that takes a little now and then is disconnected only if others wait for its memory', async (t) => {
+test('a caller that reads a little now and then is disconnected only if others wait for its memory', async (t) => {
   const stallMs = 2_000;
   const [contested, other] = [createWaiting(), createWaiting()];
   const guard = new StallGuard({
@@ -250,14 +250,14 @@ test('a contested connection is closed while the kernel is still being queried',
   t.is(searches, 1);
 });
 
-test('a caller that takes data while the kernel is queried is not disconnected because of an older reading', async (t) => {
+test('a caller that reads data while the kernel is queried is not disconnected because of the previous query', async (t) => {
   const waiting = createWaiting();
   const watchedAtMs = performance.now();
   let queriesSince: number | null = null;
   guardOver(t, [waiting], {
     readHeld: async (sockets) => {
       if (queriesSince !== null) queriesSince += 1;
-      // This query would end in the disconnect.
+      // This query would cause the disconnect.
       if (performance.now() - watchedAtMs > maxStallMs && queriesSince === null) {
         waiting._handle.writeQueueSize -= 1;
         queriesSince = 0;
@@ -266,5 +266,5 @@ test('a caller that takes data while the kernel is queried is not disconnected b
     },
   });
   await waitFor('the next query', () => waiting.destroyed || (queriesSince ?? 0) > 0);
-  t.true(queriesSince! > 0, 'it was disconnected immediately');
+  t.true(queriesSince! > 0, 'the caller was disconnected immediately');
 });

@@ -40,7 +40,7 @@ const rowOf = (local: string, peer: string, state: string, bytes: string): strin
 const socketOf = (remoteAddress: string, remotePort: number): Socket =>
   ({ localPort: 8080, remoteAddress, remotePort }) as Socket;
 
-test('only the rows of the given callers count in a large table, and the event loop is not blocked', async (t) => {
+test('reads only the rows of the given callers from a large table, without blocking the event loop', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'tcp-'));
   t.teardown(() => rm(dir, { recursive: true }));
   const local = '0100007F:1F90';
@@ -61,17 +61,20 @@ test('only the rows of the given callers count in a large table, and the event l
   );
   const ipv4 = socketOf('127.0.0.1', 0xc001);
   const ipv6 = socketOf('2001:db8::1', 0xc002);
-  const ofBoth = socketOf('::ffff:127.0.0.2', 0xc003);
+  const mappedSocket = socketOf('::ffff:127.0.0.2', 0xc003);
   const closed = { localPort: 8080 } as Socket;
   let turns = 0;
   let timer = setImmediate(function count() {
     turns += 1;
     timer = setImmediate(count);
   });
-  const found = await readUnacknowledgedBytes([ipv4, ipv6, ofBoth, closed, socketOf('127.0.0.9', 1)], tables);
+  const found = await readUnacknowledgedBytes(
+    [ipv4, ipv6, mappedSocket, closed, socketOf('127.0.0.9', 1)],
+    tables,
+  );
   clearImmediate(timer);
   t.deepEqual(
-    [ipv4, ipv6, ofBoth, closed].map((socket) => found.get(socket)),
+    [ipv4, ipv6, mappedSocket, closed].map((socket) => found.get(socket)),
     [10, 11, 12, undefined],
   );
   t.is(found.size, 3);

@@ -11,7 +11,7 @@ import { listenTo } from '../../support/listen-to.ts';
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-/** Bulk shares with a mutable number of worker runs. */
+/** Bulk shares with a mutable number of worker slots. */
 function openShares(t: ExecutionContext, bulkRuns: number) {
   const workers = { bulkRuns };
   const registry = {
@@ -38,20 +38,20 @@ type Entry = ReturnType<ReturnType<typeof openShares>['enter']>;
 const count = (all: readonly Entry[], state: string): number =>
   all.filter((one) => one.state === state).length;
 
-test('an account gets half of the runs, another gets half of the remainder, and waiting requests start as others finish', async (t) => {
+test('an account gets half of the worker slots, another gets half of the others, and waiting requests start as others finish', async (t) => {
   const { enter } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
-  await waitFor('its share', () => count(many, 'granted') === 8);
+  await waitFor('all worker slots of its share', () => count(many, 'granted') === 8);
   const other = Array.from({ length: 4 }, () => enter('other'));
   await waitFor('the share of the other account', () => count(other, 'granted') === 4);
   t.is(count(many, 'granted'), 8);
   t.deepEqual([many[8]!.place(), many[9]!.place()], [1, 2]);
-  // Six is half of what the other account leaves.
+  // Six is half of the slots not held by the other account.
   many.slice(0, 2).forEach((one) => one.end());
   t.is(count(many, 'granted'), 8);
   many[2]!.end();
   await waitFor('the next request', () => many[8]!.state === 'granted');
-  // A request cancelled before it starts does not use a run.
+  // A request cancelled before it starts uses no worker slot.
   many[9]!.end();
   await waitFor('the cancellation', () => many[9]!.state === 'AbortError');
   many[3]!.end();
@@ -59,7 +59,7 @@ test('an account gets half of the runs, another gets half of the remainder, and 
   t.is(count(many, 'granted'), 10);
 });
 
-test('the runs of all live workers are split evenly among the api processes', async (t) => {
+test('the slots of all live workers are split evenly among the api processes', async (t) => {
   const url = `redis://127.0.0.1:${(redis().options as { port: number }).port}`;
   for (let i = 0; i < 2; i++) await listenTo(t, url, redisChannels.apis);
   const { enter, workers } = openShares(t, 16);
@@ -69,11 +69,14 @@ test('the runs of all live workers are split evenly among the api processes', as
   await waitFor('more runs, after a worker was added', () => count(many, 'granted') === 8);
   workers.bulkRuns = 0;
   many[0]!.end();
-  await waitFor('the previous number of runs while no worker is known', () => count(many, 'granted') === 9);
+  await waitFor(
+    'the previous number of worker slots while no worker is known',
+    () => count(many, 'granted') === 9,
+  );
   t.is(count(many, 'waits'), 11);
 });
 
-test('a request that waits past its deadline fails, and requests beyond the queue limit are refused', async (t) => {
+test('a request that waits past its deadline fails, and requests beyond the queue limit are rejected', async (t) => {
   const { enter } = openShares(t, 1);
   enter('many');
   const late = enter('many', Date.now() + 50);

@@ -14,13 +14,13 @@ function createRequest() {
   return { request: { answer, cancel }, receiver, cancelled: () => cancelled };
 }
 
-test('a request whose caller disconnected before the wait is cancelled, and the wait ends', async (t) => {
+test('cancels a request and stops waiting if its caller disconnected before the wait', async (t) => {
   const { request, cancelled } = createRequest();
   await t.throwsAsync(awaitResponse(request, AbortSignal.abort()), { code: 'job_cancelled' });
   t.is(cancelled(), 1);
 });
 
-test('a request whose caller disconnects during the wait is cancelled once', async (t) => {
+test('cancels a request once if its caller disconnects during the wait', async (t) => {
   const { request, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
@@ -29,7 +29,7 @@ test('a request whose caller disconnects during the wait is cancelled once', asy
   t.is(cancelled(), 1);
 });
 
-test('a completed request is not cancelled when its caller’s connection closes later', async (t) => {
+test('does not cancel a completed request when its caller’s connection closes later', async (t) => {
   const { request, receiver, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);

@@ -17,7 +17,7 @@ test('setting one day replaces only that default', (t) => {
   });
 });
 
-test('a period that starts too early or ends before it starts is refused, and the error points to the invalid day', (t) => {
+test('a period that starts too early or ends before it starts is rejected, and the error points to the invalid day', (t) => {
   const locate = (query: { start_date?: string; end_date?: string }): unknown => {
     const error = t.throws(() => readPeriod(query, now), { instanceOf: AppError });
     return error.issues[0]?.loc;

@@ -38,7 +38,7 @@ function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, 
   };
 }
 
-/** Unpacks to hundreds of megabytes of text on one page. */
+/** A PDF that unpacks to hundreds of megabytes of text on one page. */
 const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
 
 test('reading a file returns token counts and no text, whatever it unpacks to', async (t) => {
@@ -117,7 +117,7 @@ test('accounts whose files take the maximum time do not block another account un
         await read(slow, { accountId, signal: stop.signal });
         ended.push(accountId);
       } catch (error) {
-        // On a slow machine they may exceed the maximum queue time.
+        // On a slow machine the files may exceed the maximum queue time.
         if (error !== stop.signal.reason && (error as AppError).code !== 'queue_full') throw error;
       }
     }),
@@ -135,7 +135,7 @@ test('accounts whose files take the maximum time do not block another account un
   await Promise.all(hostile);
 });
 
-test('an account whose files took long is read immediately if no other account waits, even several files at a time', async (t) => {
+test('an account whose files took long is served immediately if no other account waits, even several files at a time', async (t) => {
   const read = useReader(t);
   const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
   const results = await Promise.all(Array.from({ length: 6 }, () => read(long)));

@@ -11,7 +11,7 @@ function read(bytes: Buffer, options: Partial<Omit<DocumentRequest, 'bytes'>> = 
   return readDocument(pdfium, { kind: 'pdf', maxCharacters: 4_000_000, maxPages: 1_000, ...options, bytes });
 }
 
-/** The texts of a result, each repeated as often as it is shown. */
+/** The texts of a result, each repeated as many times as it is shown. */
 function listTexts(result: DocumentResult): string[] {
   if ('fault' in result) throw new Error(`the document is ${result.fault}`);
   return result.texts.flatMap(({ text, times }) => Array.from({ length: times }, () => text));
@@ -39,7 +39,7 @@ test('a PDF with more pages or characters than the limit is too long', (t) => {
   });
 });
 
-test('a PDF whose declared page count differs from its page tree is read by its tree', (t) => {
+test('the pages of a PDF come from its page tree, even if its declared page count differs', (t) => {
   for (const count of [1, 99, 1_000, -1]) {
     const result = read(makePdf(['alpha'], { count, listed: 100 }));
     t.like(result, { pages: 100 }, `declared count ${count}`);
@@ -85,7 +85,7 @@ test('an archive that unpacks to more than the limit is too large, and a damaged
   t.deepEqual(read(large.subarray(0, -30), { kind: 'zip' }), { fault: 'unreadable' });
 });
 
-test('text outside plain tags counts: CDATA sections, other encodings, and parts with any name', (t) => {
+test('text outside plain tags is read: CDATA sections, other encodings, and parts with any name', (t) => {
   const document = '<w:t>one <![CDATA[two <b> three]]> four</w:t> a < five > six';
   const utf16 = Buffer.from(`\ufeff${document}`, 'utf16le');
   const big = Buffer.from(utf16).swap16();
@@ -119,7 +119,7 @@ test('an archive whose directory other readers would locate differently is unrea
     change((end) => end.writeUInt16LE(0, 10)),
     change((end) => end.writeUInt32LE(0, 12)),
     change((end) => end.writeUInt32LE(end.readUInt32LE(16) + 1, 16)),
-    // An archive may have a prefix: its offsets count from where the archive begins.
+    // An archive may have a prefix: its offsets are relative to the start of the archive.
     Buffer.concat([Buffer.from('%PDF-1.4'), whole]),
     Buffer.concat([whole, Buffer.from('more')]),
   ]) {
@@ -128,7 +128,7 @@ test('an archive whose directory other readers would locate differently is unrea
   t.like(read(whole, { kind: 'zip' }), { texts: [{ text: 'words', times: 1 }] });
 });
 
-test('a spreadsheet string counts once for each cell that shows it', (t) => {
+test('a spreadsheet string is included once for each cell that shows it', (t) => {
   const makeSheet = (cells: string): Buffer =>
     makeZip({
       'xl/worksheets/sheet1.xml': Buffer.from(`<worksheet><row>${cells}</row></worksheet>`),

@@ -34,7 +34,7 @@ async function readFile(filename: string, mediaType: string, bytes: Buffer): Pro
   return content!;
 }
 
-/** The text of a file that is counted. */
+/** The text of a file that is tokenized. */
 function read(filename: string, mediaType: string, bytes: Buffer): string {
   const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
   const content = readContent(pdfium, request);
@@ -42,7 +42,7 @@ function read(filename: string, mediaType: string, bytes: Buffer): string {
   return content.texts.map(({ text }) => text).join(' ');
 }
 
-test('pages of an uncompressed PDF count, even if something precedes the PDF header', async (t) => {
+test('pages of an uncompressed PDF are read, even if data precedes the PDF header', async (t) => {
   const blank = makeBlankPdf(200);
   t.false(blank.includes('stream'));
   const shifted = Buffer.concat([Buffer.from('\n'.repeat(1_000)), blank]);
@@ -59,8 +59,8 @@ test('pages of an uncompressed PDF count, even if something precedes the PDF hea
   );
 });
 
-test('a file that starts as a PDF and ends as an archive counts as both, or is refused', async (t) => {
-  // Offsets in the archive count from the start of the file, as written by tools that repair such archives.
+test('a file that starts as a PDF and ends as an archive is read as both, or rejected', async (t) => {
+  // Offsets in the archive are relative to the start of the file, as tools that repair prefixed archives write them.
   const front = makePdf(['front']);
   const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
   t.regex(read('a.docx', word, shifted), /front.*hidden words/s);
@@ -79,7 +79,7 @@ test('a document with a prefix is not mistaken for binary data of an unknown typ
   );
 });
 
-test('a file with a text extension counts as text, whatever its first bytes are', async (t) => {
+test('a file with a text extension is read as text, whatever its first bytes are', async (t) => {
   const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
   t.regex(read('a.txt', 'application/octet-stream', both), /hidden words/);
 });

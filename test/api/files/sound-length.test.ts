@@ -8,7 +8,7 @@ interface WavOptions {
   readonly channels?: number;
   readonly rate?: number;
   readonly bits?: number;
-  /** Set only if it differs from what the other fields amount to. */
+  /** Set only if it differs from the value computed from the other fields. */
   readonly bytesPerSecond?: number;
 }
 
@@ -81,7 +81,7 @@ test('the length of an MP3 is the sum of its frames, at any bit rate', (t) => {
   t.is(Math.round(measureSound(Buffer.concat([tag, common]), maxSeconds)), 26);
 });
 
-test('MP3 frames hidden inside other frames count', (t) => {
+test('the length of an MP3 includes frames hidden inside other frames', (t) => {
   const hidden = Buffer.alloc(1_440 * 100);
   for (let at = 0; at < hidden.length; at += 24) hidden.set([0xff, 0xf3, 0x14], at);
   for (let at = 0; at < hidden.length; at += 1_440) hidden.set([0xff, 0xfb, 0xe0], at);
@@ -160,7 +160,7 @@ test('samples are no larger than their format allows, whatever bit depth the hea
   t.is(Math.round(measureSound(makeAiff(hour, [makeCommonChunk('ulaw', 13)]), maxSeconds)), 3_600);
 });
 
-test('if an AIFF has several headers, the one that makes it longest counts', (t) => {
+test('if an AIFF has several headers, the one that implies the greatest length is used', (t) => {
   const heads = [makeCommonChunk('sowt', 31), makeCommonChunk('sowt', 12)];
   t.is(Math.round(measureSound(makeAiff(Buffer.alloc(8_192 * 60), heads), maxSeconds)), 60);
 });
@@ -181,7 +181,7 @@ test('the length of a FLAC follows from its header', (t) => {
   t.is(Math.round(measureSound(head, maxSeconds)), 3_600);
 });
 
-test('audio in an unknown format is taken as 32 kbit/s, and reading stops at the maximum length', (t) => {
+test('audio in an unknown format is estimated at 32 kbit/s, and reading stops at the maximum length', (t) => {
   t.is(measureSound(Buffer.alloc(40_000, 1), maxSeconds), 10);
   t.is(measureSound(Buffer.alloc(0), maxSeconds), 0);
   const seconds = measureSound(makeMp3(150_000, [0xf3, 0x14], 24), 10);

@@ -20,7 +20,7 @@ function countTimes(result: DocumentResult, word: string): number {
 const column = (length: number, text: number): XlsOptions['cells'] =>
   Array.from({ length }, (_, row) => [row, 0, text] as const);
 
-test('a string in an xls spreadsheet counts once for each cell that shows it, and everything else by its bytes', (t) => {
+test('a string in an xls spreadsheet is counted once for each cell that shows it, and everything else is estimated from its size', (t) => {
   const table = [
     Buffer.concat([makeXlsText('one'), makeXlsText('words '.repeat(1_000), 8), makeXlsText('ж two', 1)]),
   ];
@@ -52,13 +52,13 @@ test('a string continued in another record is read whole, even if its characters
   }
 });
 
-test('a sheet shown many times counts as often, and a sheet with an invalid offset is unreadable', (t) => {
+test('a sheet is counted each time it is shown, and a sheet with an invalid offset is unreadable', (t) => {
   const table = [makeXlsText('words')];
   t.is(countTimes(read({ table, cells: column(10, 0), listed: 50 }), 'words'), 500);
   t.deepEqual(read({ table, cells: column(10, 0), place: 24 }), { fault: 'unreadable' });
 });
 
-test('empty cells of an xls spreadsheet count up to the last non-empty cell', (t) => {
+test('empty cells of an xls spreadsheet are counted up to the last non-empty cell', (t) => {
   const table = [makeXlsText('a')];
   const dense = read({ table, cells: [[0, 0, 0]] }) as { tokens: number };
   const sparse = read({
@@ -71,14 +71,14 @@ test('empty cells of an xls spreadsheet count up to the last non-empty cell', (t
   t.true(sparse.tokens - dense.tokens >= 65_536 * 256 - 2);
 });
 
-test('a workbook without its container is read; one with a password or an invalid index is refused', (t) => {
+test('a workbook without its container is read; one with a password or an invalid index is rejected', (t) => {
   const options = { table: [makeXlsText('words')], cells: column(10, 0) };
   t.is(countTimes(readXls(makeWorkbook(options), 1e12), 'words'), 10);
   t.deepEqual(read({ ...options, more: makeRecord(0x2f, Buffer.alloc(6)) }), { fault: 'protected' });
   t.deepEqual(read({ ...options, cells: column(10, 1) }), { fault: 'unreadable' });
 });
 
-test('a truncated or cyclic compound file is unreadable, and one without a workbook counts by its bytes', (t) => {
+test('a truncated or cyclic compound file is unreadable, and one without a workbook is estimated from its size', (t) => {
   const stream = makeWorkbook({ table: [makeXlsText('words')], cells: column(10, 0) });
   const whole = makeCompoundFile('Workbook', stream);
   const loop = Buffer.from(whole);

@@ -24,7 +24,7 @@ test.after.always(() => services.close());
 
 type Arguments = readonly unknown[];
 
-/** A Redis client whose scripts fail like commands do: before Redis has run them, or after. */
+/** A Redis client whose scripts fail before or after Redis has run them. */
 function createFailing(
   redis: RedisClient,
   fails: { readonly before?: (args: Arguments) => boolean; readonly after?: (args: Arguments) => boolean },
@@ -61,7 +61,7 @@ interface Setup {
   readonly place: () => ReturnType<DurableJobs['place']>;
 }
 
-/** An admitted request of a new account, at an api process with this Redis client and a clock ahead by `aheadMs`. */
+/** An admitted request of a new account, at an api process with this Redis client and a clock `aheadMs` ahead. */
 async function setUp(options: {
   redis?: RedisClient;
   payloads?: RedisClient;
@@ -89,46 +89,48 @@ async function setUp(options: {
 }
 
 test('a job that was enqueued is reported as enqueued even if the reply of Redis was lost', async (t) => {
-  let lost = 0;
-  const redis = createFailing(services.redis, { after: (args) => isPlacement(args) && (lost += 1) === 1 });
+  let lostReplies = 0;
+  const redis = createFailing(services.redis, {
+    after: (args) => isPlacement(args) && (lostReplies += 1) === 1,
+  });
   const { accountId, request, place } = await setUp({ redis });
   const shown = await place();
-  t.is(lost, 1);
+  t.is(lostReplies, 1);
   t.is(shown.job.id, request.requestId);
   t.is(shown.job.status, 'queued');
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
 test('an enqueued job is reported despite a short outage of Redis, with an unknown position if it cannot be read', async (t) => {
-  let refused = 0;
+  let failures = 0;
   let isPlaced = false;
   const redis = createFailing(services.redis, {
     before: (args) => {
       if (args.includes(redisKeys.jobServiceTimes('chat', model))) return true;
-      if (!isPlaced || refused === 2) return false;
-      refused += 1;
+      if (!isPlaced || failures === 2) return false;
+      failures += 1;
       return true;
     },
-    after: (args) => (isPlaced ||= isPlacement(args)) && refused === 0,
+    after: (args) => (isPlaced ||= isPlacement(args)) && failures === 0,
   });
   const { accountId, request, place } = await setUp({ redis });
   const shown = await place();
-  t.is(refused, 2);
+  t.is(failures, 2);
   t.is(shown.job.id, request.requestId);
   t.deepEqual(shown.standing, { position: null, etaSeconds: null });
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
-test('a request whose job was not enqueued holds no reservation once Redis is back', async (t) => {
-  let refused = 0;
-  const redis = createFailing(services.redis, { before: () => (refused += 1) <= 2 });
+test('a request whose job was not enqueued holds no reservation once Redis is available again', async (t) => {
+  let failures = 0;
+  const redis = createFailing(services.redis, { before: () => (failures += 1) <= 2 });
   const { accountId, place } = await setUp({ redis });
   const failure = await t.throwsAsync(place(), { instanceOf: AppError });
   t.is(failure?.code, 'service_unavailable');
   t.is((await readBalance(services.redis, accountId)).reserved, 0n);
 });
 
-test('a request whose job is refused holds no reservation', async (t) => {
+test('a request whose job is rejected holds no reservation', async (t) => {
   const { accountId, place } = await setUp({ bounds: { maxQueuedJobs: 0 } });
   const refusal = await t.throwsAsync(place(), { instanceOf: AppError });
   t.is(refusal?.code, 'too_many_jobs');
@@ -146,8 +148,8 @@ for (const aheadMs of [-5_000, 5_000]) {
     t.is(job.deadlineAtMs, job.createdAtMs + 3_000);
     const deadlines = redisKeys.jobDeadlines(shardOf(accountId));
     t.is(Number(await redis.zscore(deadlines, `${accountId} ${job.id}`)), job.deadlineAtMs);
-    const taken = await takeJob(redis, { queue: 'chat', model }, accountId, 'worker');
-    t.is(taken.job?.id, job.id);
+    const dispatch = await takeJob(redis, { queue: 'chat', model }, accountId, 'worker');
+    t.is(dispatch.job?.id, job.id);
   });
 }
 
@@ -164,11 +166,11 @@ test('the heartbeat covers a request while its job is being enqueued', async (t)
         : (Reflect.get(target, name, target) as unknown),
   });
   const { jobs, request, place } = await setUp({ payloads, content: 'x'.repeat(100_000) });
-  const placed = place();
+  const placement = place();
   await once(events, 'sent');
   t.deepEqual([...jobs.placing()], [request]);
   events.emit('continue');
-  await placed;
+  await placement;
   t.deepEqual([...jobs.placing()], []);
 });
 
@@ -190,7 +192,7 @@ test('findWhenPlaced does not wait for a request that ended without a job, and f
   const { signal } = new AbortController();
   let checks = 0;
   const admitted = await admitChat(services, accountId, 'demo-echo');
-  // Admitted at the first check, and enqueued just before the second.
+  // The request is admitted at the first check, and enqueued just before the second.
   const placing = replaceCommand(services.redis, 'hexists', async () => {
     checks += 1;
     if (checks === 2) await placeJob(services.redis, services.redis, admitted);
@@ -211,9 +213,9 @@ test('a cancel succeeds even if the worker cannot be notified', async (t) => {
   const job = await admitChat(services, accountId, 'demo-echo');
   await placeJob(services.redis, services.redis, job);
   await takeJob(services.redis, { queue: 'chat', model: 'demo-echo' }, accountId, 'a-worker');
-  const mute = replaceCommand(services.redis, 'spublish', async () => {
+  const failingRedis = replaceCommand(services.redis, 'spublish', async () => {
     throw new Error('Connection is closed.');
   });
-  t.true(await createJobs(mute).cancel(accountId, job.id));
+  t.true(await createJobs(failingRedis).cancel(accountId, job.id));
   t.true((await createJobs(services.redis).find(accountId, job.id))!.job.isCancelRequested);
 });

@@ -5,7 +5,7 @@ import type { ApiContext } from '../../../api/request/context.ts';
 const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
 test.serial(
-  'of simultaneous calls a few start immediately, and the others one per event loop iteration',
+  'a few of many simultaneous calls start immediately, and the others one per event loop iteration',
   async (t) => {
     const begin = beginInTurns(null, { operationId: 'listModels' });
     let started = 0;
@@ -36,10 +36,10 @@ test.serial('networks alternate, and so do the operations of one network', async
     beginInTurns(null, { operationId })({ ip } as ApiContext, async () => {
       order.push(`${operationId} ${ip}`);
     });
-  const flood = Array.from({ length: 60 }, () => call('listModels', '192.0.2.1'));
+  const manyCalls = Array.from({ length: 60 }, () => call('listModels', '192.0.2.1'));
   const others = [call('listModels', '198.51.100.7'), call('getHealth', '192.0.2.1')];
   const immediate = order.length;
-  await Promise.all([...flood, ...others]);
+  await Promise.all([...manyCalls, ...others]);
   const waited = order.slice(immediate);
   t.true(waited.indexOf('listModels 198.51.100.7') <= 3, waited.join());
   t.true(waited.indexOf('getHealth 192.0.2.1') <= 3, waited.join());

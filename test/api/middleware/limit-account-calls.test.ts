@@ -17,7 +17,7 @@ interface Served {
   readonly url: string;
   /** The number of calls that have started. */
   readonly started: () => number;
-  /** Lets started and future calls be answered. */
+  /** Lets started and future calls complete. */
   readonly release: () => void;
 }
 
@@ -59,14 +59,14 @@ const call = async ({ url }: Served, account: string, signal: AbortSignal | null
 
 const repeat = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, () => act());
 
-test('an account may have a maximum number of calls in flight, which the refusal states', async (t) => {
+test('an account may have a maximum number of calls in flight, which the error states', async (t) => {
   const served = await serve(t);
   const calls = repeat(maxCallsPerAccount, () => call(served, 'ann'));
   await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
-  for (const refused of await Promise.all(repeat(3, () => call(served, 'ann')))) {
-    t.is(refused.status, 429);
-    t.is(refused.headers.get('retry-after'), '1');
-    const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  for (const rejection of await Promise.all(repeat(3, () => call(served, 'ann')))) {
+    t.is(rejection.status, 429);
+    t.is(rejection.headers.get('retry-after'), '1');
+    const { error } = (await rejection.json()) as { error: { code: string; message: string } };
     t.is(error.code, 'rate_limit_exceeded');
     t.regex(error.message, new RegExp(`\\b${maxCallsPerAccount} calls .* at once`));
   }
@@ -93,16 +93,16 @@ test('calls in flight in one session do not block other sessions of the same use
   for (const response of await Promise.all(stolen)) await response.text();
 });
 
-test("disconnecting frees an account's slots, and a delayed refusal is dropped", async (t) => {
+test("disconnecting frees an account's call slots, and a delayed rejection is dropped", async (t) => {
   const served = await serve(t);
   const caller = new AbortController();
   const cancelled = repeat(maxCallsPerAccount + 3, () => call(served, 'ann', caller.signal));
   await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
   caller.abort();
   await Promise.allSettled(cancelled);
-  // The handlers of the disconnected calls have not returned yet; their slots are held until they do.
+  // The handlers of the disconnected calls have not returned yet; they hold their call slots until they do.
   served.release();
-  await waitFor('a free slot', async () => {
+  await waitFor('a free call slot', async () => {
     const response = await call(served, 'ann');
     await response.text();
     return response.status === 200;

@@ -9,7 +9,7 @@ import { operations } from '../../../shared/contract/operations.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** The admission script's result for an account with no limits in the way. */
+/** The admission script's result for an account within its limits. */
 const admitted = ['ok', 60, 59, 1, '1000000000', 0, 0, 1];
 
 /** A large body that is being read, and the budget that its memory comes from. */
@@ -33,9 +33,9 @@ function startReading() {
   return { requestMemory, body, closeResponse, read };
 }
 
-test('a large body counts until reading has stopped, even if its request was answered before', async (t) => {
+test('a large body holds its memory until reading has stopped, even if the response was sent earlier', async (t) => {
   const { requestMemory, body, closeResponse, read } = startReading();
-  await waitFor('the first part', () => requestMemory.held > 300_000);
+  await waitFor('the first part of the body', () => requestMemory.held > 300_000);
   closeResponse();
   t.true(requestMemory.held > 300_000);
   body.destroy();
@@ -43,16 +43,16 @@ test('a large body counts until reading has stopped, even if its request was ans
   t.is(requestMemory.held, 0);
 });
 
-test('the rest of a large body is not read once its request has been answered', async (t) => {
+test('the remainder of a large body is not read once the response has been sent', async (t) => {
   const { requestMemory, body, closeResponse, read } = startReading();
-  await waitFor('the first part', () => requestMemory.held > 300_000);
+  await waitFor('the first part of the body', () => requestMemory.held > 300_000);
   closeResponse();
   body.write('more');
   t.is((await t.throwsAsync(read, { instanceOf: AppError }))?.code, 'job_cancelled');
   t.is(requestMemory.held, 0);
 });
 
-test('a large body that was read counts until its request has been answered', async (t) => {
+test('a large body that was read holds its memory until the response has been sent', async (t) => {
   const { requestMemory, body, closeResponse, read } = startReading();
   body.end('"}');
   await read;

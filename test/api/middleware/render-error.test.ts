@@ -25,7 +25,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
   return { status: response.status, lines };
 }
 
-test('a request refused for lack of connection memory has its access line and no warning', async (t) => {
+test('a request rejected for lack of connection memory has its access line and no warning', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     refuseRequest(context.req);
     checkRefused(context.req);
@@ -41,7 +41,7 @@ test('a failure after the response head is logged like any other', async (t) => 
   const { status, lines } = await callOnce(t, (context) => {
     context.respond = false;
     context.res.writeHead(200).end('the last event reports the error');
-    context.state.error = toAppError(new TypeError('a mistake of ours'));
+    context.state.error = toAppError(new TypeError('simulated bug'));
   });
   t.is(status, 200);
   const failures = lines.filter(({ msg }) => msg === 'request failed');

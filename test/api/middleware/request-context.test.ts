@@ -9,7 +9,7 @@ import { requestContext } from '../../../api/middleware/request-context.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
-/** A server that refuses every request, with its access lines. */
+/** A server that rejects every request, with its access lines. */
 async function startRefusing(t: ExecutionContext, error = new AppError('account_banned')) {
   const { log, waitForLine } = captureLog();
   const app = new Koa<RequestState>();
@@ -23,7 +23,7 @@ async function startRefusing(t: ExecutionContext, error = new AppError('account_
   return { port: (server.address() as AddressInfo).port, waitForLine };
 }
 
-test('a caller refused while still sending, which disconnects after reading why, is logged with the status it was sent', async (t) => {
+test('a caller rejected while still sending, which disconnects after reading the error, is logged with the status sent to it', async (t) => {
   const { port, waitForLine } = await startRefusing(t);
   const request = sendRequest({
     host: '127.0.0.1',

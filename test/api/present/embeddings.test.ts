@@ -28,7 +28,7 @@ function toResponse(
   };
 }
 
-/** The same response through JSON.stringify. */
+/** The same response written by JSON.stringify. */
 function stringify({ requestId, model, header, vectors, format }: EmbeddingAnswer): string {
   const size = header.dimensions * 4;
   const data = Array.from({ length: vectors.length / size }, (_, index) => {
@@ -146,7 +146,7 @@ test('the largest response can be sent through a socket', async (t) => {
   t.is(received.digest('hex'), hashSameVectors(await read(presentEmbeddings(single)), 2_048));
 });
 
-test('chunks that nobody reads are not generated', async (t) => {
+test('chunks are not generated until they are read', async (t) => {
   let written = 0;
   let onFirstChunk = (): void => undefined;
   const firstChunk = new Promise<void>((resolve) => {
@@ -154,7 +154,7 @@ test('chunks that nobody reads are not generated', async (t) => {
   });
   const reader = new Writable({
     write(chunk: Buffer) {
-      // The callback is never called: this reader accepts no more.
+      // The callback is never called: this reader accepts no more chunks.
       written += chunk.length;
       onFirstChunk();
     },
@@ -168,7 +168,7 @@ test('chunks that nobody reads are not generated', async (t) => {
   await t.throwsAsync(sent, { message: /disconnected/ });
 });
 
-test('other work gets its turn while a reader takes everything it can', async (t) => {
+test('other work runs on the event loop while a reader accepts every chunk immediately', async (t) => {
   let turns = 0;
   let isDone = false;
   const count = (): void => {

@@ -17,7 +17,7 @@ function readWhole(t: ExecutionContext, body: ChunkedBody): string {
   return whole.toString();
 }
 
-test('a response has the same bytes as from JSON.stringify', (t) => {
+test('a response has the same bytes as one from JSON.stringify', (t) => {
   const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, i) => (i * 7) % 256));
   const prompt = 'кот в "шляпе"\n😺';
   const header = {

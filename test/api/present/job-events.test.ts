@@ -36,7 +36,7 @@ test("every status that a job has had is an event, with that status's time and n
   t.like(data, { status: 'active', started_at: new Date(1_100).toISOString(), ended_at: null, error: null });
 });
 
-test('after an event only later ones follow, and within the same status only if there is progress', (t) => {
+test('an event is followed only by later ones, and by one with the same status only if there is progress', (t) => {
   const queued = showJob(['queued'], { position: 7 });
   t.deepEqual(idsOf(queued, null), ['0.7']);
   t.deepEqual(idsOf(queued, { index: 0, detail: 9 }), ['0.7']);
@@ -56,7 +56,7 @@ test('an event id that does not belong to the job starts from the beginning', (t
     t.is(parseEventId(text, jobId), null, text);
   const foreignId = writeEventId({ index: 2, detail: 0 }, other);
   t.deepEqual(parseEventId(foreignId, other), { index: 2, detail: 0 });
-  t.is(parseEventId(foreignId, jobId), null, 'it belongs to another job');
+  t.is(parseEventId(foreignId, jobId), null, 'the event id belongs to another job');
   t.deepEqual(parseEventId(` 12.34.${mark} `, jobId), { index: 12, detail: 34 });
   t.deepEqual(idsOf(showJob(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
 });

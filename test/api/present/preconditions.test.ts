@@ -32,7 +32,7 @@ const cases: readonly [IncomingHttpHeaders, Verdict][] = [
   [{ 'if-match': '"other"', 'if-none-match': etag }, 'failed'],
 ];
 
-test('conditions are evaluated as in HTTP, with tags before dates', (t) => {
+test('conditions are evaluated as HTTP specifies, with tags before dates', (t) => {
   for (const [headers, verdict] of cases)
     t.is(checkPreconditions(headers, version), verdict, JSON.stringify(headers));
 });

@@ -53,7 +53,7 @@ test('bodies sent simultaneously to readers of any speed arrive unchanged', asyn
   t.true(bodies.every((body) => body.equals(expected)));
 });
 
-test('after its reader disconnects no more of a body is generated, and the sender gets an error', async (t) => {
+test('after its reader disconnects, no further chunks of a body are generated, and the sender gets an error', async (t) => {
   const body = makeChunks(Infinity);
   let sent: Promise<void> | null = null;
   const port = await serve(t, (response) => {
@@ -69,12 +69,12 @@ test('after its reader disconnects no more of a body is generated, and the sende
   t.is(body.written, written);
 });
 
-test('a body of known length ends with its last chunk, without waiting for another turn', async (t) => {
+test('a body of known length ends with its last chunk, without waiting for another event-loop turn', async (t) => {
   const chunks = makeChunks(3);
   let turns = 0;
   const nextTurn = async (): Promise<void> => {
     turns += 1;
-    // No turn is ever granted after the last chunk.
+    // No event-loop turn is granted after the last chunk.
     if (turns === 3) await new Promise(() => undefined);
   };
   const sent: Promise<void>[] = [];

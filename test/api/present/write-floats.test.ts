@@ -38,8 +38,9 @@ function findMismatch(bits: Uint32Array, text: string): string | null {
   const numbers = JSON.parse(`[${text}]`) as number[];
   const back = new Uint32Array(Float32Array.from(numbers).buffer);
   if (back.length !== bits.length) return `${back.length} numbers of ${bits.length}`;
-  const wrong = back.findIndex((word, i) => word !== bits[i]);
-  if (wrong !== -1) return `0x${bits[wrong]!.toString(16)} was read back as 0x${back[wrong]!.toString(16)}`;
+  const wrongIndex = back.findIndex((word, i) => word !== bits[i]);
+  if (wrongIndex !== -1)
+    return `0x${bits[wrongIndex]!.toString(16)} was read back as 0x${back[wrongIndex]!.toString(16)}`;
   // The canonical form in JavaScript has no redundant digit, zero or sign.
   const written = JSON.stringify(numbers.map((number) => (Object.is(number, -0) ? 0 : number)));
   return written === `[${text.replaceAll(/-0(?=,|$)/g, '0')}]` ? null : `${text} is not ${written}`;
@@ -152,7 +153,7 @@ test('numbers are written in their shortest form', (t) => {
   t.is(write(new Uint8Array()), '');
 });
 
-test('a value that is not a finite number is null, so that the rest can still be read', (t) => {
+test('a value that is not a finite number is null, so that the other numbers can still be read', (t) => {
   const bits = [NaN, Infinity, -Infinity, 0.25].map(toBits);
   t.is(write(toVector([...bits, 0xffff_ffff, infinite + 2 ** 31])), 'null,null,null,0.25,null,null');
 });

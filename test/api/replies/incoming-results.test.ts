@@ -15,9 +15,9 @@ const zeros = Buffer.alloc(pieceBytes);
 
 interface Setup {
   readonly results: IncomingResults;
-  /** Requests refused for lack of memory, with the error code sent to their callers. */
-  readonly refused: readonly [requestId: string, code: string][];
-  /** Sends requested since the last call, in order. */
+  /** Requests that failed for lack of memory, with the error code sent to their callers. */
+  readonly failedRequests: readonly [requestId: string, code: string][];
+  /** The results requested from workers since the last call, in order. */
   readonly takeRequested: () => [requestId: string, upToByte: number][];
   readonly pass: (ms: number) => void;
 }
@@ -25,22 +25,22 @@ interface Setup {
 function setUp(): Setup {
   let nowMs = 1_000;
   let requested: [string, number][] = [];
-  const refused: [string, string][] = [];
+  const failedRequests: [string, string][] = [];
   const results = new IncomingResults(
     {
       ask: (requestId, upToByte) => requested.push([requestId, upToByte]),
-      refuse: (requestId, { code }) => refused.push([requestId, code]),
+      refuse: (requestId, { code }) => failedRequests.push([requestId, code]),
     },
     log,
     () => nowMs,
   );
   return {
     results,
-    refused,
+    failedRequests,
     takeRequested() {
-      const taken = requested;
+      const drained = requested;
       requested = [];
-      return taken;
+      return drained;
     },
     pass(ms) {
       nowMs += ms;
@@ -48,7 +48,7 @@ function setUp(): Setup {
   };
 }
 
-test("at maxBytes 6 MB are requested at a time across all results, and an account's results come in the order offered", (t) => {
+test("at maxBytes 6 MB are requested at a time across all results, and an account's results are requested in the order offered", (t) => {
   const { results, takeRequested } = setUp();
   results.add('a', 'ann', 8 * pieceBytes);
   results.add('b', 'ann', 8 * pieceBytes);
@@ -72,15 +72,15 @@ test("accounts alternate in steps of 2 MB, so a result does not wait for all of 
   t.deepEqual(
     takeRequested(),
     [['a1', maxPieces * pieceBytes]],
-    'with no other account it uses the whole budget',
+    'an account uses the whole budget if there is no other',
   );
   for (let i = 0; i < maxPieces; i++) results.take('a1', zeros);
-  // Each piece that arrived freed budget for one more, alternating between the accounts.
+  // Each piece that arrived freed budget for one more piece, alternating between the accounts.
   const requestedIds = takeRequested().map(([requestId]) => requestId);
   t.deepEqual(requestedIds, Array.from({ length: 6 }, () => ['a1', 'b']).flat());
 });
 
-test('each request for more ends at a piece boundary, or at the end of the result', (t) => {
+test('each request for more pieces ends at a piece boundary, or at the end of the result', (t) => {
   const { results, takeRequested } = setUp();
   results.add('a', 'ann', pieceBytes + 1);
   results.add('b', 'ann', 100 * pieceBytes + 7);
@@ -107,7 +107,7 @@ test('the last piece completes the result in order; before and after it, take re
   t.is(results.take('x', pieces[2]!), null);
 });
 
-test('a piece of a result that nobody waits for is ignored, and frees no budget', (t) => {
+test('a piece of a result without a waiting caller is ignored, and frees no budget', (t) => {
   const { results, takeRequested } = setUp();
   results.add('cancelled', 'ann', pieceBytes);
   results.drop('cancelled');
@@ -143,7 +143,7 @@ test('a result that is offered again starts from scratch', (t) => {
   t.false(whole!.bytes.includes('old'));
 });
 
-test('bytes that do not arrive within 2 s are requested again, after results that waited for their budget', (t) => {
+test('bytes that do not arrive within 2 s are requested again, after results that were waiting for budget', (t) => {
   const { results, takeRequested, pass } = setUp();
   results.add('silent', 'ann', maxBytes);
   results.add('next', 'ann', maxBytes - pieceBytes);
@@ -170,7 +170,7 @@ test('a result whose pieces keep arriving is not requested again', (t) => {
   t.deepEqual(takeRequested(), [['slow', maxBytes]]);
 });
 
-test('pieces that arrive late are accepted, and counted once', (t) => {
+test('pieces that arrive late are accepted, and reduce the budget in flight once', (t) => {
   const { results, takeRequested, pass } = setUp();
   results.add('late', 'ann', maxBytes + pieceBytes);
   results.add('next', 'ann', maxBytes);
@@ -184,7 +184,7 @@ test('pieces that arrive late are accepted, and counted once', (t) => {
   t.is(results.take('late', zeros)?.bytes.length, maxBytes + pieceBytes);
 });
 
-test('a result counts as silent while a request for it goes unanswered, but not while it is queued', (t) => {
+test('a result is silent while no piece arrives for its request, but not while it is queued', (t) => {
   const { results, pass } = setUp();
   results.add('first', 'ann', maxBytes);
   results.add('second', 'ann', maxBytes);
@@ -195,12 +195,12 @@ test('a result counts as silent while a request for it goes unanswered, but not 
 
   results.remind();
   pass(60_000);
-  t.is(results.silentForMs('first'), 0, 'it is queued behind the second');
+  t.is(results.silentForMs('first'), 0, 'the first result is queued behind the second');
   t.is(results.silentForMs('second'), 60_000);
 
   results.drop('second');
   pass(1_000);
-  t.is(results.silentForMs('first'), 6_000, 'both periods in which it was requested');
+  t.is(results.silentForMs('first'), 6_000, 'the sum of both periods in which it was requested');
   results.remind();
   pass(1_000);
   t.is(results.silentForMs('first'), 7_000, 'requesting it again does not reset its silence');
@@ -226,11 +226,11 @@ test('a result is requested once memory for it is acquired, which is held until 
   t.deepEqual(
     requestedIds(),
     ['a1', 'b'],
-    'an account gets half of the memory, and others do not wait for it',
+    'an account gets half of the memory, and others do not wait behind it',
   );
   const first = results.take('a1', zeros)!;
   await nextTurn();
-  t.deepEqual(requestedIds(), [], 'its caller has not read it yet');
+  t.deepEqual(requestedIds(), [], 'its caller has not read the first response yet');
   first.release();
   first.release();
   await nextTurn();
@@ -256,7 +256,7 @@ test('a result that waits for memory is not silent, and is not requested', async
 });
 
 test('cancelling while waiting for memory, or while the result is arriving, releases everything', async (t) => {
-  const { results, refused, takeRequested } = setUp();
+  const { results, failedRequests, takeRequested } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   for (const id of ['coming', 'waiting'])
     results.add(id, id, pieceBytes, createAcquire(budget, id, pieceBytes));
@@ -266,7 +266,7 @@ test('cancelling while waiting for memory, or while the result is arriving, rele
   t.is(budget.waiting, 0);
   results.drop('coming');
   t.is(budget.held, 0);
-  // Dropped just as it is granted, and offered again before that is known.
+  // The result is dropped just as its memory is granted, and offered again before that is known.
   results.add('again', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
   results.add('again', 'ann', 7, createAcquire(budget, 'ann', 7));
   await nextTurn();
@@ -276,25 +276,25 @@ test('cancelling while waiting for memory, or while the result is arriving, rele
     ['again', 7],
   ]);
   results.drop('again');
-  t.deepEqual([budget.held, refused], [0, []]);
+  t.deepEqual([budget.held, failedRequests], [0, []]);
 });
 
 test('a result that gets no memory in time is dropped, and its request fails', async (t) => {
-  const { results, refused } = setUp();
+  const { results, failedRequests } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   const other = budget.tryAcquire('other', pieceBytes)!;
   results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes, 1));
-  await waitFor('the refusal', () => refused.length > 0);
-  t.deepEqual(refused, [['a', 'queue_full']]);
+  await waitFor('the rejection', () => failedRequests.length > 0);
+  t.deepEqual(failedRequests, [['a', 'queue_full']]);
   t.false(results.has('a'));
   other.release();
   t.is(budget.held, 0);
 });
 
-/** The worker's side of a result, and what this process knows about it. */
+/** The state of a result at the worker, and at this process. */
 interface SentResult {
   length: number;
-  /** Bytes sent so far; everything sent is received. */
+  /** Bytes sent so far, all of which are received. */
   sent: number;
   /** The limit that reached the worker. */
   mayBeSentTo: number;
@@ -346,15 +346,15 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
                 0,
               );
               t.true(inFlight <= maxBytes, `${inFlight} bytes are in flight`);
-              const isHeard = !isLossy || randomChoices.next().value !== 0;
-              if (isHeard) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
+              const isDelivered = !isLossy || randomChoices.next().value !== 0;
+              if (isDelivered) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
             },
             refuse: (requestId) => t.fail(requestId),
           },
           log,
           () => nowMs,
         );
-        /** @returns whether there was anything to take */
+        /** Delivers the next piece. @returns whether there was one that may be sent */
         const take = (requestId: string): boolean => {
           const one = sentResults.get(requestId);
           if (one === undefined) {

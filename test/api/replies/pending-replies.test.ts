@@ -44,7 +44,7 @@ interface Setup {
   readonly abandoned: readonly string[];
   readonly wait: (request: {
     requestId?: string;
-    /** Whether it holds a reservation, as every unfinished request does. */
+    /** Whether the request holds a reservation, as every unfinished request does. */
     isHeld?: boolean;
     workerId?: string;
     endsAtMs?: number;
@@ -131,7 +131,7 @@ interface TestWorker {
   ) => Promise<void>;
   /** The next control message to this worker. */
   readonly nextControl: () => Promise<ControlMessage>;
-  /** Stops its heartbeat. */
+  /** Stops the heartbeat of this worker. */
   readonly die: () => Promise<void>;
 }
 
@@ -140,9 +140,9 @@ const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0 };
 async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
   await registry.beat('image', id, load);
-  // A heartbeat in flight when the test ends finds its client closed.
-  const beat = (): void => void registry.beat('image', id, load).catch(() => undefined);
-  const heartbeat = setInterval(beat, heartbeatIntervalMs);
+  // A heartbeat in flight when the test ends fails because its client is closed.
+  const sendHeartbeat = (): void => void registry.beat('image', id, load).catch(() => undefined);
+  const heartbeat = setInterval(sendHeartbeat, heartbeatIntervalMs);
   t.teardown(() => clearInterval(heartbeat));
   const control = await listenTo(t, server.url, redisChannels.control(id));
   const nextControl = async (): Promise<ControlMessage> =>
@@ -183,10 +183,10 @@ function split(bytes: Buffer): Buffer[] {
 
 test('a caller whose worker died with the job waits until the deadline, or longer while the worker is alive', async (t) => {
   const setup = await setUp(t);
-  const living = await startWorker(t, setup);
+  const liveWorker = await startWorker(t, setup);
   const past = Date.now() - 1;
   const outcomes: Outcome[] = [];
-  void setup.wait({ workerId: living.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
+  void setup.wait({ workerId: liveWorker.id, endsAtMs: past }).then((outcome) => outcomes.push(outcome));
   void setup.wait({ workerId: 'dead' }).then((outcome) => outcomes.push(outcome));
   const late = { requestId: 'late', workerId: 'dead', endsAtMs: past };
   t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
@@ -297,7 +297,7 @@ test('a lost piece is an error, never a response with a gap, and its worker is c
   t.deepEqual(await worker.nextControl(), { action: 'cancel', requestId, isOurFault: true });
 });
 
-test('a piece sent twice, because its worker did not know that it was delivered, is taken once', async (t) => {
+test('a piece sent twice, because its worker did not know that it was delivered, is used once', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -310,7 +310,7 @@ test('a piece sent twice, because its worker did not know that it was delivered,
   t.deepEqual(await outcome, { response: bytes });
 });
 
-test('a worker that can send no more ends the response with its error', async (t) => {
+test('a worker that cannot send further pieces ends the response with its error', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -320,7 +320,7 @@ test('a worker that can send no more ends the response with its error', async (t
   t.deepEqual(await outcome, { failed: 'upstream_error' });
 });
 
-test('a result that does not arrive is requested again, and given up after its live worker is silent for 30 s', async (t) => {
+test('a result that does not arrive is requested again, and fails after its live worker is silent for 30 s', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -341,43 +341,43 @@ test('a result that does not arrive is requested again, and given up after its l
   }
 });
 
-test('a result whose worker is dead is still awaited, because another worker will take over', async (t) => {
+test('a caller keeps waiting for a result whose worker is dead, because another worker will take over', async (t) => {
   const setup = await setUp(t);
-  const [dead, living, next] = [
+  const [deadWorker, liveWorker, nextWorker] = [
     await startWorker(t, setup),
     await startWorker(t, setup),
     await startWorker(t, setup),
   ];
-  await dead.die();
-  const [requestOfDead, requestOfLiving] = [randomUUID(), randomUUID()];
-  const outcome = setup.wait({ requestId: requestOfDead });
-  await dead.serve(requestOfDead, 1, pieceBytes, []);
-  const outcomeOfLiving = setup.wait({ requestId: requestOfLiving });
-  await living.serve(requestOfLiving, 1, pieceBytes, []);
-  await living.nextControl();
+  await deadWorker.die();
+  const [requestAtDeadWorker, requestAtLiveWorker] = [randomUUID(), randomUUID()];
+  const outcome = setup.wait({ requestId: requestAtDeadWorker });
+  await deadWorker.serve(requestAtDeadWorker, 1, pieceBytes, []);
+  const outcomeAtLiveWorker = setup.wait({ requestId: requestAtLiveWorker });
+  await liveWorker.serve(requestAtLiveWorker, 1, pieceBytes, []);
+  await liveWorker.nextControl();
   setup.pass(30_001);
-  t.deepEqual(await outcomeOfLiving, { failed: 'service_unavailable' });
-  await next.serve(requestOfDead, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await outcomeAtLiveWorker, { failed: 'service_unavailable' });
+  await nextWorker.serve(requestAtDeadWorker, 2, 3, [Buffer.from('abc')]);
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('without any worker a caller fails after 15 s, unless its response was already offered and is paid for', async (t) => {
+test('without any worker a caller fails after 15 s, unless its response was already offered and charged', async (t) => {
   const setup = await setUp(t);
   // This worker does not serve the embedding queue.
   const worker = await startWorker(t, setup);
-  const [untaken, offered] = [randomUUID(), randomUUID()];
-  const ending = setup.wait({ requestId: untaken, queue: 'embedding' });
-  const outcome = setup.wait({ requestId: offered, queue: 'embedding' });
-  await worker.serve(offered, 1, pieceBytes, []);
+  const [queuedId, offeredId] = [randomUUID(), randomUUID()];
+  const queuedOutcome = setup.wait({ requestId: queuedId, queue: 'embedding' });
+  const outcome = setup.wait({ requestId: offeredId, queue: 'embedding' });
+  await worker.serve(offeredId, 1, pieceBytes, []);
   await worker.nextControl();
   setup.pass(15_001);
-  t.deepEqual(await ending, { failed: 'service_unavailable' });
-  t.deepEqual(setup.abandoned, [untaken]);
-  await worker.serve(offered, 2, 3, [Buffer.from('abc')]);
+  t.deepEqual(await queuedOutcome, { failed: 'service_unavailable' });
+  t.deepEqual(setup.abandoned, [queuedId]);
+  await worker.serve(offeredId, 2, 3, [Buffer.from('abc')]);
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('time without workers while nobody was waiting does not count against the next caller', async (t) => {
+test('time without workers while no caller was waiting does not count against the next caller', async (t) => {
   const setup = await setUp(t);
   const first = setup.wait({ queue: 'chat' });
   setup.pass(15_001);
@@ -385,20 +385,20 @@ test('time without workers while nobody was waiting does not count against the n
   setup.pass(60_000);
   const outcomes: Outcome[] = [];
   void setup.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
-  // By the time this one fails, the workers have been checked a second time.
+  // By the time this request fails, the workers have been checked a second time.
   const late = { workerId: 'dead', endsAtMs: Date.now() - 1, queue: 'chat' } as const;
   t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
   t.is(outcomes.length, 0);
 });
 
-test('after an outage of Redis no request is given up before its worker had time for a heartbeat', async (t) => {
+test('after an outage of Redis no request fails before its worker had time for a heartbeat', async (t) => {
   const setup = await setUp(t);
   const findAlive = setup.registry.findAlive.bind(setup.registry);
   let checks = 0;
-  let isAway = true;
+  let isUnavailable = true;
   setup.registry.findAlive = async (queue) => {
     checks += 1;
-    if (isAway) throw new Error('away');
+    if (isUnavailable) throw new Error('simulated outage');
     return await findAlive(queue);
   };
   const late = setup.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
@@ -407,7 +407,7 @@ test('after an outage of Redis no request is given up before its worker had time
   setup.pass(60_000);
   const failed = checks;
   await waitFor('another failing check', () => checks > failed);
-  isAway = false;
+  isUnavailable = false;
   await waitFor('checks that succeed', () => checks > failed + 3);
   t.deepEqual(setup.abandoned, []);
   setup.pass(5_001);
@@ -416,37 +416,43 @@ test('after an outage of Redis no request is given up before its worker had time
   t.deepEqual(await queued, { failed: 'service_unavailable' });
 });
 
-// Serial: it cuts the subscriptions of all tests.
-test.serial('when the subscription is cut, nobody keeps waiting for pieces that may be lost', async (t) => {
-  const setup = await setUp(t);
-  const worker = await startWorker(t, setup);
-  const requestId = randomUUID();
-  const outcome = setup.wait({ requestId });
-  await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
-  await setup.redis.client('KILL', 'TYPE', 'PUBSUB');
-  t.deepEqual(await outcome, { failed: 'service_unavailable' });
-  const isHeard = async (channel: string): Promise<boolean> => {
-    const [, listeners] = (await setup.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
-    return listeners === 1;
-  };
-  await waitFor('the process to listen again', async () => await isHeard(setup.waiters.channel));
-  await waitFor('the worker to listen again', async () => await isHeard(redisChannels.control(worker.id)));
+// Serial, because it disconnects the subscriptions of all tests.
+test.serial(
+  'when the subscription is interrupted, no caller keeps waiting for pieces that may be lost',
+  async (t) => {
+    const setup = await setUp(t);
+    const worker = await startWorker(t, setup);
+    const requestId = randomUUID();
+    const outcome = setup.wait({ requestId });
+    await worker.serve(requestId, 1, 2 * pieceBytes, [Buffer.alloc(pieceBytes)]);
+    await setup.redis.client('KILL', 'TYPE', 'PUBSUB');
+    t.deepEqual(await outcome, { failed: 'service_unavailable' });
+    const hasSubscriber = async (channel: string): Promise<boolean> => {
+      const [, listeners] = (await setup.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
+      return listeners === 1;
+    };
+    await waitFor('the process to listen again', async () => await hasSubscriber(setup.waiters.channel));
+    await waitFor(
+      'the worker to listen again',
+      async () => await hasSubscriber(redisChannels.control(worker.id)),
+    );
 
-  const later = randomUUID();
-  const response = setup.wait({ requestId: later });
-  await worker.serve(later, 1, 3, [Buffer.from('abc')]);
-  t.deepEqual(await response, { response: Buffer.from('abc') });
-});
+    const later = randomUUID();
+    const response = setup.wait({ requestId: later });
+    await worker.serve(later, 1, 3, [Buffer.from('abc')]);
+    t.deepEqual(await response, { response: Buffer.from('abc') });
+  },
+);
 
 test('a request that ended without its last frame fails within seconds, and one still running does not', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
-  const [ended, goesOn] = [randomUUID(), randomUUID()];
+  const [endedId, runningId] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
   const record = (name: string) => (outcome: Outcome) => outcomes.push(`${name} ${JSON.stringify(outcome)}`);
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000 };
-  void setup.wait({ ...wait, requestId: ended, isHeld: false }).then(record('ended'));
-  void setup.wait({ ...wait, requestId: goesOn }).then(record('goes on'));
+  void setup.wait({ ...wait, requestId: endedId, isHeld: false }).then(record('ended'));
+  void setup.wait({ ...wait, requestId: runningId }).then(record('goes on'));
   // A frame in flight at the first check arrives before the second.
   await waitFor('the failure', () => {
     setup.pass(1_000);
@@ -454,11 +460,11 @@ test('a request that ended without its last frame fails within seconds, and one 
   });
   t.deepEqual(outcomes, ['ended {"failed":"service_unavailable"}']);
   await waitFor('the worker to be cancelled', async () => (await worker.nextControl()).action === 'cancel');
-  worker.send(goesOn, 1, 0, 'result', Buffer.from('abc'));
-  await waitFor('the other request', () => outcomes.length === 2);
+  worker.send(runningId, 1, 0, 'result', Buffer.from('abc'));
+  await waitFor('the other request to end', () => outcomes.length === 2);
 });
 
-test('a result that a worker settled before it died is awaited until the next worker can deliver it', async (t) => {
+test('a caller waits for a result that a worker settled before it died until the next worker can deliver it', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const [image, chat] = [randomUUID(), randomUUID()];
@@ -466,7 +472,7 @@ test('a result that a worker settled before it died is awaited until the next wo
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
   void setup.wait({ ...wait, requestId: image }).then(() => outcomes.push('image'));
   void setup.wait({ ...wait, requestId: chat, queue: 'chat' }).then(() => outcomes.push('chat'));
-  await waitFor('the chat to end, which no worker runs again', () => {
+  await waitFor('the end of the chat, which no worker runs again', () => {
     setup.pass(1_000);
     return outcomes.length > 0;
   });
@@ -484,35 +490,35 @@ test('a paid response whose caller stops reading is not mistaken for a lost one'
   void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
   const [entry] = setup.waiters.entries();
   setup.waiters.control(entry!.pending, 'pause');
-  // It is checked as often as the other one.
+  // It is checked as many times as the other response.
   void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
-  await waitFor('the response that is read to end', () => {
+  await waitFor('the end of the response that is read', () => {
     setup.pass(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['read']);
   setup.waiters.control(entry!.pending, 'resume');
-  await waitFor('the other one to end once it is read', () => {
+  await waitFor('the other response to end once it is read', () => {
     setup.pass(1_000);
     return outcomes.at(-1) === 'paused';
   });
 });
 
-test('a cancelled request counts as in flight until its worker reports the end, or is gone', async (t) => {
+test('a cancelled request counts as in flight until its worker reports the end or dies', async (t) => {
   const setup = await setUp(t);
   const { waiters } = setup;
   const worker = await startWorker(t, setup);
-  const [ending, lost, queued] = [randomUUID(), randomUUID(), randomUUID()];
-  for (const requestId of [ending, lost]) void setup.wait({ requestId, workerId: worker.id });
-  void setup.wait({ requestId: queued });
-  for (const requestId of [ending, lost, queued]) t.true(waiters.leave(requestId));
+  const [endingId, lostId, queuedId] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const requestId of [endingId, lostId]) void setup.wait({ requestId, workerId: worker.id });
+  void setup.wait({ requestId: queuedId });
+  for (const requestId of [endingId, lostId, queuedId]) t.true(waiters.leave(requestId));
   t.is(waiters.countOf('image', 'a'), 3);
-  worker.send(ending, 1, 0, 'delta', Buffer.from('more'));
-  worker.send(ending, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
-  await waitFor('its end', () => waiters.countOf('image', 'a') === 2);
+  worker.send(endingId, 1, 0, 'delta', Buffer.from('more'));
+  worker.send(endingId, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
+  await waitFor('the request to be counted as ended', () => waiters.countOf('image', 'a') === 2);
   // A request taken off its queue has no worker to report its end.
-  waiters.endDisconnected(queued);
+  waiters.endDisconnected(queuedId);
   t.is(waiters.countOf('image', 'a'), 1);
   await worker.die();
-  await waitFor('the end of its worker', () => waiters.countOf('image', 'a') === 0);
+  await waitFor('the death of its worker to be noticed', () => waiters.countOf('image', 'a') === 0);
 });

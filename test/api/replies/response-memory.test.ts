@@ -22,18 +22,18 @@ async function hold(
   return share!;
 }
 
-test('stalled connections are disconnected for a waiting caller, those of the account with the most memory first', async (t) => {
+test('stalled connections are closed for a waiting caller, starting with the account that holds the most memory', async (t) => {
   const budget = new FairBudget({ capacity: 20 * MB });
   const [first, second, other, idle] = [new Socket(), new Socket(), new Socket(), new Socket()];
   const large = [await hold(budget, 'ann', 5 * MB, first), await hold(budget, 'ann', 4 * MB, second)];
   const small = await hold(budget, 'bob', 5 * MB, other);
   const all = [idle, other, first, second];
-  t.deepEqual(findContested(all), [], 'nobody waits');
+  t.deepEqual(findContested(all), [], 'no caller waits');
   const further = hold(budget, 'ann', 5 * MB, new Socket());
   t.deepEqual(findContested(all), [], 'no other account waits');
   const waiting = hold(budget, 'carol', 12 * MB, new Socket());
   t.deepEqual(findContested(all), [first, second]);
-  t.deepEqual(findContested([idle, other, second]), [second], 'a caller that reads is left alone');
+  t.deepEqual(findContested([idle, other, second]), [second], 'a caller that reads is not disconnected');
   t.deepEqual(findContested([idle, other]), [other]);
   large[0]!.release();
   // Its response has been read: the connection may be serving another request by now.
@@ -44,7 +44,7 @@ test('stalled connections are disconnected for a waiting caller, those of the ac
   t.deepEqual(findContested(all), []);
 });
 
-test('small responses are not counted', async (t) => {
+test('small responses do not use the memory budget', async (t) => {
   const budget = new FairBudget({ capacity: MB });
   const { signal } = new AbortController();
   const response = createResponse(new Socket());

@@ -29,7 +29,7 @@ function createUnread(): ServerResponse {
   return unread as unknown as ServerResponse;
 }
 
-test('a worker is reminded that a reader is behind until the reader has caught up', async (t) => {
+test('a worker is notified repeatedly that a reader is behind until the reader has caught up', async (t) => {
   const response = createUnread();
   const controls: string[] = [];
   const stream = new SseStream(response, signalOf(response));
@@ -41,7 +41,7 @@ test('a worker is reminded that a reader is behind until the reader has caught u
   });
   stream.delta(Buffer.from('data: x\n\n'));
   t.deepEqual(controls, ['pause']);
-  await waitFor('another pause', () => controls.length === 2);
+  await waitFor('another pause message', () => controls.length === 2);
   response.emit('drain');
   t.deepEqual(controls, ['pause', 'pause', 'resume']);
   response.emit('close');

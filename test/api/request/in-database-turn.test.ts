@@ -8,7 +8,7 @@ import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 const createServices = (turns: number, databaseWaitMs = 30_000, log = {}) =>
   ({ databaseTurns: new FairBudget({ capacity: turns }), databaseWaitMs, log }) as unknown as Services;
 
-/** What a database turn needs from a call: its account, and the abort signal of its caller. */
+/** The parts of a call that a database turn needs: its account, and the abort signal of its caller. */
 function createCall(accountId: string) {
   const closed = new AbortController();
   const state = { signal: closed.signal, holder: { accountId, keyHash: '' } };
@@ -63,7 +63,7 @@ test('queued work is never started once its caller has disconnected', async (t) 
   t.deepEqual(work.started, ['first', 'last']);
 });
 
-test('failing work releases its turn', async (t) => {
+test('failing work releases its database turn', async (t) => {
   const services = createServices(1);
   const { context } = createCall('ann');
   const failing = inDatabaseTurn(services, context, () => Promise.reject(new Error('away')));
@@ -71,7 +71,7 @@ test('failing work releases its turn', async (t) => {
   t.is(await inDatabaseTurn(services, context, async () => 'there'), 'there');
 });
 
-test('work that continues after its caller got a 503 is aborted, keeps its turn, and is logged if it fails, except in outages', async (t) => {
+test('work that continues after its caller got a 503 is aborted, keeps its database turn until it ends, and is logged if it fails, except in outages', async (t) => {
   const logged: unknown[] = [];
   const services = createServices(1, 1, { error: ({ err }: { err: unknown }) => logged.push(err) });
   const bug = new Error('a bug');

@@ -44,8 +44,8 @@ test('Koa finds a path in any normalized target', (t) => {
   ];
   for (let number = 1; number < 50_000; number++) {
     let target = '';
-    for (let rest = number; rest > 0; rest = Math.floor(rest / parts.length)) {
-      target += parts[rest % parts.length];
+    for (let remainder = number; remainder > 0; remainder = Math.floor(remainder / parts.length)) {
+      target += parts[remainder % parts.length];
     }
     const request = { url: normalizeTarget(target), headers: {} } as IncomingMessage;
     const { path } = app.createContext(request, {} as ServerResponse);

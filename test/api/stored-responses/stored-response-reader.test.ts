@@ -34,7 +34,7 @@ interface Setup extends TestObjects {
   readonly frames: StoredFramesStore;
   readonly responses: ResponseStore;
   readonly memory: FairBudget;
-  readonly kept: StoredResponses;
+  readonly storedResponses: StoredResponses;
   /** Bytes of frames read from Redis. */
   readonly readBytes: () => number;
 }
@@ -51,8 +51,8 @@ async function setUp(t: ExecutionContext, capacity = 100 * MB): Promise<Setup> {
   };
   const responses = new ResponseStore(frames, objects.objects);
   const memory = new FairBudget({ capacity });
-  const kept = new StoredResponses({ redis: redis(), frames, answers: responses, memory, log });
-  return { ...objects, frames, responses, memory, kept, readBytes: () => read };
+  const storedResponses = new StoredResponses({ redis: redis(), frames, answers: responses, memory, log });
+  return { ...objects, frames, responses, memory, storedResponses, readBytes: () => read };
 }
 
 interface Reading {
@@ -63,7 +63,7 @@ interface Reading {
 
 /** @param onDelta called after each delta with the number received so far */
 function follow(
-  { kept }: Pick<Setup, 'kept'>,
+  { storedResponses }: Pick<Setup, 'storedResponses'>,
   request: HeartbeatRequest,
   onDelta: (followed: FollowedResponse, count: number) => void = () => undefined,
 ): Reading {
@@ -83,7 +83,7 @@ function follow(
     end: (response: PooledBuffer) => resolve(response),
     fail: (error: AppError) => reject(error),
   };
-  const followed = kept.follow(request, receiver, { hasMemory: false });
+  const followed = storedResponses.follow(request, receiver, { hasMemory: false });
   return { followed, deltas, end };
 }
 
@@ -118,14 +118,14 @@ test('memory held by unread streams is bounded whatever their number, counted, a
   const count = 60;
   const readings = Array.from({ length: count }, () =>
     follow(setup, request, (followed, deltas) => {
-      // It continues long enough to create a backlog, and then reads nothing more.
+      // Each reader continues long enough to create a backlog, and then stops reading.
       if (deltas === 3) followed.pause();
     }),
   );
-  await waitFor('all to have paused', () => readings.every((one) => one.deltas.length === 3));
+  await waitFor('all readers to have paused', () => readings.every((one) => one.deltas.length === 3));
   t.true(setup.memory.held > 0);
   t.true(setup.memory.held <= 4 * MB);
-  // Beyond what was delivered: the counted windows, and a small one for each stream.
+  // In addition to the delivered bytes: the windows within the budget, and a small one for each stream.
   t.true(setup.readBytes() < count * (3 * 65_031 + 70_000) + 4 * MB, String(setup.readBytes()));
   for (const { followed } of readings) followed.cancel();
   await waitForMemoryRelease(setup);
@@ -175,7 +175,7 @@ test('a first attempt without output and a second attempt form one response, eve
   await setup.frames.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'dead', 1));
   await setup.frames.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'alive', 2));
   await setup.frames.append(request, 'delta', makeFrame(request, 'delta', 1, 'of the second', 2));
-  // A late frame of the first attempt, which was not dead after all.
+  // A late frame of the first attempt, which had only been presumed dead.
   await setup.frames.append(request, 'delta', makeFrame(request, 'delta', 1, 'of the first', 1));
   const last = makeFrame(request, 'result', 2, 'end', 2);
   const { bytes } = (await setup.frames.append(request, 'result', last))!;
@@ -208,10 +208,10 @@ test('whole responses are read only as memory allows, and the next one is read w
   const ended: PooledBuffer[] = [];
   const readings = Array.from({ length: 10 }, () => follow(setup, request));
   for (const { end } of readings) void end.then((one) => ended.push(one)).catch(() => undefined);
-  await waitFor('one to be read', () => ended.length === 1);
+  await waitFor('one response to be read', () => ended.length === 1);
   t.is(setup.memory.waiting, 9);
   let peakBytes = 0;
-  // One disconnects while it waits; the others are read one after another.
+  // One caller disconnects while it waits; the other responses are read one after another.
   readings[9]!.followed.cancel();
   for (let read = 1; read <= 9; read++) {
     await waitFor(`response ${read}`, () => ended.length === read);
@@ -220,7 +220,7 @@ test('whole responses are read only as memory allows, and the next one is read w
     t.true(bytes.equals(response));
     release();
   }
-  t.true(peakBytes <= 2 * MB, 'an account gets half of what others leave');
+  t.true(peakBytes <= 2 * MB, 'an account gets at most half of the memory not held by others');
   t.is(setup.memory.held, 0);
   t.is(setup.memory.waiting, 0);
 });
@@ -251,7 +251,7 @@ async function runJob(
   return job!.attempt;
 }
 
-test('a durable job delivers the response it finally settled with, and not before settlement', async (t) => {
+test('a durable job delivers the response with which it is settled, and only after settlement', async (t) => {
   const setup = await setUp(t);
   const request = await createJob();
   const { accountId, requestId } = request;
@@ -263,7 +263,7 @@ test('a durable job delivers the response it finally settled with, and not befor
     log,
   );
   const first = await runJob(setup, request, 'a', 'the response of a worker presumed dead');
-  await waitFor('the reader to find it', () => setup.readBytes() > 0);
+  await waitFor('the reader to find the response', () => setup.readBytes() > 0);
   await handBackJob(redis(), { id: requestId, accountId, attempt: first });
   const second = await runJob(setup, request, 'b', 'the response');
   t.false(hasEnded);

@@ -47,7 +47,7 @@ const wrongCodes = (right: string, count: number): string[] =>
     .slice(0, count);
 
 test.serial(
-  'an email that holds several addresses or mail syntax is refused, and nothing is mailed',
+  'an email that contains several addresses or mail syntax is rejected, and nothing is mailed',
   async (t) => {
     const victim = 'injected@example.com';
     const hostile = [
@@ -78,7 +78,7 @@ test.serial(
       const { detail } = (await response.json()) as { detail: { loc: unknown }[] };
       t.deepEqual(detail[0]?.loc, ['body', 'email']);
     }
-    // Mails are sent in order: had one of those been queued, it would have arrived before this one.
+    // Mails are sent in order: if one of the others had been queued, it would have arrived before this one.
     const last = 'after-the-injections@example.com';
     await requestCode(last);
     await stack.mailbox!.waitForMail(last);
@@ -96,7 +96,7 @@ async function mailConfirmation(
 ): Promise<ReceivedMail> {
   const { client, user } = await createWebUser(stack, email, { language: 'en', ...options });
   const { id: accountId } = await stack.createAccount();
-  // Stored unchecked: the api refuses some of these labels, but mails must not rely on that.
+  // Stored without validation: the api rejects some of these labels, but mails must not rely on that.
   const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label });
   const path = `/api-accounts/${link._id}/reveal/request-code`;
   const requested = await client.request('POST', path, { email }, fromNewNetwork());
@@ -197,11 +197,11 @@ test.serial('a code is mailed in Russian or English, whatever language a browser
 });
 
 test.serial(
-  'only five of 200 simultaneous attempts at a code are compared; after that even the right one is refused',
+  'only five of 200 simultaneous attempts at a code are compared; after that even the right one is rejected',
   async (t) => {
     const { challengeId, code } = await requestMailedCode('parallel@example.com');
-    const tries = wrongCodes(code, 200).map((wrong) => verifyCode(challengeId, wrong));
-    for (const response of await Promise.all(tries)) t.is(await readErrorCode(response), 'invalid_code');
+    const attempts = wrongCodes(code, 200).map((wrong) => verifyCode(challengeId, wrong));
+    for (const response of await Promise.all(attempts)) t.is(await readErrorCode(response), 'invalid_code');
     t.is(await readErrorCode(await verifyCode(challengeId, code)), 'invalid_code');
 
     const other = await requestMailedCode('parallel-other@example.com');

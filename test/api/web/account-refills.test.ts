@@ -49,7 +49,7 @@ const redeem = <T = { error: { code: string; message: string }; detail: object[]
 ) => callWeb<T>(client, 'POST', `${path}/redeem`, { code });
 const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
 
-// Runs before any worker.
+// Runs before any worker is started.
 test.serial(
   'the exact redeemed amounts are returned, and are in the refill logs immediately, even without a worker',
   async (t) => {
@@ -97,7 +97,7 @@ test('a code is redeemed once, even if it is used with the key and in the accoun
   t.is(formatRub((await stack.readAccount(user.account.id)).balanceNano), '11');
 });
 
-test('a refused code gives the same error as with the key, and guesses count together', async (t) => {
+test('a rejected code gives the same error as with the key, and guesses with and without the key count together', async (t) => {
   const [user, other] = [await createLinkedUser(), await createLinkedUser()];
   const { apiKey, id } = user.account;
   const used = await createRefillCode(stack);
@@ -136,8 +136,8 @@ test('a banned account can neither redeem a code nor read its history, and the c
   const user = await createLinkedUser();
   await banAccount(stack, user.account.id);
   const code = await createRefillCode(stack);
-  const refused = await redeem(user, code);
-  t.like(refused, { status: 403, body: { error: { code: 'account_banned' } } });
+  const rejection = await redeem(user, code);
+  t.like(rejection, { status: 403, body: { error: { code: 'account_banned' } } });
   for (const what of ['request-logs', 'refill-logs', 'stats']) {
     const response = await callWeb(user.client, 'GET', `${user.path}/${what}`);
     t.is(response.status, 403, what);
@@ -156,7 +156,7 @@ test('a code that would raise the balance above its cap stays unused', async (t)
   t.is((await new RefillCodeStore(stack.mongo.db).find(code))?.redeemed, null);
 });
 
-const twins: [web: string, key: string, queries: readonly string[]][] = [
+const equivalentReads: [web: string, key: string, queries: readonly string[]][] = [
   ['request-logs', 'request_logs', ['', '?page=1', '?page=2', '?page=0', '?page=x']],
   [
     'refill-logs',
@@ -186,12 +186,13 @@ test('request logs, refill logs and stats match those of the key byte for byte, 
     const stream = redisKeys.ledgerStream(shardOf(user.account.id));
     return log.body.total_count === 2 && (await stack.redis.xlen(stream)) === 0;
   });
-  for (const [web, key, queries] of twins)
-    for (const query of queries) await checkTwins(t, user, `/${web}${query}`, `/v1/users/${key}${query}`);
+  for (const [web, key, queries] of equivalentReads)
+    for (const query of queries)
+      await checkSameResponses(t, user, `/${web}${query}`, `/v1/users/${key}${query}`);
   t.deepEqual(await findLedgerDifferences(stack), []);
 });
 
-async function checkTwins(
+async function checkSameResponses(
   t: ExecutionContext,
   { client, path, account }: LinkedUser,
   web: string,

@@ -8,7 +8,7 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 import { checkLimited, countAttempts, createAddress, createEmail, from } from '../../support/web-sign-in.ts';
 
-/** When requesting a code needs a solved captcha, and when it does not. */
+/** Requests for a code with required, optional and disabled captchas. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -76,8 +76,8 @@ test('wrong clicks, and an unknown or attempted challenge, get a response withou
   );
   const points = await solveCaptcha(stack.redis, challenge_id);
   const failed = { success: false, captcha_token: null };
-  const wrong = { challenge_id, points: points.toReversed() };
-  t.deepEqual(await post('/auth/captcha/verify', wrong, address), failed);
+  const wrongAnswer = { challenge_id, points: points.toReversed() };
+  t.deepEqual(await post('/auth/captcha/verify', wrongAnswer, address), failed);
   t.deepEqual(await post('/auth/captcha/verify', { challenge_id, points }, address), failed);
   const unknown = { challenge_id: 'x'.repeat(32), points };
   t.deepEqual(await post('/auth/captcha/verify', unknown, address), failed);
@@ -86,9 +86,12 @@ test('wrong clicks, and an unknown or attempted challenge, get a response withou
 test('without a captcha, or with one for another purpose or address, no code is mailed, and the token is consumed', async (t) => {
   const address = createAddress();
   for (const captcha_token of [undefined, null, 'x'.repeat(43)]) {
-    const refused = await requestCode({ address, ...(captcha_token === undefined ? {} : { captcha_token }) });
-    t.is(refused.status, 422);
-    t.like(await refused.json(), {
+    const rejection = await requestCode({
+      address,
+      ...(captcha_token === undefined ? {} : { captcha_token }),
+    });
+    t.is(rejection.status, 422);
+    t.like(await rejection.json(), {
       error: { code: 'captcha_failed' },
       detail: [{ loc: ['body', 'captcha_token'], type: 'captcha_failed' }],
     });

@@ -121,7 +121,7 @@ test('a mailed code reveals the key, once', async (t) => {
   await checkRefused(t, user, 'reveal', code);
 });
 
-test('a mailed code replaces the key: the new one works, and the old one is invalid from the response on', async (t) => {
+test('a mailed code replaces the key: the new one works, and the old one is invalid once the response has been sent', async (t) => {
   const user = await createLinkedUser();
   t.is(await statusOfKey(user.account.apiKey), 200);
   const { status, body } = await act<RegeneratedApiKey>(
@@ -142,7 +142,7 @@ test('a mailed code replaces the key: the new one works, and the old one is inva
 });
 
 test('a code is valid only for its action, account and user, and trying it elsewhere does not consume it', async (t) => {
-  const [user, stranger] = [await createLinkedUser(), await createLinkedUser()];
+  const [user, otherUser] = [await createLinkedUser(), await createLinkedUser()];
   const second = { ...user, link: await linkAccount(user.client, await stack.createAccount()) };
   const code = await getMailedCode(user, 'reveal');
   for (let round = 0; round < 3; round++) {
@@ -150,7 +150,7 @@ test('a code is valid only for its action, account and user, and trying it elsew
       await checkRefused(t, user, 'unlink', elsewhere);
       await checkRefused(t, user, 'regenerate', elsewhere);
       await checkRefused(t, second, 'reveal', elsewhere);
-      await checkRefused(t, stranger, 'reveal', elsewhere);
+      await checkRefused(t, otherUser, 'reveal', elsewhere);
       const signIn = await callWeb(new WebClient(stack.url), 'POST', '/auth/verify-code', elsewhere);
       t.is(signIn.body.error.code, 'invalid_code');
     }
@@ -172,14 +172,14 @@ test('a sign-in code does not confirm an action', async (t) => {
 test('a code is mailed only to the user’s own address, in any spelling; another address is a 422 for that field', async (t) => {
   const user = await createLinkedUser();
   for (const action of ['unlink', 'reveal', 'regenerate'] as const) {
-    const refused = await requestCode<{ error: { code: string }; detail: object[] }>(
+    const rejection = await requestCode<{ error: { code: string }; detail: object[] }>(
       user,
       action,
       'other@example.com',
     );
-    t.is(refused.status, 422);
-    t.is(refused.body.error.code, 'validation_failed');
-    t.like(refused.body.detail, [{ loc: ['body', 'email'] }]);
+    t.is(rejection.status, 422);
+    t.is(rejection.body.error.code, 'validation_failed');
+    t.like(rejection.body.detail, [{ loc: ['body', 'email'] }]);
   }
   const ownAddress = await requestCode(user, 'reveal', `  ${user.email.toUpperCase()} `);
   t.is(ownAddress.status, 201);
@@ -319,23 +319,23 @@ test('the key of a banned account cannot be replaced, and no code is mailed for 
   t.is((await act(user, 'unlink', unlink)).status, 204);
 });
 
-test('a mailbox gets ten codes an hour, and the next request is refused with a retry-after', async (t) => {
+test('a mailbox gets ten codes an hour, and the next request is rejected with a retry-after', async (t) => {
   const user = await createLinkedUser();
   for (let i = 0; i < 10; i++) t.is((await requestCode(user, 'reveal', user.email)).status, 201);
-  const refused = await requestCode<{ error: { code: string } }>(user, 'unlink', user.email);
-  t.is(refused.status, 429);
-  t.is(refused.body.error.code, 'too_many_attempts');
-  const retryAfter = Number(refused.headers.get('retry-after'));
+  const rejection = await requestCode<{ error: { code: string } }>(user, 'unlink', user.email);
+  t.is(rejection.status, 429);
+  t.is(rejection.body.error.code, 'too_many_attempts');
+  const retryAfter = Number(rejection.headers.get('retry-after'));
   t.true(retryAfter > 3_000 && retryAfter <= 3_600);
 });
 
-test('after too many wrong codes from a network, even a right one is refused', async (t) => {
+test('after too many wrong codes from a network, even a right one is rejected', async (t) => {
   const user = await createLinkedUser();
   const right = await getMailedCode(user, 'reveal');
   await exhaustLimit(stack, 'wrong-codes-network', user.address);
-  const refused = await act<{ error: { code: string } }>(user, 'reveal', right);
-  t.is(refused.status, 429);
-  t.is(refused.body.error.code, 'too_many_attempts');
+  const rejection = await act<{ error: { code: string } }>(user, 'reveal', right);
+  t.is(rejection.status, 429);
+  t.is(rejection.body.error.code, 'too_many_attempts');
 });
 
 test('the audit log contains no key and no challenge', async (t) => {

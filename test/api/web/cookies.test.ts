@@ -6,7 +6,7 @@ import { startStack, type TestStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 import { createEmail, signIn } from '../../support/web-sign-in.ts';
 
-/** How session cookies are set, and which origins are accepted, depending on the service's public address. */
+/** Session cookies and accepted origins, which depend on the service's public address. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -28,7 +28,7 @@ interface Expected {
   readonly refreshLifeMs: number;
 }
 
-/** Calls for cookies and checks them exactly; an expiry may differ by the duration of the call. */
+/** Makes a call that sets cookies and checks them exactly; an expiry may differ by the duration of the call. */
 async function checkCookies(
   t: ExecutionContext,
   send: () => Promise<Response>,
@@ -61,8 +61,8 @@ test('a session is two host-only cookies: one valid for 15 minutes, and one for 
 
 test('a remembered session can be refreshed for 30 days, and each refresh extends it by another 30', async (t) => {
   const client = new WebClient(stack.url);
-  const remembered = () => signIn(stack, client, createEmail(), { rememberMe: true });
-  await checkCookies(t, remembered, { refreshLifeMs: 30 * 24 * hourMs });
+  const signInRemembered = () => signIn(stack, client, createEmail(), { rememberMe: true });
+  await checkCookies(t, signInRemembered, { refreshLifeMs: 30 * 24 * hourMs });
   await checkCookies(t, () => client.request('POST', '/auth/refresh'), { refreshLifeMs: 30 * 24 * hourMs });
 });
 
@@ -103,12 +103,18 @@ test('pages from all public addresses of the service are accepted, and with a pu
   for (const ownOrigin of [publicUrl, 'https://backup.example:8443', 'http://192.0.2.1']) {
     t.is(await readErrorCode(await refreshFrom(ownOrigin), 401), 'unauthenticated', ownOrigin);
   }
-  const foreign = ['http://gateway.example', `${publicUrl}:8443`, 'https://backup.example', url, 'null'];
-  for (const origin of foreign)
+  const foreignOrigins = [
+    'http://gateway.example',
+    `${publicUrl}:8443`,
+    'https://backup.example',
+    url,
+    'null',
+  ];
+  for (const origin of foreignOrigins)
     t.is(await readErrorCode(await refreshFrom(origin), 403), 'origin_refused', origin);
 });
 
-test('without a public address, the Host header is trusted only if nobody else can own that name', async (t) => {
+test('without a public address, the Host header is trusted only if no one else can own that name', async (t) => {
   const refreshAt = async (host: string): Promise<[number, string]> => {
     const caller = await openRaw(stack.url);
     caller.socket.write(

@@ -44,7 +44,7 @@ for (let wrongCount = 0; wrongCount < 8; wrongCount++) {
     const attempts = [...Array.from({ length: wrongCount }, () => wrong(code)), code];
     const results = await Promise.all(attempts.map((code) => store.verify(challengeId, code, forSignIn)));
     t.is(results.at(-1)!.outcome, isAccepted ? 'right' : 'unknown');
-    t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0, 'used up either way');
+    t.is(await redis().exists(redisKeys.emailCode(challengeId)), 0, 'the code is used up in either case');
   });
 }
 
@@ -88,7 +88,7 @@ test('a code is invalid for another purpose or subject, and trying that does not
   });
 });
 
-test('the code of one challenge is wrong for another', async (t) => {
+test('the code of one challenge is invalid for another', async (t) => {
   const store = openStore();
   const one = await store.create(signIn);
   let other = await store.create(signIn);
@@ -96,7 +96,7 @@ test('the code of one challenge is wrong for another', async (t) => {
   t.is((await store.verify(other.challengeId, one.code, forSignIn)).outcome, 'wrong');
 });
 
-test('an unknown challenge, or a malformed challenge id, is unknown', async (t) => {
+test('a challenge id that does not exist or is malformed is reported as unknown', async (t) => {
   for (const challengeId of [randomUUID(), '', 'x'.repeat(10_000), '*', '\ud800']) {
     t.deepEqual(await openStore().verify(challengeId, '000000', forSignIn), unknown);
   }
@@ -109,10 +109,10 @@ test('challenge ids are case-insensitive', async (t) => {
 
 test('codes have six digits, including leading zeros', async (t) => {
   const store = openStore();
-  const issued = await Promise.all(Array.from({ length: 300 }, () => store.create(signIn)));
-  t.true(issued.every(({ code }) => /^\d{6}$/.test(code)));
-  const withZero = issued.find(({ code }) => code.startsWith('0'));
-  t.truthy(withZero, 'finding none in 300 has a probability of 1 in 10^13');
+  const challenges = await Promise.all(Array.from({ length: 300 }, () => store.create(signIn)));
+  t.true(challenges.every(({ code }) => /^\d{6}$/.test(code)));
+  const withZero = challenges.find(({ code }) => code.startsWith('0'));
+  t.truthy(withZero, 'the probability of none in 300 is 1 in 10^13');
   t.is((await store.verify(withZero!.challengeId, withZero!.code.slice(1), forSignIn)).outcome, 'wrong');
   t.is((await store.verify(withZero!.challengeId, withZero!.code, forSignIn)).outcome, 'right');
 });
@@ -156,9 +156,9 @@ test("a challenge with another challenge's sealed data does not sign anyone in",
 
 test('Redis stores no code and no address in clear text, and equal codes look different', async (t) => {
   const store = openStore();
-  const issued = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
+  const challenges = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
   const macs = new Set<string>();
-  for (const { challengeId, code } of issued) {
+  for (const { challengeId, code } of challenges) {
     const { mac, sealed, ...otherFields } = await redis().hgetall(redisKeys.emailCode(challengeId));
     t.deepEqual(otherFields, { purpose: 'login', subject: '', attempts: '0' });
     t.false(sealed!.includes(email));
@@ -166,7 +166,7 @@ test('Redis stores no code and no address in clear text, and equal codes look di
     t.false(mac!.includes(code));
     macs.add(mac!);
   }
-  t.is(macs.size, issued.length);
+  t.is(macs.size, challenges.length);
 });
 
 test('a code is invalid under another master key', async (t) => {

@@ -46,7 +46,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Calls an operation like its example. Whatever the response is, it must be documented and not cacheable. */
+/** Calls an operation as in its example, and checks that the response is documented and not cacheable. */
 async function call(t: ExecutionContext, operation: Operation, options: Call = {}): Promise<Answer> {
   const { example } = operation;
   let path = fullPathOf(operation);
@@ -94,13 +94,13 @@ for (const operation of withSession) {
   test(`${operationId} without a session, or with an invalid cookie, is a 401`, async (t) => {
     const { client } = await createClient();
     t.like(await call(t, operation), unauthenticated);
-    const madeUp = [
+    const invalidCookies = [
       'x',
       randomBytes(64).toString('base64url'),
       client.cookies.get('mg_session')!.replace(/(?<=^.{40})./, (char) => (char === 'A' ? 'B' : 'A')),
       client.cookies.get('mg_refresh')!,
     ];
-    for (const token of madeUp) {
+    for (const token of invalidCookies) {
       const headers = { ...headersOf(client), cookie: `mg_session=${token}` };
       t.like(await call(t, operation, { headers }), unauthenticated, token);
     }
@@ -145,11 +145,11 @@ for (const operation of withSession.filter(needsCsrfToken)) {
       `${csrfToken!.slice(0, -1)}-`,
       client.cookies.get('mg_session')!,
     ]) {
-      const wrong = { ...headers, 'x-csrf-token': token };
-      t.like(await call(t, operation, { headers: wrong }), wrongCsrf);
+      const wrongHeaders = { ...headers, 'x-csrf-token': token };
+      t.like(await call(t, operation, { headers: wrongHeaders }), wrongCsrf);
       if (operation.body !== undefined) {
-        t.like(await call(t, operation, { headers: wrong, body: '{"no' }), wrongCsrf);
-        t.like(await call(t, operation, { headers: wrong, body: '{}' }), wrongCsrf);
+        t.like(await call(t, operation, { headers: wrongHeaders, body: '{"no' }), wrongCsrf);
+        t.like(await call(t, operation, { headers: wrongHeaders, body: '{}' }), wrongCsrf);
       }
     }
     const response = await call(t, operation, { headers: { ...headersOf(client), origin: stack.url } });
@@ -161,7 +161,7 @@ for (const operation of withSession.filter(needsCsrfToken)) {
 }
 
 for (const operation of webArea.filter(isUnsafe)) {
-  test(`${operation.operationId} from a page of another origin is refused before anything else is checked`, async (t) => {
+  test(`${operation.operationId} from a page of another origin is rejected before anything else is checked`, async (t) => {
     const { client } = await createClient();
     const { host, port } = new URL(stack.url);
     const foreign = [

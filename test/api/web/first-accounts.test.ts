@@ -31,7 +31,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { watchCalls, type CallHooks } from '../../support/watch-calls.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
-/** A new user gets one account with the operator's sign-up grant, exactly once, whenever a process dies. */
+/** A new user gets one account with the operator's sign-up grant, exactly once, even if a process dies at any point. */
 
 let stack: TestStack;
 let stores: FirstAccountDeps;
@@ -43,7 +43,7 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-/** The stores of an api process, to simulate its death. */
+/** The stores of an api process, with which its death is simulated. */
 function openStores(): FirstAccountDeps {
   const { config, redis, mongo, log } = stack;
   const accounts = new AccountStore(mongo.db, config);
@@ -80,7 +80,7 @@ test('a grant that a worker credited after an api process died is not credited a
   const claim = await stores.codes.claimSignupGrant(user._id, user.reservedAccountId, grant);
   await creditClaim(stores, claim!);
   await stores.codes.settleClaim(claim!);
-  // Redis remembers credited refills for a week.
+  // Redis stores the ids of credited refills for a week.
   await stack.redis.del(redisKeys.refill(claim!.accountId, claim!.refillId));
   const { status, body } = await createFirst(client);
   t.is(status, 201);
@@ -184,13 +184,13 @@ async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Pr
   const dieFrom = (first: number) => (call: number) => {
     if (call >= first) throw new Killed();
   };
-  const dying = watchStores(
+  const dyingServices = watchStores(
     isCarriedOut
       ? { before: dieFrom(killedAt + 1), after: dieFrom(killedAt) }
       : { before: dieFrom(killedAt) },
   );
   try {
-    await createFirstAccount(dying, user, 'dying');
+    await createFirstAccount(dyingServices, user, 'dying');
     return true;
   } catch (error) {
     if (error instanceof Killed) return false;
@@ -235,9 +235,9 @@ async function leaveUnlinkedAccount({ reservedAccountId: id }: WebUser): Promise
 }
 
 for (const isUnfinished of [false, true]) {
-  const what = isUnfinished ? 'for an account left by a dead process' : 'for a new account';
+  const what = isUnfinished ? 'for an account that a dead process left unfinished' : 'for a new account';
   test(`however two requests ${what} interleave, one succeeds, and its key is the account’s`, async (t) => {
-    // Where the account is created, the link is created, another id is reserved, and the key is replaced.
+    // The steps that create the account, create the link, reserve another id, and replace the key.
     const pauses = [1, 3, 4, 5];
     const pairs = pauses.flatMap((one) => pauses.map((other) => [one, other] as const));
     for (const [one, other] of pairs) {
@@ -260,7 +260,7 @@ for (const isUnfinished of [false, true]) {
   });
 }
 
-/** What the workers do, without waiting until the claim is old enough. */
+/** Does the workers' part, without waiting until the claim is old enough. */
 async function finishGrant({ _id }: WebUser): Promise<void> {
   const at = new Date(Date.now() - 60_000);
   await stack.mongo.db
@@ -273,7 +273,7 @@ async function finishGrant({ _id }: WebUser): Promise<void> {
 
 for (const isCarriedOut of [false, true]) {
   const when = isCarriedOut ? 'after' : 'before';
-  test(`if a process dies right ${when} any step, the user ends up with one account, a key, and the grant exactly once`, async (t) => {
+  test(`if a process dies right ${when} any step, the user ends up with one account, one key and one grant`, async (t) => {
     for (let step = 1; ; step++) {
       const { client, user } = await createSeparateUser(stack);
       if (await dieAt(user, step, isCarriedOut)) {
@@ -300,7 +300,7 @@ for (const isCarriedOut of [false, true]) {
   });
 }
 
-test('a grant is credited even if the process dies after promising it, and nobody retries', async (t) => {
+test('a grant is credited even if the process dies after promising it and the user does not retry', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { web, ...rest } = stores;
   const watch = watchCalls({
@@ -308,8 +308,8 @@ test('a grant is credited even if the process dies after promising it, and nobod
       if (call === 1) throw new Killed();
     },
   });
-  const dying = { ...rest, web: { users: web.users, links: watch(web.links) } };
-  await t.throwsAsync(createFirstAccount(dying, user, 'x'), { instanceOf: Killed });
+  const dyingServices = { ...rest, web: { users: web.users, links: watch(web.links) } };
+  await t.throwsAsync(createFirstAccount(dyingServices, user, 'x'), { instanceOf: Killed });
   await finishGrant(user);
   await finishGrant(user);
   const account = await stack.readAccount(user.reservedAccountId);
@@ -350,11 +350,11 @@ test('an outage after linking the account does not lose its key', async (t) => {
   t.is(formatRub(account.balanceNano), '5.000000001');
 });
 
-test('a late request, overtaken by a first account and its unlinking, reverts nothing and replaces no key', async (t) => {
+test('a delayed request that runs after a first account was created and unlinked reverts nothing and replaces no key', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const first = (await createFirst(client)).body;
   await unlink(user, first.account.id);
-  // It read the user before all of that, and was delayed for a long time.
+  // The delayed request read the user before all of these changes.
   const createdAt = new Date(Date.now() - 3_600_000);
   await stack.mongo.db
     .collection<AccountDocument>('accounts')
@@ -380,7 +380,7 @@ const actions = fc.array(
   { minLength: 5, maxLength: 12 },
 );
 
-test('whatever two users do with their accounts, each gets the grant once, each code counts once, and the ledger is consistent', async (t) => {
+test('under random actions of two users, each gets the grant once, each code is credited once, and the ledger is consistent', async (t) => {
   await fc.assert(
     fc.asyncProperty(actions, async (sequence) => {
       const parties: TestUser[] = [await createSeparateUser(stack), await createSeparateUser(stack)];
@@ -433,15 +433,15 @@ async function performAction(
     if (apiKey !== undefined) await callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey });
     return [];
   }
-  const owned = await list(client);
-  const account = owned[which % Math.max(1, owned.length)];
+  const ownedAccounts = await list(client);
+  const account = ownedAccounts[which % Math.max(1, ownedAccounts.length)];
   if (account === undefined) return [];
   if (what === 'unlink') await unlink(user, account.id);
   else {
     const code = await createRefillCode(stack, '7.000000001');
     const path = `/api-accounts/${account.id}/redeem`;
-    const tries = what === 'redeem' ? 1 : 2;
-    await Promise.all(Array.from({ length: tries }, () => callWeb(client, 'POST', path, { code })));
+    const attemptCount = what === 'redeem' ? 1 : 2;
+    await Promise.all(Array.from({ length: attemptCount }, () => callWeb(client, 'POST', path, { code })));
     const id = account.user_balance_id;
     redeemed.set(id, (redeemed.get(id) ?? 0) + 1);
   }

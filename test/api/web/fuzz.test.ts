@@ -16,7 +16,7 @@ import {
 } from './call-with-parts.ts';
 import { bounds, type Bounds, type FieldName } from './spec-bounds.ts';
 
-/** Anything sent to the account area is answered or refused as specified, and never a server error. */
+/** Every request to the account area succeeds or fails as specified, and never causes a server error. */
 
 let stack: TestStack;
 
@@ -143,7 +143,7 @@ for (const [id, operation] of withBody) {
   test.serial(`${id}: a body that is not a JSON object is a 422 for the body`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
-    const wrong = [
+    const invalidBodies = [
       '{',
       '{"a":',
       '{"a":1}}',
@@ -157,7 +157,7 @@ for (const [id, operation] of withBody) {
       '\ufeff',
       "{'a':1}",
     ];
-    for (const text of wrong) {
+    for (const text of invalidBodies) {
       const response = await send(operation, caller, parts, { text });
       t.is(response.status, 422, `${text}: ${JSON.stringify(response.json)}`);
       t.is(response.issues[0]?.loc[0], 'body');
@@ -171,7 +171,7 @@ for (const [id, operation] of withBody) {
     }
   });
 
-  test.serial(`${id}: any JSON is answered or refused, and never a server error`, async (t) => {
+  test.serial(`${id}: any JSON succeeds or is rejected, and never causes a server error`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
     const names = namesOf(operation.body);
@@ -184,7 +184,7 @@ for (const [id, operation] of withBody) {
     t.pass();
   });
 
-  test.serial(`${id}: an unpaired surrogate is refused in every text field`, async (t) => {
+  test.serial(`${id}: an unpaired surrogate is rejected in every text field`, async (t) => {
     const caller = await createCaller(stack);
     const parts = createParts(bounds[id], caller);
     for (const [name, value] of Object.entries(parts.body)) {
@@ -237,7 +237,7 @@ const unread: readonly Sent[] = [
 
 for (const [id, operation] of webOperations) {
   if (operation.body !== undefined || operation.method === 'get') continue;
-  test.serial(`${id}: accepts no body, and ignores any`, async (t) => {
+  test.serial(`${id}: needs no body, and ignores any`, async (t) => {
     for (const options of unread) {
       const caller = await createCaller(stack);
       checkOutcome(t, operation, await send(operation, caller, createParts(bounds[id], caller), options));
@@ -247,7 +247,7 @@ for (const [id, operation] of webOperations) {
 
 const withQuery = webOperations.filter(([, { query }]) => query !== undefined);
 
-test.serial('a repeated parameter is refused, and an unknown one is ignored', async (t) => {
+test.serial('a repeated parameter is rejected, and an unknown one is ignored', async (t) => {
   const caller = await createCaller(stack);
   for (const [id, operation] of withQuery) {
     const name = namesOf(operation.query)[0]!;

@@ -31,7 +31,7 @@ const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
 
 for (const name of Object.keys(webLimits) as WebLimitName[]) {
   const [limit, windowSeconds] = promised[name];
-  test(`${name}: ${limit} in ${windowSeconds} s are allowed, and the next is refused with a retry-after`, async (t) => {
+  test(`${name}: ${limit} in ${windowSeconds} s are allowed, and the next request is rejected with a retry-after`, async (t) => {
     const [limits, who] = [openLimits(), randomUUID()];
     await Promise.all(Array.from({ length: limit }, () => limits.take([{ name, who }])));
     const error = await t.throwsAsync(limits.take([{ name, who }]), { instanceOf: AppError });
@@ -43,7 +43,7 @@ for (const name of Object.keys(webLimits) as WebLimitName[]) {
       error.publicMessage,
       `The limit of ${limit} ${webLimits[name].counted} per ${periodNames[windowSeconds]} is reached. Try again in ${seconds} s.`,
     );
-    await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'others have their own limit');
+    await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'other parties have their own limit');
   });
 }
 
@@ -55,7 +55,7 @@ const siteFactors: Partial<Record<WebLimitName, number>> = {
 
 for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-network')) as WebLimitName[]) {
   const factor = siteFactors[name] ?? 10;
-  test(`${name}: an IPv6 /48 is allowed ${factor} times as many as one of its networks`, async (t) => {
+  test(`${name}: an IPv6 /48 is allowed ${factor} times the limit of one of its networks`, async (t) => {
     const limits = openLimits();
     const [limit] = promised[name];
     const who = (network: number): string => callerNetwork(`2001:db8:5:${network}::1`);
@@ -76,7 +76,7 @@ for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-netwo
 }
 
 test.serial(
-  'only networks have a /48: the limits of a mailbox and of a user count one window each',
+  'only network limits have a second window for the /48; the limits of a mailbox and of a user have one',
   async (t) => {
     const limits = openLimits();
     for (const name of ['mailed-codes-mailbox', 'changes-user'] as const) {
@@ -103,7 +103,7 @@ test.serial('retry-after is the time until the first slot is free, in whole seco
   t.true(seconds >= Math.ceil((freeAtMs - afterMs) / 1_000));
 });
 
-test('a refusal by one limit does not count towards the others', async (t) => {
+test('a request rejected by one limit does not count towards the others', async (t) => {
   const [limits, email, network] = [openLimits(), randomUUID(), randomUUID()];
   const parties = [
     { name: 'codes-without-captcha-network', who: network },
@@ -117,7 +117,7 @@ test('a refusal by one limit does not count towards the others', async (t) => {
   await t.throwsAsync(limits.take([parties[0]]), { message: /^The limit of 10 / });
 });
 
-test('checking does not count, and failures count until the limit is reached', async (t) => {
+test('a check does not count towards the limit, and failures count until it is reached', async (t) => {
   const [limits, user, network] = [openLimits(), randomUUID(), randomUUID()];
   const parties = [
     { name: 'wrong-keys-user', who: user },
@@ -129,13 +129,13 @@ test('checking does not count, and failures count until the limit is reached', a
     await limits.count(parties);
   }
   await t.throwsAsync(limits.check(parties), { instanceOf: AppError });
-  await t.notThrowsAsync(limits.check([parties[1]]), 'a network may have other users');
+  await t.notThrowsAsync(limits.check([parties[1]]), 'other users of the network are not limited');
   for (let i = 10; i < 100; i++) await limits.count([parties[1]]);
   await t.throwsAsync(limits.check([parties[1]]), { instanceOf: AppError });
 });
 
 test.serial(
-  'Redis stores neither the mailbox or address being counted, nor a hash that others could compute',
+  'Redis stores neither the rate-limited mailbox or address, nor a hash that others could compute',
   async (t) => {
     const who = 'somebody@example.com';
     await openLimits().take([{ name: 'mailed-codes-mailbox', who }]);

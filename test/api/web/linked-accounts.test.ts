@@ -22,7 +22,7 @@ import {
 } from '../../support/web-accounts.ts';
 import { WebClient, webStoresOf } from '../../support/web-client.ts';
 
-/** Anyone with an account's key can link the account, nobody else can, and only one user can at a time. */
+/** Only users with an account's key can link the account, and only one user at a time. */
 
 let stack: TestStack;
 
@@ -38,7 +38,7 @@ const link = (client: WebClient, apiKey: unknown, label?: unknown) =>
   });
 const list = async (client: WebClient) => (await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts')).body;
 
-test('a linked account is shown with its exact balance, masked key and default label, by itself and in the list', async (t) => {
+test('a linked account is shown with its exact balance, masked key and default label, on its own and in the list', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { id, apiKey } = await stack.createAccount({
     balance: '8999999.999999999',
@@ -118,7 +118,7 @@ test('a label that is empty, missing, too long or not a string is a 422 for that
   t.deepEqual(await list(client), [account]);
 });
 
-test('an account of another user, and one that never existed, are the same 404 in every operation', async (t) => {
+test('an account of another user and one that never existed cause the same 404 in every operation', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await linkAccount(owner.client, await stack.createAccount());
   const email = other.user.email;
@@ -148,12 +148,12 @@ test('an account of another user, and one that never existed, are the same 404 i
   t.deepEqual(await list(owner.client), [account]);
 });
 
-test('after ten wrong keys in an hour no key of that user is tried, while other users on the network can go on', async (t) => {
+test('after ten wrong keys in an hour no further key of that user is checked, and other users on the network are unaffected', async (t) => {
   const { client, address } = await createSeparateUser(stack);
   const neighbour = await createSeparateUser(stack, { address });
   const { apiKey } = await stack.createAccount();
-  for (const wrong of [...Array.from({ length: 8 }, createApiKey), `${apiKey}x`, 'not a key at all']) {
-    const { status, body } = await callWeb(client, 'POST', '/api-accounts/link', { api_key: wrong });
+  for (const wrongKey of [...Array.from({ length: 8 }, createApiKey), `${apiKey}x`, 'not a key at all']) {
+    const { status, body } = await callWeb(client, 'POST', '/api-accounts/link', { api_key: wrongKey });
     t.is(status, 401);
     t.is(body.error.code, 'invalid_api_key');
   }
@@ -170,7 +170,7 @@ test('after ten wrong keys in an hour no key of that user is tried, while other 
   t.is((await link(neighbour.client, apiKey)).status, 201);
 });
 
-test('valid keys, malformed keys and keys already linked do not count as wrong', async (t) => {
+test('valid keys, malformed keys and keys already linked do not count as wrong keys', async (t) => {
   const { client } = await createSeparateUser(stack);
   for (let i = 0; i < 9; i++) t.is((await link(client, createApiKey())).status, 401);
   let lastKey = '';
@@ -209,7 +209,7 @@ test('a linked account cannot be linked by another user, or twice', async (t) =>
   t.deepEqual(await list(other.client), []);
 });
 
-/** Calls of every kind that are refused before the account area considers what they request. */
+/** Calls of every kind that are rejected before the requested operation starts. */
 async function collectEarlyRefusals({
   client,
   user,
@@ -274,9 +274,9 @@ test('a key may be pasted with surrounding whitespace', async (t) => {
 
 test('each issue of a 422 has a message in Russian and in English', async (t) => {
   const { client } = await createSeparateUser(stack);
-  const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };
+  const wrongAttempt = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '000000' };
   const responses = [
-    await callWeb(client, 'POST', '/auth/verify-code', wrong),
+    await callWeb(client, 'POST', '/auth/verify-code', wrongAttempt),
     await callWeb(client, 'POST', '/auth/request-code', { email: 'nobody' }),
     await callWeb(client, 'POST', '/auth/request-code', { email: 'a@example.com', purpose: 'other' }),
     await callWeb(client, 'PATCH', '/auth/me', { timezone: 'Mars/Base' }),
@@ -293,7 +293,7 @@ test('each issue of a 422 has a message in Russian and in English', async (t) =>
   }
 });
 
-test('of parallel links of one key by several users one is a 201, and the others are 409 with the right reason', async (t) => {
+test('if several users link one key in parallel, one gets a 201, and the others get a 409 with the right reason', async (t) => {
   const users = await Promise.all(Array.from({ length: 5 }, () => createSeparateUser(stack)));
   const { apiKey } = await stack.createAccount();
   const responses = await Promise.all(
@@ -302,9 +302,9 @@ test('of parallel links of one key by several users one is a 201, and the others
     ),
   );
   t.is(responses.filter(({ status }) => status === 201).length, 1);
-  const refused = responses.filter(({ status }) => status !== 201);
-  t.true(refused.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
-  const texts = refused.map(({ body }) => body.error.message);
+  const rejections = responses.filter(({ status }) => status !== 201);
+  t.true(rejections.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
+  const texts = rejections.map(({ body }) => body.error.message);
   t.is(texts.filter((text) => text.startsWith('You have already linked this account')).length, 1);
   t.is(texts.filter((text) => text.startsWith('Another user has linked this account')).length, 8);
   const lists = await Promise.all(users.map(({ client }) => list(client)));
@@ -321,7 +321,7 @@ test('a banned account can be linked and is shown as banned, with an inactive ke
   t.like(await list(client), [{ ban: true, key_active: false }]);
 });
 
-test('an account that no longer exists is left out of the list, and is a 404 by itself', async (t) => {
+test('an account that no longer exists is omitted from the list, and reading it is a 404', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { links } = webStoresOf(stack);
   const deleted = await links.create({ userId: user._id, accountId: randomUUID(), label: 'Gone' });
@@ -346,7 +346,7 @@ test('an account that no longer exists is left out of the list, and is a 404 by 
   }
 });
 
-test('the oldest account is the primary one, and when it is unlinked the next oldest is', async (t) => {
+test('the oldest account is the primary one, and when it is unlinked the next oldest becomes primary', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const linked: ApiAccount[] = [];
   for (const label of ['one', 'two', 'three'])
@@ -394,9 +394,9 @@ test('a user has at most a hundred accounts, even if many are linked simultaneou
   const responses = await Promise.all(
     accounts.map(({ apiKey }) => callWeb(client, 'POST', '/api-accounts/link', { api_key: apiKey })),
   );
-  const refused = responses.filter(({ status }) => status !== 201);
-  t.true(refused.length >= 3, 'every request that finds too many links backs out');
-  for (const { status, body } of refused) {
+  const rejections = responses.filter(({ status }) => status !== 201);
+  t.true(rejections.length >= 3, 'every request that finds too many links reverts its own');
+  for (const { status, body } of rejections) {
     t.is(status, 422);
     t.like(body.detail, [{ loc: ['body', 'api_key'] }]);
   }

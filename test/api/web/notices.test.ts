@@ -14,7 +14,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { callWeb, createSeparateUser, linkAccount, startWebStack } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
-/** Users are notified of each sensitive action, once, whenever a process dies. */
+/** Users are notified once of each sensitive action, even if a process dies at any point. */
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
@@ -112,21 +112,21 @@ for (const language of ['ru', 'en'] as const) {
   });
 }
 
-test('an action that fails is recorded as failed, and nobody is notified', async (t) => {
+test('an action that fails is recorded as failed, and no notice is sent', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
   const { id } = await linkAccount(owner.client, account);
-  const refused = await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
-  t.is(refused.status, 409);
+  const rejection = await callWeb(other.client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
+  t.is(rejection.status, 409);
   t.deepEqual(
     await webStoresOf(stack).audit.list(other.user._id, 1),
     [],
-    'a refused request does not start an action',
+    'a rejected request does not start an action',
   );
   const path = `/api-accounts/${id}`;
-  const wrong = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
-  t.is((await callWeb(owner.client, 'POST', `${path}/reveal`, wrong)).status, 422);
-  t.is((await waitUntilQueued(owner.user)).length, 1, 'nothing starts without the right code');
+  const wrongConfirmation = { challenge_id: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42', code: '123456' };
+  t.is((await callWeb(owner.client, 'POST', `${path}/reveal`, wrongConfirmation)).status, 422);
+  t.is((await waitUntilQueued(owner.user)).length, 1, 'no action starts without the right code');
   const action = { action: 'account-unlinked', userId: other.user._id } as const;
   await t.throwsAsync(recordAction(dependencies, action, () => Promise.reject(new AppError('not_found'))));
   const events = await dependencies.audit.list(other.user._id, 10);
@@ -135,7 +135,7 @@ test('an action that fails is recorded as failed, and nobody is notified', async
   t.deepEqual(noticesTo(other.user.email), []);
 });
 
-/** An event left behind by a process that died that long ago. */
+/** An unfinished event of a process that died that long ago. */
 async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 120_000): Promise<string> {
   const id = await dependencies.audit.start({
     userId: user._id,
@@ -156,7 +156,7 @@ test('if a process dies before the notice is queued, workers send it, once', asy
   const { user } = await createSeparateUser(stack);
   const started = await leaveEvent(user);
   const done = await leaveEvent(user, { outcome: 'done', action: 'key-revealed' });
-  // The workers look for such events at the same time.
+  // All workers search for unfinished events at the same time.
   await Promise.all(Array.from({ length: 5 }, () => queuePendingNotices(dependencies)));
   for (const subject of ['API‑ключ заменён', 'API‑ключ показан'])
     await stack.mailbox!.waitForMail(user.email, (mail) => mail.subject === subject);
@@ -187,24 +187,27 @@ test('if a process dies between queuing the notice and recording that, no second
   t.is(noticesTo(email).length, 1);
 });
 
-test('if it is unknown whether an action completed, the event stays open, and the mail says so', async (t) => {
+test('if it is unknown whether an action completed, the event stays open, and the mail states that the outcome is unknown', async (t) => {
   const { user } = await createSeparateUser(stack);
   const event = { userId: user._id, action: 'key-regenerated', label: 'Mine' } as const;
-  const lost = new AppError('service_unavailable', { message: 'the response was lost' });
+  const outageError = new AppError('service_unavailable', { message: 'the response was lost' });
   await t.throwsAsync(
-    recordAction(dependencies, event, () => Promise.reject(lost)),
-    { is: lost },
+    recordAction(dependencies, event, () => Promise.reject(outageError)),
+    { is: outageError },
   );
   const [openEvent] = await dependencies.audit.list(user._id, 10);
   t.like(openEvent, { outcome: 'started', notice: 'pending' });
   await queueNotice(dependencies, openEvent!);
-  const uncertain = await stack.mailbox!.waitForMail(user.email);
-  t.regex(uncertain.text!.replaceAll(/\s+/g, ' '), /Мы не смогли подтвердить, что действие завершилось/);
+  const unknownOutcomeMail = await stack.mailbox!.waitForMail(user.email);
+  t.regex(
+    unknownOutcomeMail.text!.replaceAll(/\s+/g, ' '),
+    /Мы не смогли подтвердить, что действие завершилось/,
+  );
 
   const { noted } = await recordAction(dependencies, event, () => Promise.resolve());
   await noted;
-  const certain = await stack.mailbox!.waitForMail(user.email);
-  t.notRegex(certain.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
+  const knownOutcomeMail = await stack.mailbox!.waitForMail(user.email);
+  t.notRegex(knownOutcomeMail.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
 });
 
 test('a notice that cannot be queued does not block those behind it', async (t) => {
@@ -227,14 +230,14 @@ test('a notice that cannot be queued does not block those behind it', async (t) 
   );
 });
 
-test('a recent event is left to the process that wrote it', async (t) => {
+test('workers do not handle a recent event, because the process that wrote it may still be running', async (t) => {
   const { user } = await createSeparateUser(stack);
   await leaveEvent(user, {}, -3_600_000);
   await queuePendingNotices(dependencies);
   t.like(await dependencies.audit.list(user._id, 10), [{ notice: 'pending' }]);
 });
 
-test('renaming an account is recorded, and nobody is notified', async (t) => {
+test('renaming an account is recorded, and no notice is sent', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { id } = await linkAccount(client, await stack.createAccount());
   await callWeb<ApiAccount>(client, 'PATCH', `/api-accounts/${id}`, { label: 'x' });

@@ -18,7 +18,7 @@ import {
   verifyCode,
 } from '../../support/web-sign-in.ts';
 
-/** What requesting a code reveals, and how often it is allowed. */
+/** The information that requesting a code reveals, and its rate limits. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -46,7 +46,7 @@ const describeCommands = (commands: readonly WatchedCommand[]): string[] =>
     .map(({ name, args }) => `${name} ${args.split('" "').length}`);
 
 test.serial(
-  'nobody can learn whether an address has a user: the response and the Redis commands are the same, and MongoDB is not queried',
+  'requesting a code does not reveal whether an address has a user: response and Redis commands are the same, and MongoDB is unused',
   async (t) => {
     const { users } = webStoresOf(stack);
     const requests: CodeRequest[] = [];
@@ -147,7 +147,7 @@ test('a client address, or an IPv6 /64, gets a hundred codes mailed an hour', as
   }
 });
 
-test('a client address may enter a hundred wrong codes an hour, and a right code refused after that stays valid', async (t) => {
+test('a client address may enter a hundred wrong codes an hour, and a right code rejected after that stays valid', async (t) => {
   const address = '198.18.1.1';
   const client = new WebClient(stack.url, { headers: from(address) });
   await countAttempts(stack, 'wrong-codes-network', address, 99);

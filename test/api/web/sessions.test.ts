@@ -13,7 +13,7 @@ import { startWebStack } from '../../support/web-accounts.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 import { createEmail, signIn, from } from '../../support/web-sign-in.ts';
 
-/** What users see of their sessions, how they manage them, and how sessions are refreshed. */
+/** How sessions are shown to their users, managed and refreshed. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -33,7 +33,7 @@ async function listSessions(client: WebClient): Promise<Session[]> {
 const isOpen = async (client: WebClient): Promise<boolean> =>
   (await client.request('GET', '/auth/me')).status === 200;
 
-/** A second copy of everything that a browser stores, as a thief would have it. */
+/** A second copy of everything that a browser stores, as an attacker would have it. */
 function copyOf(client: WebClient): WebClient {
   const copy = new WebClient(client.url);
   for (const [name, value] of client.cookies) copy.cookies.set(name, value);
@@ -92,7 +92,7 @@ test('a session shows the address of its last use', async (t) => {
   const longAgo = new Date(Date.now() - 61_000);
   await documents.updateOne({ _id: sessionId }, { $set: { lastUsedAt: longAgo } });
   await client.request('GET', '/auth/me', undefined, from('203.0.113.77'));
-  // Listing the sessions would be another use, from another address.
+  // Listing the sessions would be another use of the session, from another address.
   await waitFor('the use to be recorded', async () => {
     const document = await documents.findOne({ _id: sessionId });
     return document!.lastUsedAt > longAgo;
@@ -105,12 +105,12 @@ test('a session shows the address of its last use', async (t) => {
 test('a revoked session is invalid from the next request on, at every api process', async (t) => {
   const otherUrl = await startOtherApi(t, stack);
   const [{ client: mine }, { client: lost, sessionId }] = (await createSessions(2)) as [Created, Created];
-  const lostElsewhere = Object.assign(copyOf(lost), { url: otherUrl });
-  t.true(await isOpen(lostElsewhere));
+  const lostAtOtherApi = Object.assign(copyOf(lost), { url: otherUrl });
+  t.true(await isOpen(lostAtOtherApi));
   const revoked = await mine.request('DELETE', `/auth/sessions/${sessionId}`);
   t.is(revoked.status, 204);
   t.deepEqual(revoked.headers.getSetCookie(), [], 'the current session remains');
-  t.false(await isOpen(lostElsewhere));
+  t.false(await isOpen(lostAtOtherApi));
   t.false(await isOpen(lost));
   t.is((await lost.request('POST', '/auth/refresh')).status, 401);
   t.is((await listSessions(mine)).length, 1);
@@ -175,22 +175,22 @@ test('signing out works without a CSRF token after the session cookie has expire
 test('signing out of a session that has ended is a 401 that clears the cookies', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).sessions.revokeAll(user._id);
-  const refused = await client.request('POST', '/auth/logout');
-  t.is(await readErrorCode(refused, 401), 'unauthenticated');
-  checkCleared(t, refused);
+  const rejection = await client.request('POST', '/auth/logout');
+  t.is(await readErrorCode(rejection, 401), 'unauthenticated');
+  checkCleared(t, rejection);
 });
 
 test('no page of another origin can sign a user out, and the CSRF token is required if the session cookie is valid', async (t) => {
   const { client } = await createWebUser(stack, createEmail());
-  const foreign = { origin: 'https://evil.example' };
+  const foreignOrigin = { origin: 'https://evil.example' };
   const withToken = copyOf(client);
   client.csrfToken = null;
-  const refused = await client.request('POST', '/auth/logout');
-  t.is(await readErrorCode(refused, 403), 'csrf_failed');
-  t.deepEqual(refused.headers.getSetCookie(), []);
+  const rejection = await client.request('POST', '/auth/logout');
+  t.is(await readErrorCode(rejection, 403), 'csrf_failed');
+  t.deepEqual(rejection.headers.getSetCookie(), []);
   client.cookies.delete('mg_session');
   for (const one of [client, withToken]) {
-    const forged = await one.request('POST', '/auth/logout', undefined, foreign);
+    const forged = await one.request('POST', '/auth/logout', undefined, foreignOrigin);
     t.is(await readErrorCode(forged, 403), 'origin_refused');
     t.deepEqual(forged.headers.getSetCookie(), []);
   }
@@ -199,10 +199,10 @@ test('no page of another origin can sign a user out, and the CSRF token is requi
 
 test('all sessions can be ended, or all but the current one, and other users are unaffected', async (t) => {
   const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
-  const stranger = await createWebUser(stack, createEmail());
-  const others204 = await mine.client.request('POST', '/auth/logout-others');
-  t.is(others204.status, 204);
-  t.deepEqual(others204.headers.getSetCookie(), []);
+  const otherUser = await createWebUser(stack, createEmail());
+  const logoutOthersResponse = await mine.client.request('POST', '/auth/logout-others');
+  t.is(logoutOthersResponse.status, 204);
+  t.deepEqual(logoutOthersResponse.headers.getSetCookie(), []);
   t.true(await isOpen(mine.client));
   for (const { client } of others) t.false(await isOpen(client));
 
@@ -211,7 +211,7 @@ test('all sessions can be ended, or all but the current one, and other users are
   t.is(all.status, 204);
   checkCleared(t, all);
   t.false(await isOpen(copied));
-  t.true(await isOpen(stranger.client));
+  t.true(await isOpen(otherUser.client));
 });
 
 function checkCleared(t: ExecutionContext, response: Response): void {
@@ -246,11 +246,11 @@ test('a refresh works after the access cookie has expired, but not without the r
   client.cookies.delete('mg_refresh');
   t.is(await readErrorCode(await client.request('POST', '/auth/refresh'), 401), 'unauthenticated');
   client.cookies.clear();
-  for (const madeUp of ['x', `${refreshToken}x`]) {
-    client.cookies.set('mg_refresh', madeUp);
-    const refused = await client.request('POST', '/auth/refresh');
-    t.is(await readErrorCode(refused, 401), 'unauthenticated');
-    checkCleared(t, refused);
+  for (const invalidToken of ['x', `${refreshToken}x`]) {
+    client.cookies.set('mg_refresh', invalidToken);
+    const rejection = await client.request('POST', '/auth/refresh');
+    t.is(await readErrorCode(rejection, 401), 'unauthenticated');
+    checkCleared(t, rejection);
   }
   client.cookies.set('mg_refresh', refreshToken);
   t.is((await client.request('POST', '/auth/refresh')).status, 200);
@@ -295,9 +295,9 @@ test('of 20 simultaneous refreshes with one token one succeeds, the session ends
 test('a banned user cannot continue a session that was left open', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).users.ban(user._id, 'test');
-  const refused = await client.request('POST', '/auth/refresh');
-  t.is(await readErrorCode(refused, 401), 'unauthenticated');
-  checkCleared(t, refused);
+  const rejection = await client.request('POST', '/auth/refresh');
+  t.is(await readErrorCode(rejection, 401), 'unauthenticated');
+  checkCleared(t, rejection);
   t.deepEqual(await webStoresOf(stack).sessions.list(user._id), []);
 });
 
@@ -329,20 +329,20 @@ test('a request whose session ends while its body is being sent has no effect', 
   t.deepEqual(await webStoresOf(stack).links.list(user._id), []);
 });
 
-test('signing in with endOtherSessions locks out a thief who keeps ending sessions', async (t) => {
-  const { client: thief, user } = await createWebUser(stack, createEmail());
-  const stranger = await createWebUser(stack, createEmail());
+test('signing in with endOtherSessions locks out an attacker that repeatedly ends sessions', async (t) => {
+  const { client: attacker, user } = await createWebUser(stack, createEmail());
+  const otherUser = await createWebUser(stack, createEmail());
   const loop = async (): Promise<void> => {
-    while ((await thief.request('POST', '/auth/logout-others')).status === 204);
+    while ((await attacker.request('POST', '/auth/logout-others')).status === 204);
   };
   const loops = Array.from({ length: 4 }, loop);
   const owner = new WebClient(stack.url);
   await signIn(stack, owner, user.email, { endOtherSessions: true });
   await Promise.all(loops);
   t.true(await isOpen(owner));
-  t.false(await isOpen(thief));
-  t.is((await thief.request('POST', '/auth/refresh')).status, 401);
-  t.true(await isOpen(stranger.client));
+  t.false(await isOpen(attacker));
+  t.is((await attacker.request('POST', '/auth/refresh')).status, 401);
+  t.true(await isOpen(otherUser.client));
   const ownIds = (await listSessions(owner)).map(({ id }) => id);
   t.is(ownIds.length, 1);
   const events = await webStoresOf(stack).audit.list(user._id, 10);
@@ -362,7 +362,7 @@ test('sessions can be ended even after a stolen one has used up the limit of cha
   t.false(await isOpen(client));
 });
 
-test('only sessions that were actually ended are recorded, however often it is requested', async (t) => {
+test('only sessions that were actually ended are recorded, however many times ending them is requested', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);

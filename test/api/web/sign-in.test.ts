@@ -14,7 +14,7 @@ import {
   verifyCode,
 } from '../../support/web-sign-in.ts';
 
-/** How a mailed code becomes a session, and what does not. */
+/** Signing in with a mailed code. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -71,7 +71,7 @@ test('a code may be pasted with spaces, as some mail programs show it', async (t
   t.is(response.status, 200);
 });
 
-test('one of 20 simultaneous verifications of a code signs in, and one user is created', async (t) => {
+test('only one of 20 simultaneous verifications of a code signs in, and one user is created', async (t) => {
   const [email, code] = [createEmail(), await issueCode(stack, createEmail())];
   const responses = await Promise.all(Array.from({ length: 20 }, () => verifyCode(createClient(), code)));
   t.deepEqual(
@@ -88,10 +88,10 @@ test('one of 20 simultaneous verifications of a code signs in, and one user is c
 
 test('a wrong, an unknown and an exhausted code get the same response, and set no cookie', async (t) => {
   const [right, exhausted] = [await issueCode(stack, createEmail()), await issueCode(stack, createEmail())];
-  const wrong = { ...exhausted, code: exhausted.code === '000000' ? '000001' : '000000' };
+  const wrongAttempt = { ...exhausted, code: exhausted.code === '000000' ? '000001' : '000000' };
   const client = createClient();
   const responses = [];
-  for (let i = 0; i < 5; i++) responses.push(await verifyCode(client, wrong));
+  for (let i = 0; i < 5; i++) responses.push(await verifyCode(client, wrongAttempt));
   responses.push(await verifyCode(client, exhausted));
   responses.push(await verifyCode(client, { ...right, challengeId: '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42' }));
   responses.push(await verifyCode(client, { ...right, code: 'not a code' }));
@@ -109,7 +109,7 @@ test('a wrong, an unknown and an exhausted code get the same response, and set n
   t.is((await verifyCode(client, right)).status, 200, 'one wrong attempt does not invalidate the code');
 });
 
-test('a login code for an address without a user, and a code that confirms an action, are refused like wrong codes', async (t) => {
+test('a login code for an address without a user, and a code that confirms an action, are rejected like wrong codes', async (t) => {
   const email = createEmail();
   const { user } = await createWebUser(stack, createEmail());
   const codes = [
@@ -123,17 +123,17 @@ test('a login code for an address without a user, and a code that confirms an ac
   t.is(await webStoresOf(stack).users.findByEmail(email), null);
 });
 
-test('a banned user learns of the ban only after the right code, and gets no session', async (t) => {
+test('a banned user is told of the ban only after entering the right code, and gets no session', async (t) => {
   const { users, sessions } = webStoresOf(stack);
   const { user } = await users.findOrCreate(createEmail(), { language: 'en' });
   await users.ban(user._id, 'test');
   for (const purpose of ['login', 'signup'] as const) {
     const code = await issueCode(stack, user.email, purpose);
-    const wrong = { ...code, code: `${code.code.slice(0, 5)}${(Number(code.code[5]) + 1) % 10}` };
-    t.is(await readErrorCode(await verifyCode(createClient(), wrong), 422), 'invalid_code');
-    const refused = await verifyCode(createClient(), code);
-    t.deepEqual(refused.headers.getSetCookie(), []);
-    t.is(await readErrorCode(refused, 403), 'account_banned');
+    const wrongAttempt = { ...code, code: `${code.code.slice(0, 5)}${(Number(code.code[5]) + 1) % 10}` };
+    t.is(await readErrorCode(await verifyCode(createClient(), wrongAttempt), 422), 'invalid_code');
+    const rejection = await verifyCode(createClient(), code);
+    t.deepEqual(rejection.headers.getSetCookie(), []);
+    t.is(await readErrorCode(rejection, 403), 'account_banned');
   }
   t.deepEqual(await sessions.list(user._id), []);
   const requested = await createClient().request('POST', '/auth/request-code', { email: user.email });
@@ -187,7 +187,7 @@ test('the audit log has the session id that each sign-in created', async (t) => 
   t.deepEqual([second!.sessionId, first!.sessionId], ids, 'most recently used first');
 });
 
-test("a refused sign-in leaves the browser's session unchanged", async (t) => {
+test("a failed sign-in leaves the browser's session unchanged", async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const code = await issueCode(stack, user.email);
   t.is((await verifyCode(client, { ...code, code: 'x' })).status, 422);
@@ -199,12 +199,12 @@ test('with sign-up off, signup is a 422 on the purpose for every address alike, 
   const { user } = await createWebUser(stack, createEmail());
   const bodies = new Set<string>();
   for (const email of [user.email, createEmail()]) {
-    const refused = await createClient(url).request('POST', '/auth/request-code', {
+    const rejection = await createClient(url).request('POST', '/auth/request-code', {
       email,
       purpose: 'signup',
     });
-    t.is(refused.status, 422);
-    bodies.add(await refused.text());
+    t.is(rejection.status, 422);
+    bodies.add(await rejection.text());
   }
   t.is(bodies.size, 1);
   const [body] = bodies;

@@ -13,7 +13,7 @@ const openWindow = (limit: number, windowSeconds = 3_600): SlidingWindow => ({
   windowSeconds,
 });
 
-/** Time moves in steps so long that the duration of a run never moves an attempt across the edge of a window. */
+/** A step of time, so long that the duration of a test run never moves an attempt across the edge of a window. */
 const unitSeconds = 1_000;
 const lengths = [2, 5];
 const limits = [3, 4];
@@ -26,7 +26,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('pass' as const), units: fc.integer({ min: 1, max: 6 }) }),
 );
 
-/** The reference: every attempt that was counted, in units of time, and the rule in one expression. */
+/** The reference implementation: the times of all counted attempts, and the rule in one expression. */
 class Model {
   now = 0;
   readonly #counted: number[][] = [[], []];
@@ -44,7 +44,7 @@ class Model {
   }
 }
 
-test('a window admits exactly what the rule allows, in any sequence of takes, checks and counts', async (t) => {
+test('a window admits exactly the attempts that the rule allows, in any sequence of `take`, `check` and `count`', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const model = new Model();
@@ -92,7 +92,7 @@ test('a slot is free again once its attempt is as old as the window, to the mill
   t.is(await useSlidingWindows(redis(), 'take', [window]), null);
 });
 
-test('of simultaneous attempts, exactly as many as the limit are admitted', async (t) => {
+test('exactly as many simultaneous attempts as the limit allows are admitted', async (t) => {
   const window = openWindow(10);
   const results = await Promise.all(
     Array.from({ length: 50 }, () => useSlidingWindows(redis(), 'take', [window])),
@@ -100,14 +100,14 @@ test('of simultaneous attempts, exactly as many as the limit are admitted', asyn
   t.is(results.filter((full) => full === null).length, 10);
 });
 
-test('if one window is full, no other counts the attempt', async (t) => {
+test('if one window is full, the attempt counts in no other', async (t) => {
   const [full, free] = [openWindow(1), openWindow(5)];
   await useSlidingWindows(redis(), 'take', [full]);
   for (let i = 0; i < 3; i++) t.is((await useSlidingWindows(redis(), 'take', [free, full]))?.index, 1);
   t.is(await redis().exists(free.key), 0);
 });
 
-test('of several full windows, the one that stays full longest is reported', async (t) => {
+test('if several windows are full, the one that stays full longest is reported', async (t) => {
   const [short, long] = [openWindow(1, 60), openWindow(1, 3_600)];
   await useSlidingWindows(redis(), 'take', [short, long]);
   for (const windows of [
@@ -120,7 +120,7 @@ test('of several full windows, the one that stays full longest is reported', asy
   }
 });
 
-test('failures counted beyond the limit take no more memory, and the newest ones decide', async (t) => {
+test('failures counted beyond the limit use no further memory, because each replaces the oldest one', async (t) => {
   const window = openWindow(3, 100);
   for (let i = 0; i < 3; i++) await useSlidingWindows(redis(), 'count', [window]);
   await ageWindow(redis(), window.key, 50_000);
@@ -130,11 +130,11 @@ test('failures counted beyond the limit take no more memory, and the newest ones
   t.not(
     await useSlidingWindows(redis(), 'check', [window]),
     null,
-    'the first three have expired, the others have not',
+    'the first three failures have expired, the others have not',
   );
 });
 
-test("a step back of Redis's clock restores no attempts, and blocks nobody for more than one window", async (t) => {
+test("a step back of Redis's clock restores no attempts, and blocks no caller for more than one window", async (t) => {
   const window = openWindow(2, 60);
   for (let i = 0; i < 2; i++) await useSlidingWindows(redis(), 'take', [window]);
   await ageWindow(redis(), window.key, -3_600_000);

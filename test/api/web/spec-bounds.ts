@@ -24,7 +24,7 @@ export interface Bounds {
   readonly outcomes: readonly string[];
 }
 
-/** Placeholder for the address of the calling user. */
+/** Placeholder for the email address of the calling user. */
 export const ownAddress = 'own@address';
 
 const someUuid = '0f6d2c0a-51f4-4f0e-8a9b-2f3f5f0f6f11';

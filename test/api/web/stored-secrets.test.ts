@@ -16,7 +16,7 @@ import { WebClient } from '../../support/web-client.ts';
 
 /** Stores, their files and the logs contain nothing that would grant access. */
 
-/** A user's complete history, recording every secret that the user receives in clear text. */
+/** A user who does everything possible, and a record of every secret that the user receives in clear text. */
 class UserSession {
   readonly secrets = new Map<string, string>();
   readonly #stack: TestStack;
@@ -108,8 +108,8 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
 
   const challenge_id = await session.requestCode(email);
   const code = await session.readMailedCode('code of the sign-in, used', email);
-  const wrong = await client.request('POST', '/auth/verify-code', { challenge_id, code: 'wrong' });
-  t.is(wrong.status, 422);
+  const wrongAttempt = await client.request('POST', '/auth/verify-code', { challenge_id, code: 'wrong' });
+  t.is(wrongAttempt.status, 422);
   const signedIn = await client.request('POST', '/auth/verify-code', {
     challenge_id,
     code,
@@ -132,8 +132,8 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
   const other = await stack.createAccount();
   const body = { api_key: session.record('key of the linked account', other.apiKey) };
   const linked = await session.call<{ id: number }>('POST', '/api-accounts/link', body);
-  const stranger = { api_key: session.record('key that no account has', createApiKey()) };
-  t.is((await client.request('POST', '/api-accounts/link', stranger)).status, 401);
+  const unknownKey = { api_key: session.record('key that no account has', createApiKey()) };
+  t.is((await client.request('POST', '/api-accounts/link', unknownKey)).status, 401);
 
   const codes = new RefillCodeStore(stack.mongo.db);
   const value = { balanceNano: 1_000_000_000n, freeRequests: 0, expiresAt: null };
@@ -180,7 +180,7 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
   };
   t.deepEqual(found, { inRedis: [], toRedis: [], inMongo: [], inFiles: [], inLogs: [] });
 
-  // What was searched is not empty: each store contains what it should.
+  // The searched data is not empty: each store contains the expected entries.
   t.true(inRedis.includes('email-code'));
   t.true(commands.some(({ args }) => args.includes('email-code')));
   t.true((await readAllOfMongo(stack.mongo.db)).includes(email));
@@ -188,7 +188,7 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
   t.true(captured.lines.some(({ path: requestPath }) => requestPath === '/v1/web/auth/verify-code'));
   t.log(`${session.secrets.size} secrets`);
 
-  // A secret that does leak is found.
+  // The search finds a secret that does leak.
   await stack.redis.hset('leak', 'a', JSON.stringify({ token: client.csrfToken }));
   await stack.redis.xadd('leak-stream', '*', 'code', Buffer.from(`code ${code}`).toString('base64'));
   await stack.mongo.db

@@ -197,7 +197,7 @@ const schema = fc.record({
 });
 const request = fc.record(
   {
-    // A chat with no content is refused.
+    // A chat with no content is rejected.
     messages: fc
       .array(turn, { minLength: 1, maxLength: 8 })
       .map((turns): object[] => [{ role: 'user', content: 'go' }, ...turns.flat()]),
@@ -219,7 +219,7 @@ const request = fc.record(
   { requiredKeys: ['messages'] },
 );
 
-/** The saved reasoning that each vendor would want back for the conversation's calls. */
+/** The saved reasoning that each vendor requires for the conversation's tool calls. */
 function keep(dialect: Dialect, messages: readonly object[], text: string): LoadedReasoning[] {
   const { [dialect]: model } = vendorModels;
   const values = {
@@ -238,7 +238,7 @@ function keep(dialect: Dialect, messages: readonly object[], text: string): Load
 }
 
 for (const dialect of Object.keys(vendorModels) as Dialect[]) {
-  test(`the tokens reserved for a chat are no fewer than ${dialect} is sent`, async (t) => {
+  test(`at least as many tokens are reserved for a chat as are sent to ${dialect}`, async (t) => {
     let translated = 0;
     await fc.assert(
       fc.asyncProperty(request, fc.lorem({ maxCount: 60 }), async (body, thought) => {
@@ -247,7 +247,7 @@ for (const dialect of Object.keys(vendorModels) as Dialect[]) {
         try {
           sent = translate(dialect, counted);
         } catch (error) {
-          // A refused translation is never sent.
+          // A request that cannot be translated is never sent.
           if (error instanceof UpstreamError) return;
           throw error;
         }
@@ -311,13 +311,13 @@ const oversized: Record<string, object> = {
 };
 
 for (const [where, body] of Object.entries(oversized)) {
-  test(`text beyond the context is refused in ${where}`, async (t) => {
+  test(`text longer than the context is rejected in ${where}`, async (t) => {
     const error = await t.throwsAsync(count('small-openai', body), { instanceOf: AppError });
     t.is(error?.code, 'content_too_long');
   });
 }
 
-test('numbers that a dialect expands are counted as they are sent', async (t) => {
+test('numbers that a dialect writes with more digits are tokenized as they are sent', async (t) => {
   const numbers = `{"n":[${Array.from({ length: 500 }, () => '1e20').join(',')}]}`;
   const pieces = [numbers.slice(0, 1_000), numbers.slice(1_000)].map((text) => ({ type: 'text', text }));
   for (const content of [numbers, pieces]) {
@@ -334,7 +334,7 @@ test('numbers that a dialect expands are counted as they are sent', async (t) =>
   }
 });
 
-test('fields that no dialect of a model forwards are neither counted nor sent', async (t) => {
+test('fields that no dialect of a model forwards are neither tokenized nor sent', async (t) => {
   const body = {
     messages: [question, { role: 'assistant', content: 'ok', reasoning_content: long }, question],
   };
@@ -358,7 +358,7 @@ test('undocumented fields inside a part, call or audio are dropped', async (t) =
   t.false(JSON.stringify(body).includes(long));
 });
 
-test('ordinary messages are counted to the token, with four per message and three for the reply', async (t) => {
+test('the token count of ordinary messages is exact, with four tokens added per message and three for the reply', async (t) => {
   const { tokens } = await count('openai', {
     messages: [
       { role: 'system', content: 'Be brief.' },
@@ -368,7 +368,7 @@ test('ordinary messages are counted to the token, with four per message and thre
   t.is(tokens, 3 + 4 + 3 + 4 + 2);
 });
 
-test('saved reasoning gets at most half of the context left by the prompt, latest first, and never causes a refusal', async (t) => {
+test('saved reasoning gets at most half of the context not used by the prompt, latest first, and never causes a rejection', async (t) => {
   const value = (text: string): object => ({ kind: 'openai', model: 'deepseek-sim', reasoning: text });
   const turns = Array.from({ length: 4 }, (_, index) => [
     question,
@@ -389,7 +389,7 @@ test('saved reasoning gets at most half of the context left by the prompt, lates
 
 const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
 
-test('text that other vocabularies may split further is reserved for by their measure, and counted by ours', async (t) => {
+test('text that other vocabularies may split into more tokens is reserved at their count, and billed using our own', async (t) => {
   const spaces = ' '.repeat(20_000);
   const file = { filename: 'a.txt', file_data: toDataUri(Buffer.from(spaces), 'text/plain') };
   for (const content of [spaces, [{ type: 'text', text: spaces }], [{ type: 'file', file }]]) {
@@ -410,13 +410,13 @@ test('prose reserves at most 1.3 times its count', async (t) => {
   t.true(reserved >= tokens && reserved <= 1.3 * tokens);
 });
 
-test('a prompt that fits the context by our count is not refused because other vocabularies may count more', async (t) => {
+test('a prompt that fits the context using our own count is not rejected because other vocabularies may need more tokens', async (t) => {
   const { tokens, reserved } = await count('small-openai', user(`${' '.repeat(1_000)}a`.repeat(400)));
   t.true(tokens < 8_192);
   t.is(reserved, 8_192);
 });
 
-test('the reservation covers as many choices as the routes that serve the request generate', async (t) => {
+test('the reservation covers all choices that the routes serving the request generate', async (t) => {
   const messages = [{ role: 'user', content: 'hi' }];
   for (const [id, n, choices] of [
     ['single', 8, 1],

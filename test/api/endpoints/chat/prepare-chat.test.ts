@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../../../shared/contract/chat.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { countChoices, findServingRoutes } from '../../../../shared/routing/chat-needs.ts';
 
-/** What is sent to vendors, and what is refused before it causes any cost. */
+/** The requests sent to vendors, and those rejected before they cause any cost. */
 
 const model = (id: string, upstreams: string[], more = ''): string => `
   - id: ${id}
@@ -48,7 +48,7 @@ const prepare = (id: string, more: object): ChatRequest =>
     catalog.find(id)!,
   );
 
-function refusedAt(id: string, more: object): string {
+function findRejection(id: string, more: object): string {
   try {
     prepare(id, more);
   } catch (error) {
@@ -74,48 +74,48 @@ test("a model's default effort applies if the caller sets none, and a model that
   t.is(prepare('simple', { reasoning_effort: 'high' }).reasoning_effort, null);
   t.is(prepare('plain', {}).reasoning_effort, null);
   t.regex(
-    refusedAt('reasoner', { reasoning_effort: 'medium' }),
+    findRejection('reasoner', { reasoning_effort: 'medium' }),
     /reasoning_effort: must be one of: low, high/,
   );
 });
 
-test('an image model is asked for images, in its default quality unless the caller sets one', (t) => {
+test('requests to an image model ask for images, in its default quality unless the caller sets one', (t) => {
   const prepared = prepare('painter', {});
   t.deepEqual(prepared.modalities, ['image', 'text']);
   t.is(prepared.image_quality, '1K');
   t.deepEqual(prepare('painter', { modalities: ['text'], image_quality: '2K' }).modalities, ['text']);
-  t.regex(refusedAt('painter', { modalities: ['audio'] }), /modalities\.0: must be one of: text, image/);
+  t.regex(findRejection('painter', { modalities: ['audio'] }), /modalities\.0: must be one of: text, image/);
 });
 
-test('an unsupported parameter is refused if it would change the response, with the reason', (t) => {
-  t.regex(refusedAt('claude', { n: 2 }), /body\.n: claude gives one answer/);
-  t.regex(refusedAt('claude', { logprobs: true }), /body\.logprobs/);
-  t.regex(refusedAt('claude', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
-  t.regex(refusedAt('claude', { response_format: { type: 'json_object' } }), /body\.response_format/);
-  t.regex(refusedAt('claude', { modalities: ['text', 'audio'], audio: {} }), /body\.modalities/);
+test('an unsupported parameter is rejected with the reason if it would change the response', (t) => {
+  t.regex(findRejection('claude', { n: 2 }), /body\.n: claude gives one answer/);
+  t.regex(findRejection('claude', { logprobs: true }), /body\.logprobs/);
+  t.regex(findRejection('claude', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
+  t.regex(findRejection('claude', { response_format: { type: 'json_object' } }), /body\.response_format/);
+  t.regex(findRejection('claude', { modalities: ['text', 'audio'], audio: {} }), /body\.modalities/);
   const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
-  t.regex(refusedAt('claude', withPart(sound)), /body\.messages/);
-  t.regex(refusedAt('gemini', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
+  t.regex(findRejection('claude', withPart(sound)), /body\.messages/);
+  t.regex(findRejection('gemini', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
   for (const body of [
     { n: 2 },
     { logprobs: true },
     { response_format: { type: 'json_object' } },
     withPart(sound),
   ]) {
-    t.is(refusedAt('gemini', body), 'not refused');
-    t.is(refusedAt('plain', body), 'not refused');
+    t.is(findRejection('gemini', body), 'not refused');
+    t.is(findRejection('plain', body), 'not refused');
   }
   for (const body of [{ n: 1 }, { logprobs: false }, { logit_bias: {} }, { seed: 7, frequency_penalty: 1 }]) {
-    t.is(refusedAt('claude', body), 'not refused');
+    t.is(findRejection('claude', body), 'not refused');
   }
 });
 
-test('a route that supports a parameter serves the request, and one that drops it serves without it', (t) => {
-  t.is(refusedAt('either', { n: 2 }), 'not refused');
-  t.is(refusedAt('lenient-claude', { n: 2 }), 'not refused');
+test('a route that supports a parameter receives it, and a route that drops it serves the request without it', (t) => {
+  t.is(findRejection('either', { n: 2 }), 'not refused');
+  t.is(findRejection('lenient-claude', { n: 2 }), 'not refused');
 });
 
-test('a route that drops a parameter serves only if no other route supports it, and generates one choice', (t) => {
+test('a route that drops a parameter is used only if no other route supports it, and generates one choice', (t) => {
   t.deepEqual(serving('ollama-or-open', {}), ['ollama', 'open', 'claude']);
   for (const body of [{ n: 2 }, { logit_bias: { 50256: -100 } }]) {
     t.deepEqual(serving('ollama-or-open', body), ['open']);
@@ -134,48 +134,51 @@ test('a route that drops a parameter serves only if no other route supports it, 
   );
 });
 
-test('the legacy tool parameters are refused with a reference to their replacements', (t) => {
-  t.regex(refusedAt('plain', { functions: [{ name: 'f' }] }), /body\.functions: is the older form of tools/);
+test('the legacy tool parameters are rejected with a reference to their replacements', (t) => {
   t.regex(
-    refusedAt('plain', { function_call: 'auto' }),
+    findRejection('plain', { functions: [{ name: 'f' }] }),
+    /body\.functions: is the older form of tools/,
+  );
+  t.regex(
+    findRejection('plain', { function_call: 'auto' }),
     /body\.function_call: is the older form of tool_choice/,
   );
-  t.is(refusedAt('plain', { functions: [], function_call: null }), 'not refused');
+  t.is(findRejection('plain', { functions: [], function_call: null }), 'not refused');
 });
 
-test('web search is refused if the catalog disables it for the model', (t) => {
-  t.regex(refusedAt('offline', { web_search: true }), /body\.web_search: offline cannot search/);
-  t.regex(refusedAt('offline', { web_search_options: {} }), /body\.web_search_options/);
-  t.is(refusedAt('offline', { web_search: false }), 'not refused');
-  t.is(refusedAt('plain', { web_search: 'links' }), 'not refused');
+test('web search is rejected if the catalog disables it for the model', (t) => {
+  t.regex(findRejection('offline', { web_search: true }), /body\.web_search: offline cannot search/);
+  t.regex(findRejection('offline', { web_search_options: {} }), /body\.web_search_options/);
+  t.is(findRejection('offline', { web_search: false }), 'not refused');
+  t.is(findRejection('plain', { web_search: 'links' }), 'not refused');
 });
 
 test('files must have a type that the model reads, stay within its maximum count, and be sent inline', (t) => {
-  t.is(refusedAt('reader', withPart(file('a.pdf'))), 'not refused');
+  t.is(findRejection('reader', withPart(file('a.pdf'))), 'not refused');
   t.is(
-    refusedAt('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),
+    findRejection('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),
     'not refused',
   );
   t.regex(
-    refusedAt('reader', withPart(file('a.docx'))),
+    findRejection('reader', withPart(file('a.docx'))),
     /content\.0\.file: must be a file of one of these types: pdf, txt/,
   );
   t.regex(
-    refusedAt('reader', withPart(file('a.pdf', 'https://files.example/a.pdf'))),
+    findRejection('reader', withPart(file('a.pdf', 'https://files.example/a.pdf'))),
     /file_data: must be a base64 data URI/,
   );
   t.regex(
-    refusedAt('reader', withPart({ type: 'file', file: { file_id: 'file-123' } })),
+    findRejection('reader', withPart({ type: 'file', file: { file_id: 'file-123' } })),
     /file_id: no files are kept here/,
   );
-  t.regex(refusedAt('plain', withPart(file('a.pdf'))), /plain takes no files/);
-  // Gemini goes by the type only, and bills a video by its length.
+  t.regex(findRejection('plain', withPart(file('a.pdf'))), /plain takes no files/);
+  // Gemini uses only the declared type, and bills a video per second.
   t.regex(
-    refusedAt('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
+    findRejection('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
     /file_data: says that it is video\/mp4, and its filename that it is txt/,
   );
   const three = { messages: [{ role: 'user', content: [file('a.pdf'), file('b.pdf'), file('c.pdf')] }] };
-  t.regex(refusedAt('reader', three), /at most 2 files/);
+  t.regex(findRejection('reader', three), /at most 2 files/);
 });
 
 test('unknown fields, service tiers and unknown message parts are dropped', (t) => {
@@ -190,37 +193,40 @@ test('unknown fields, service tiers and unknown message parts are dropped', (t) 
   t.deepEqual(prepared.metadata, { a: 'b' });
 });
 
-test('a limit of one dialect counts as a requirement, so that another route serves the request', (t) => {
+test('a request beyond a limit of one dialect is served by a route with another dialect', (t) => {
   const stop = ['1', '2', '3', '4', '5', '6'];
-  t.regex(refusedAt('gemini', { stop }), /body\.stop: gemini takes at most 5/);
-  t.is(refusedAt('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
+  t.regex(findRejection('gemini', { stop }), /body\.stop: gemini takes at most 5/);
+  t.is(findRejection('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
   const sound = (format: string): object =>
     withPart({ type: 'input_audio', input_audio: { data: 'AAAA', format } });
-  t.regex(refusedAt('gemini', sound('flac')), /body\.messages: gemini hears wav and mp3/);
-  t.is(refusedAt('gemini', sound('mp3')), 'not refused');
-  t.is(refusedAt('gemini', sound('constructor')).startsWith('body.messages'), true);
+  t.regex(findRejection('gemini', sound('flac')), /body\.messages: gemini hears wav and mp3/);
+  t.is(findRejection('gemini', sound('mp3')), 'not refused');
+  t.is(findRejection('gemini', sound('constructor')).startsWith('body.messages'), true);
   const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
   t.regex(
-    refusedAt('claude-reader', withPart(file('a.docx', `data:${word};base64,AAAA`))),
+    findRejection('claude-reader', withPart(file('a.docx', `data:${word};base64,AAAA`))),
     /body\.messages: claude-reader reads PDF and text/,
   );
-  t.is(refusedAt('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not refused');
+  t.is(findRejection('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not refused');
   for (const body of [{ stop }, sound('flac')]) {
     t.deepEqual(serving('google-or-open', body), ['open']);
   }
 });
 
-test('a chat with no content in any message is refused', (t) => {
+test('a chat with no content in any message is rejected', (t) => {
   const empty = 'must not be empty, as no message says anything: write what the model is to answer';
   const part = { type: 'text', text: '' };
   for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
-    t.is(refusedAt('plain', { messages: [{ role: 'user', content }] }), `body.messages.0.content: ${empty}`);
+    t.is(
+      findRejection('plain', { messages: [{ role: 'user', content }] }),
+      `body.messages.0.content: ${empty}`,
+    );
   }
   const silent = [
     { role: 'system', content: '' },
     { role: 'assistant', content: null, tool_calls: [] },
   ];
-  t.is(refusedAt('plain', { messages: silent }), `body.messages.1.content: ${empty}`);
+  t.is(findRejection('plain', { messages: silent }), `body.messages.1.content: ${empty}`);
 });
 
 test('individual messages may be empty if the chat has any content', (t) => {
@@ -240,5 +246,5 @@ test('individual messages may be empty if the chat has any content', (t) => {
       { role: 'tool', content: '', tool_call_id: 'a' },
     ],
   ];
-  for (const messages of conversations) t.is(refusedAt('plain', { messages }), 'not refused');
+  for (const messages of conversations) t.is(findRejection('plain', { messages }), 'not refused');
 });

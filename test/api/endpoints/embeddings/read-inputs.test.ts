@@ -47,7 +47,7 @@ test('large token arrays are checked and decoded in slices that yield to the eve
   t.true(many.countTurns() >= 2 * 16, `${many.countTurns()} turns`);
 });
 
-test('a request with a million invalid tokens is refused with the first of them, in slices', async (t) => {
+test('a request with a million invalid tokens is rejected with the first of them, in slices that yield to the event loop', async (t) => {
   const { read, countTurns } = startRequest();
   const input = Array.from({ length: 128 }, () => Array.from({ length: limit }, () => -1));
   const error = await t.throwsAsync(read(input), {
@@ -57,7 +57,7 @@ test('a request with a million invalid tokens is refused with the first of them,
   t.true(countTurns() >= 32);
 });
 
-test('text longer than its token array holds memory until the request is answered', async (t) => {
+test('text longer than its token array holds memory until the response is sent', async (t) => {
   const tokens = Array.from({ length: 1_000 }, () => longToken);
   const { requestMemory, close, read } = startRequest();
   await read([tokens]);

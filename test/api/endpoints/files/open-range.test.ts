@@ -43,7 +43,7 @@ test('only the bytes inside a range are read, and at most half a megabyte at a t
     [{ from: 1_000_000, end: 1_000_010 }, 1_000_000, 1_000_010, ['1000000+10']],
     [{ from: 1_199_990, end: Infinity }, 1_199_990, 1_200_000, ['1199990+10']],
     [{ from: 10, end: 20 + step }, 10, 20 + step, [`10+${step}`, `${10 + step}+10`]],
-    // Their offset depends on the length only.
+    // The offset of these ranges depends on the file length only.
     [{ lastBytes: 7 }, 1_199_993, 1_200_000, ['length', '1199993+7']],
   ];
   for (const [range, from, end, expectedRanges] of cases) {

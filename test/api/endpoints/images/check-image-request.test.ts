@@ -12,7 +12,7 @@ import { ImageEditRequest, ImageRequest } from '../../../../shared/contract/imag
 import { compileValidator } from '../../../../shared/contract/validation.ts';
 import { tinyPng } from '../../../../shared/contract/image-stream.ts';
 
-/** Validation of image requests against their model, and what is reserved for them. */
+/** Validation of image requests against their model, and the tokens reserved for them. */
 
 const catalog = parseCatalog(
   `
@@ -59,7 +59,7 @@ test('links, data URIs and base64 from all three fields form one ordered list th
   t.is(checked.mask, uri);
 });
 
-test('a generation with images is an edit of them, and one without images is not', (t) => {
+test('a generation with input images is an edit, and one without is not', (t) => {
   t.deepEqual(check('editor', { image_url: [link] }, 'createImage').inputs, [link]);
   for (const none of [null, '', []]) {
     t.deepEqual(check('editor', { image_url: none }, 'createImage').inputs, []);
@@ -154,7 +154,7 @@ const invalidRequests: Readonly<
 };
 
 for (const [what, [model, more, field, expected, operation]] of Object.entries(invalidRequests)) {
-  test(`${what} is refused, with the field and how to fix it`, (t) => {
+  test(`${what} is rejected, with the field and how to fix it`, (t) => {
     const error = t.throws(() => check(model, more, operation), { instanceOf: AppError });
     t.is(error?.code, 'validation_failed');
     t.is(error?.param, field);

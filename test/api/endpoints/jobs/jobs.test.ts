@@ -17,7 +17,7 @@ import { captureLog, type CapturedLog } from '../../../support/captured-log.ts';
 import { parseNamedEvents } from '../../../support/named-events.ts';
 import { showJob, shownJobId } from '../../../support/show-job.ts';
 
-/** What callers see if a job changes between two reads of it. */
+/** Responses to callers if a job changes between two reads of it. */
 
 interface Served extends CapturedLog {
   readonly url: string;
@@ -89,7 +89,7 @@ test('an event stream survives an outage of Redis, and sends the remaining event
   );
 });
 
-test('the stream of a job that expires ends, and reconnecting to it is a 404', async (t) => {
+test('the event stream of a job ends when the job expires, and reconnecting to it is a 404', async (t) => {
   const reads = [showJob(['queued'], { position: 3 })];
   const { url } = await serve(t, async () => reads.shift() ?? null);
   const events = parseNamedEvents(await (await fetch(`${url}/events`)).text());

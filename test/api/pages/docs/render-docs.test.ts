@@ -22,7 +22,7 @@ test('every operation has a section with its path, and a navigation link to it',
   }
 });
 
-test('an operation that needs no key says so, and in the account area also that it needs no session', (t) => {
+test('operations that need no key are marked as such, and in the account area also if they need no session', (t) => {
   const accessOf = (operationId: string): string | undefined =>
     page
       .split(`<article class="operation" id="${operationId}">`)[1]
@@ -50,7 +50,7 @@ test('every error code of an operation is explained in both languages', (t) => {
   }
 });
 
-test('the page has no script, loads nothing, and its policy allows only its own style', (t) => {
+test('the page has no script, loads nothing, and its Content-Security-Policy allows only its own style', (t) => {
   t.notRegex(page, /<script|<iframe|<img| on\w+=| style="|@import|url\(/i);
   const loaded = [...page.matchAll(/<link [^>]*href="([^"]*)"/g)].map(([, href]) => href!);
   t.true(loaded.every((href) => href.startsWith('data:')));
