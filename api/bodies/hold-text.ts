@@ -1,5 +1,5 @@
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { noMemory, tooLarge } from './refuse-body.ts';
@@ -27,7 +27,7 @@ export function holdText(
   if (textBytes <= smallBodyBytes) return;
   const { signal } = context.state;
   signal.throwIfAborted();
-  const share = requestMemory.tryAcquire(holderOf(context).accountId, textBytes);
+  const share = requestMemory.tryAcquire(keyHolderOf(context).accountId, textBytes);
   if (share === null) throw noMemory();
   signal.addEventListener('abort', () => share.release(), { once: true });
 }

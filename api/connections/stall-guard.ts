@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { cutUnread } from '../callers/unread-callers.ts';
+import { resetUnread } from '../callers/unread-callers.ts';
 import type { Connection } from './connection.ts';
 import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
@@ -89,23 +89,23 @@ export class StallGuard {
     const waiting = [...this.#sockets].filter(([socket, progress]) =>
       updateProgress(socket, progress, nowMs),
     );
-    this.#cutContested(waiting, nowMs);
+    this.#disconnectContested(waiting, nowMs);
     // On a system with many connections, a query takes seconds. The other checks continue in the meantime.
     if (this.#isQuerying || nowMs < this.#nextQueryAtMs) return;
     this.#isQuerying = true;
     try {
-      await this.#cutUnread(waiting, nowMs);
+      await this.#disconnectStalled(waiting, nowMs);
     } finally {
       this.#isQuerying = false;
     }
   }
 
-  async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
+  async #disconnectStalled(waiting: readonly Waiting[], nowMs: number): Promise<void> {
     const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectFraction);
     const isNew = await this.#querySystem(suspects);
     // The time that the query took does not count as a stall.
     for (const [socket] of findStalled(suspects, nowMs - this.#maxStallMs))
-      if (!isNew.has(socket)) cutUnread(socket);
+      if (!isNew.has(socket)) resetUnread(socket);
     const endMs = performance.now();
     this.#nextQueryAtMs =
       endMs + Math.min((endMs - nowMs) / maxQueryFraction, this.#maxStallMs * suspectFraction);
@@ -132,14 +132,14 @@ export class StallGuard {
     return isNew;
   }
 
-  #cutContested(waiting: readonly Waiting[], nowMs: number): void {
+  #disconnectContested(waiting: readonly Waiting[], nowMs: number): void {
     const slow = new Set([
       ...findStalled(waiting, nowMs - this.#maxStallMs * contestedFraction),
       ...findSlow(waiting, nowMs, this.#maxStallMs * paceWindowStalls),
     ]);
     if (slow.size === 0) return;
     const contested = this.#findContested(Array.from(slow, ([socket]) => socket));
-    for (const socket of contested) cutUnread(socket);
+    for (const socket of contested) resetUnread(socket);
   }
 }
 

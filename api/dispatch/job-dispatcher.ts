@@ -248,7 +248,7 @@ export class JobDispatcher implements ReplyOwner {
       if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
-    this.#replies.leave(requestId);
+    this.#replies.detach(requestId);
     pending.onDisconnected();
     if (pending.workerId !== null) {
       this.#replies.control(pending, 'cancel', cause);

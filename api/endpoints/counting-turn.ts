@@ -1,8 +1,8 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { CountingTurn } from '../../shared/pricing/count-tokens.ts';
-import { preAdmitDoubtful } from '../admission/pre-admit.ts';
+import { preAdmitIfLikelyRejected } from '../admission/pre-admit.ts';
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -16,7 +16,7 @@ export function createCountingTurn(
 ): CountingTurn {
   const check = async (): Promise<void> => {
     context.state.signal.throwIfAborted();
-    await preAdmitDoubtful(services, context, model);
+    await preAdmitIfLikelyRejected(services, context, model);
   };
-  return new CountingTurn(check, holderOf(context).accountId);
+  return new CountingTurn(check, keyHolderOf(context).accountId);
 }

@@ -1,5 +1,5 @@
 import type { ApiMiddleware } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /** Records refusals of operations that call a model. Refusals of other calls would not predict the next refusal. */
@@ -8,7 +8,7 @@ export function noteRefusals({ refusals }: Pick<Services, 'refusals'>): ApiMiddl
     try {
       await next();
     } catch (error) {
-      refusals.note(holderOf(context).accountId, error);
+      refusals.note(keyHolderOf(context).accountId, error);
       throw error;
     }
   };

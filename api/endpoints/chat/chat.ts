@@ -3,7 +3,7 @@ import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { admit, type Admitted } from '../../admission/admit.ts';
-import { preAdmit, preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import { preAdmit, preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { DispatchedChat, NewChatJob } from '../../dispatch/chat-dispatcher.ts';
 import type { Receiver } from '../../replies/pending-reply.ts';
 import { receiveWhole } from '../../replies/receive-whole.ts';
@@ -16,7 +16,7 @@ import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { refuseAsyncStream } from '../../request/creation-options.ts';
-import { holderOf } from '../../request/holder.ts';
+import { keyHolderOf } from '../../request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
@@ -38,8 +38,8 @@ export const createChatCompletion = defineEndpoint(
     precheckBalance(context, model);
     // Reading documents takes the process as much time as reading a large body.
     if (hasFiles(body)) await preAdmit(services, context, model);
-    else await preAdmitDoubtful(services, context, model);
-    const { accountId } = holderOf(context);
+    else await preAdmitIfLikelyRejected(services, context, model);
+    const { accountId } = keyHolderOf(context);
     const [reasoning, files] = await Promise.all([
       loadReasoning(services.reasoning, accountId, body, model),
       readFiles(services.documents, accountId, body, model, context.state.signal),

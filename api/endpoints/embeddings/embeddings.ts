@@ -7,7 +7,7 @@ import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../../shared/reply/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
 import { estimateWhole, findWorstCase, type Estimate } from '../../admission/estimate.ts';
-import { preAdmit, preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import { preAdmit, preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { DurableWork } from '../../jobs/durable-jobs.ts';
 import { acquireResponseMemory } from '../../replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
@@ -18,7 +18,7 @@ import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { presentEmbeddings } from '../../present/embeddings.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { creationOptionsOf, refuseAsyncStream } from '../../request/creation-options.ts';
-import { holderOf } from '../../request/holder.ts';
+import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
 import { countInputs, findInputLimit } from './count-inputs.ts';
@@ -42,7 +42,7 @@ export const createEmbedding = defineEndpoint(
     const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
     const dimensions = chooseDimensions(body, model);
     precheckBalance(context, model);
-    await preAdmitDoubtful(services, context, model);
+    await preAdmitIfLikelyRejected(services, context, model);
     const turn = createCountingTurn(services, context, model);
     const limit = findInputLimit(model);
     const read = await readInputs(services, context, body.input, { limit, turn });
@@ -96,7 +96,7 @@ async function acquireMemory(
   { model, dimensions, inputs }: CountedInputs,
   { fixedNano }: Estimate,
 ): Promise<BudgetShare | null> {
-  return await acquireResponseMemory(services.responseMemory, holderOf(context).accountId, {
+  return await acquireResponseMemory(services.responseMemory, keyHolderOf(context).accountId, {
     bytes: inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat,
     signal: context.state.signal,
     response: context.res,

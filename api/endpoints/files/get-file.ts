@@ -5,7 +5,7 @@ import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
 import { nextFileTurn } from '../../../shared/fairness/work-turns.ts';
 import { fileLifetimeMs, parseFileName, type FileName } from '../../../shared/storage/file-name.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
-import { noteShare } from '../../replies/response-memory.ts';
+import { trackShare } from '../../replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../middleware/begin-in-turns.ts';
 import { formatContentRange, parseRange } from '../../present/byte-range.ts';
@@ -35,7 +35,7 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
   const network = callerNetwork(context.ip);
   const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: refuseDownload };
   const download = await services.downloads.acquire(network, 1, options);
-  noteShare(context.res, services.downloads, download);
+  trackShare(context.res, services.downloads, download);
   try {
     const file = new StoredFile(services, parsed.key, network, options);
     const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();

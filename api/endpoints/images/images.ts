@@ -7,7 +7,7 @@ import type { ImageJob } from '../../../shared/queue/job-kinds.ts';
 import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../../shared/reply/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
-import { preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import { preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { AwaitedJob, StreamedJob } from '../../dispatch/job-dispatcher.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
@@ -72,7 +72,7 @@ async function admitImages(
   }: { readonly model: CatalogModel; readonly checked: CheckedImageRequest; readonly user: string | null },
 ): Promise<Admitted | Attached> {
   precheckBalance(context, model);
-  await preAdmitDoubtful(services, context, model);
+  await preAdmitIfLikelyRejected(services, context, model);
   const turn = createCountingTurn(services, context, model);
   return await admit(services, context, await estimateImages(checked, model, user, turn));
 }
