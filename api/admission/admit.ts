@@ -43,8 +43,8 @@ export interface Attached {
 }
 
 /**
- * Admits a request: checks the limits of its account and reserves the maximum cost, in one round trip to Redis. Always
- * sets the rate limit headers. A replayed response carries the id of the original request.
+ * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Always sets
+ * the rate limit headers. A replayed response carries the id of the original request.
  * @throws AppError if the request is not admitted
  */
 export async function admit(

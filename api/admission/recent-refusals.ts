@@ -3,7 +3,8 @@ import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 
 /**
- * Long enough to cover a client that keeps retrying, short enough not to slow down one that has refilled its balance.
+ * Long enough to cover a client that keeps retrying, short enough that a client that has refilled its balance soon
+ * avoids the extra check.
  */
 const refusalTtlMs = 10_000;
 const maxAccounts = 50_000;

@@ -178,7 +178,7 @@ export class PendingReplies {
 
   #handleFrame(frame: Frame): void {
     if (frame.kind === 'mark') {
-      // The worker pauses until this process acknowledges everything before the mark.
+      // The worker limits how many bytes it sends without an acknowledgement.
       const { workerId, sentBytes } = decodeMark(frame.payload);
       this.#controls.acknowledge(workerId, this.channel, sentBytes);
       return;
