@@ -55,7 +55,7 @@ async function regenerate(services: Services, context: ApiContext, late: AbortSi
   const holder = keyHolderOf(context);
   const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash }, late);
   if (apiKey !== null) return apiKey;
-  // Another call replaced the key first, or a crash left a key in Redis that MongoDB no longer has.
+  // Another call replaced the key first, or after a crash Redis still has a key that MongoDB no longer has.
   await healKey(services, holder);
   throw unknownKey();
 }

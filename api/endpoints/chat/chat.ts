@@ -36,7 +36,7 @@ export const createChatCompletion = defineEndpoint(
     const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(requested, model);
     precheckBalance(context, model);
-    // Reading documents takes the process as much time as reading a large body.
+    // Reading documents takes as much time as reading a large body, so check the account first.
     if (hasFiles(body)) await preAdmit(services, context, model);
     else await preAdmitIfLikelyRejected(services, context, model);
     const { accountId } = keyHolderOf(context);
@@ -115,10 +115,10 @@ const toJob = (
   ...(reasoning.length === 0 ? {} : { reasoning }),
 });
 
-/** The body for the vendor, with the reservation's tokens split evenly among the choices. */
+/** Returns the body for the vendor, with the reserved tokens split evenly among the choices. */
 function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
-  // If a vendor reasons beyond the bound, more tokens are reserved than were requested.
+  // More tokens than requested are reserved if a vendor may exceed the bound with its reasoning.
   const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

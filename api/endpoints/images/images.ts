@@ -124,8 +124,8 @@ function enqueue<T extends Pick<AwaitedJob, 'whenDisconnected' | 'whenEnded' | '
   request: AdmittedRequest,
   checked: CheckedImageRequest,
 ): T {
-  // Earlier jobs of the account go first. An account with few jobs goes before one with many, so that these do not
-  // delay it.
+  // Earlier jobs of an account run first. Jobs of an account with few jobs run before those of one with many, so that
+  // they are not delayed.
   const inFlight = jobs.countOf('image', request.accountId) - 1;
   const lane = chooseLane(inFlight + 1);
   dispatched.whenDisconnected(() => images[lane].dropPayload(request.requestId));

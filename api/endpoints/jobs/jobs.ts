@@ -14,13 +14,13 @@ import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { sendJob } from './send-job.ts';
 
-/** How long the cancellation of a running job waits for its end, and how often it polls. */
+/** How long a request to cancel a running job waits for the job to end, and the interval between polls (ms). */
 const cancelWaitMs = 2_000;
 const cancelPollMs = 50;
 
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A request with a job's id in its path. */
+/** Context of a request with a job's id in its path. */
 export type JobContext = ApiContext & { readonly state: { readonly path: JobPath } };
 
 /** Finds the job in the path. @throws AppError `not_found`, even if another account has such a job */
@@ -75,7 +75,7 @@ async function waitForEnd(services: Services, context: JobContext): Promise<Show
   }
 }
 
-/** Skips the look-up for malformed ids. */
+/** Throws immediately for malformed ids, so that they are not looked up. */
 function readJobId({ state }: JobContext): string {
   const { job_id: id } = state.path;
   if (!jobId.test(id)) throw noSuchJob();
