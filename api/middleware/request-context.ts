@@ -19,7 +19,7 @@ const responseClosed = new AppError('job_cancelled');
 export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
-    // Comes first: URL parsers throw on invalid hosts as soon as any code reads the path.
+    // Must come first, because any code that reads the path uses a URL parser that throws on invalid hosts.
     context.url = normalizeTarget(context.url);
     const requestId = createTimeOrderedId();
     context.state.requestId = requestId;
@@ -46,7 +46,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
   };
 }
 
-/** A doubled slash comes from a wrong base URL. Serving it anyway would hide the mistake. */
+/** Rejects paths with a doubled slash. They come from a wrong base URL, and serving them would hide the mistake. */
 export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {
