@@ -4,7 +4,7 @@ import { defaultMaxStallMs } from './connections/stall-guard.ts';
 
 /** Settings of an api process that tests change. */
 export interface ApiOptions {
-  /** How often the public stats change (ms). */
+  /** Interval at which the public stats change (ms). */
   readonly statsStepMs: number;
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly requestMemoryBytes: number;

@@ -102,10 +102,7 @@ export async function admit(
 }
 
 /** Returns null if the caller sent no Idempotency-Key. */
-async function createClaim(
-  context: ApiContext,
-  accountId: string,
-): Promise<IdempotencyClaim | null> {
+async function createClaim(context: ApiContext, accountId: string): Promise<IdempotencyClaim | null> {
   const key = readIdempotencyKey(context);
   const { preAdmission, body } = context.state;
   if (key === null) return null;

@@ -54,7 +54,10 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
   const respond = (socket: Socket, report: ErrorReport): void => {
     const connection = options.findConnection(socket);
     if (connection === undefined) socket.destroy();
-    else respondWithError(connection, report, options).catch((failure: unknown) => socket.destroy(failure as Error));
+    else
+      respondWithError(connection, report, options).catch((failure: unknown) =>
+        socket.destroy(failure as Error),
+      );
   };
   const onClientError = (parserError: ParserError, socket: Socket): void => {
     // After an error, the parser reports every further chunk of the connection as another error.
@@ -96,7 +99,11 @@ function extendTimeLimit(connection: Connection, headersTimeoutMs: number, retry
   return true;
 }
 
-async function respondWithError(connection: Connection, report: ErrorReport, options: ClientErrorOptions): Promise<void> {
+async function respondWithError(
+  connection: Connection,
+  report: ErrorReport,
+  options: ClientErrorOptions,
+): Promise<void> {
   const startedAtMs = performance.now();
   const { socket, request } = connection;
   // If a body was being received, the error is in that body. Otherwise it is in the data after the last complete

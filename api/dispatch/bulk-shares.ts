@@ -110,7 +110,11 @@ export class BulkShares {
     const existing = this.#queues.get(name);
     if (existing !== undefined) return existing;
     const budget = new FairBudget({ capacity: initialCapacity, maxWaitingPerHolder: maxWaitingPerAccount });
-    const queue = { budget, firstLookUp: this.#refresh(name, budget), accounts: new Map<string, AccountQueue>() };
+    const queue = {
+      budget,
+      firstLookUp: this.#refresh(name, budget),
+      accounts: new Map<string, AccountQueue>(),
+    };
     this.#queues.set(name, queue);
     return queue;
   }

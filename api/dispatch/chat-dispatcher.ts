@@ -131,7 +131,8 @@ export class ChatDispatcher implements ReplyOwner {
       release(this.#deps, request, this.#log);
       throw error;
     }
-    if (pending.lane === 'bulk') runInBackground(this.#pushOnceGranted(pending), 'dispatching a chat', this.#log);
+    if (pending.lane === 'bulk')
+      runInBackground(this.#pushOnceGranted(pending), 'dispatching a chat', this.#log);
     else pending.dispatching = false;
     return {
       position: () => (pending.workerId === null ? pending.position : null),

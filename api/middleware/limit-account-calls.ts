@@ -53,7 +53,11 @@ export const limitCalls = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
 export const limitStreams = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
   limitAccountCalls(calls.streams);
 
-async function rejectLater({ state: { signal } }: ApiContext, holder: string, delayMs: number): Promise<AppError> {
+async function rejectLater(
+  { state: { signal } }: ApiContext,
+  holder: string,
+  delayMs: number,
+): Promise<AppError> {
   try {
     await delay(delayMs, undefined, { signal });
   } catch {

@@ -39,7 +39,8 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
         status: isWhole ? status : 499,
         startedAtMs,
         error: state.error,
-        reason: !isWhole && wasResetUnread(context.req.socket) ? 'client did not read the response' : undefined,
+        reason:
+          !isWhole && wasResetUnread(context.req.socket) ? 'client did not read the response' : undefined,
       });
     });
     await next();

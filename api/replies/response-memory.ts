@@ -80,7 +80,11 @@ interface HeldShare {
 const sharesOf = new WeakMap<Socket, readonly HeldShare[]>();
 
 /** Records that a share is held until this response has been read. */
-export function trackShare({ req: { socket } }: ServerResponse, budget: FairBudget, share: BudgetShare): void {
+export function trackShare(
+  { req: { socket } }: ServerResponse,
+  budget: FairBudget,
+  share: BudgetShare,
+): void {
   sharesOf.set(socket, [...heldSharesOf(socket), { budget, share }]);
 }
 

@@ -17,8 +17,8 @@ export const eventStreamHeaders = {
 };
 
 /**
- * How often the worker of a slow client is told again to pause. Without these messages, the worker would eventually
- * treat the client as disconnected.
+ * Interval at which the worker of a slow client is notified again. If the notifications stop, the worker cancels the
+ * request.
  */
 const pauseReminderMs = 5_000;
 /** Maximum bytes buffered for a slow client beyond the socket's buffer. They come from frames already in transit. */

@@ -45,7 +45,10 @@ export const listJobs = defineEndpoint(
   ({ durableJobs }) =>
     async (context) => {
       const { page, page_size: pageSize, status = null } = context.state.query;
-      const { total, jobs } = await durableJobs.list(keyHolderOf(context).accountId, status, { page, pageSize });
+      const { total, jobs } = await durableJobs.list(keyHolderOf(context).accountId, status, {
+        page,
+        pageSize,
+      });
       context.body = {
         ...describePage(total, page, pageSize),
         items: jobs.map(({ job, standing }) => presentJob(job, standing)),
