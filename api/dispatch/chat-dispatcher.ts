@@ -255,7 +255,7 @@ export class ChatDispatcher implements ReplyOwner {
       if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
-    if (!this.#replies.detach(requestId)) return;
+    if (!this.#replies.leave(requestId)) return;
     if (pending.workerId !== null) {
       this.#replies.control(pending, 'cancel', cause);
       return;

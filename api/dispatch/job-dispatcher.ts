@@ -250,7 +250,7 @@ export class JobDispatcher implements ReplyOwner {
       if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
-    this.#replies.detach(requestId);
+    this.#replies.leave(requestId);
     pending.onDisconnected();
     if (pending.workerId !== null) {
       this.#replies.control(pending, 'cancel', cause);

@@ -17,7 +17,7 @@ export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddlew
     context.set('cache-control', 'no-store');
     const key = readKey(context.get('authorization'));
     const holder = await apiKeys.find(key, () => callerNetwork(context.ip));
-    if (holder === null) throw refuseKey(key);
+    if (holder === null) throw invalidKey(key);
     context.state.holder = holder;
     await next();
   };
@@ -46,7 +46,7 @@ const noKey = (message: string): AppError =>
     headers: { 'www-authenticate': 'Bearer realm="model-gateway"' },
   });
 
-function refuseKey(key: string): AppError {
+function invalidKey(key: string): AppError {
   if (isApiKey(key)) return unknownKey();
   return new AppError('invalid_api_key', {
     message:

@@ -13,7 +13,7 @@ export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): A
   return async (context, next) => {
     const origin = context.get('origin');
     if (origin !== '' && !isOwnOrigin(origin, context, services)) {
-      throw refuseOrigin(shorten(origin), services);
+      throw originNotAllowed(shorten(origin), services);
     }
     await next();
   };
@@ -43,7 +43,7 @@ function isFixedHost(origin: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isIP(host) !== 0;
 }
 
-function refuseOrigin(
+function originNotAllowed(
   origin: string,
   { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
 ): AppError {

@@ -139,7 +139,7 @@ export class PendingReplies {
   /**
    * Removes the pending reply of a caller that disconnected. The request stays in `countOf` until its worker ends it.
    */
-  detach(requestId: string): boolean {
+  leave(requestId: string): boolean {
     const pending = this.#delete(requestId);
     if (pending === undefined) return false;
     this.#inFlight.markDisconnected(pending);

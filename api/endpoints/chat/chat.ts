@@ -15,7 +15,7 @@ import { parseBody } from '../../middleware/parse-body.ts';
 import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { refuseAsyncStream } from '../../request/creation-options.ts';
+import { rejectAsyncStream } from '../../request/creation-options.ts';
 import { keyHolderOf } from '../../request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
@@ -32,7 +32,7 @@ export const createChatCompletion = defineEndpoint(
   [authenticate, noteRefusals, readCreationOptions, parseBody],
   (services) => async (context) => {
     const requested = context.state.body;
-    refuseAsyncStream(context);
+    rejectAsyncStream(context);
     const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(requested, model);
     precheckBalance(context, model);

@@ -43,7 +43,7 @@ export async function countInputs(
     // Whitespace alone can have zero tokens, but vendors bill at least one token per input.
     else counts.push(Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0));
   }
-  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
+  if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
   return counts;
 }
 
@@ -51,7 +51,7 @@ export async function countInputs(
 const maxListed = 5;
 
 /** @param tooLong indexes of the inputs */
-export function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
+export function inputsTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
   const locations = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
   const msg = `is longer than ${limit} tokens`;
   const [first, ...others] = locations.slice(0, maxListed).map((location) => location.join('.'));

@@ -17,7 +17,7 @@ import { parseBody } from '../../middleware/parse-body.ts';
 import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { presentEmbeddings } from '../../present/embeddings.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { creationOptionsOf, refuseAsyncStream } from '../../request/creation-options.ts';
+import { creationOptionsOf, rejectAsyncStream } from '../../request/creation-options.ts';
 import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
@@ -38,7 +38,7 @@ export const createEmbedding = defineEndpoint(
   [authenticate, noteRefusals, readCreationOptions, parseBody],
   (services) => async (context) => {
     const body = context.state.body;
-    refuseAsyncStream(context);
+    rejectAsyncStream(context);
     const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
     const dimensions = chooseDimensions(body, model);
     precheckBalance(context, model);

@@ -11,7 +11,7 @@ import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pric
 import { holdText } from '../../bodies/hold-text.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
-import { refuseTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
+import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
  * Reads the texts of an embedding request. Arrays of token numbers are checked in the request's event-loop turns, and
@@ -29,7 +29,7 @@ export async function readInputs(
   const isSingle = isListOf(input, 'number');
   const arrays = (isSingle ? [input] : input) as readonly (readonly unknown[])[];
   const tooLong = [...arrays.keys()].filter((i) => arrays[i]!.length > limit);
-  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
+  if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
   const textBytes = await checkTokens(arrays, isSingle, turn);
   holdText(services, context, textBytes, createEmbedding.bodyLimitBytes);
   const texts: string[] = [];

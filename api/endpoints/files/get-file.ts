@@ -33,7 +33,7 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
   if (parsed === null) throw missingFile();
   if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
   const network = callerNetwork(context.ip);
-  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: refuseDownload };
+  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: tooManyDownloads };
   const download = await services.downloads.acquire(network, 1, options);
   trackShare(context.res, services.downloads, download);
   try {
@@ -104,7 +104,7 @@ const createETag = (name: string): string =>
 
 const failedPrecondition = (): AppError => new AppError('validation_failed', { status: 412 });
 
-const refuseDownload = (): AppError =>
+const tooManyDownloads = (): AppError =>
   new AppError('queue_full', {
     message:
       'Too many files are being downloaded from your address. Read those that are, and try again shortly.',

@@ -17,7 +17,7 @@ import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { presentImages } from '../../present/images.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { refuseAsyncStream } from '../../request/creation-options.ts';
+import { rejectAsyncStream } from '../../request/creation-options.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
 import {
@@ -41,7 +41,7 @@ const createImages =
   (services: Services) =>
   async (context: ApiContext & { readonly state: { readonly body: AnyImageRequest } }): Promise<void> => {
     const { body } = context.state;
-    refuseAsyncStream(context);
+    rejectAsyncStream(context);
     const model = findModel(services, body.model, operations[operation].modelTypes);
     const checked = checkImageRequest(body, model, operation);
     const admitted = await admitImages(services, context, { model, checked, user: body.user ?? null });

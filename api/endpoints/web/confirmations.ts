@@ -20,7 +20,7 @@ import type { Services } from '../../services.ts';
 import { generateKey } from '../generate-key.ts';
 import { languageOf, originOf } from './caller.ts';
 import { enterCode } from './enter-code.ts';
-import { readEmail, refuseMailedCode } from './fields.ts';
+import { readEmail, invalidMailedCode } from './fields.ts';
 import { findUser } from './find-user.ts';
 import { accountGone, findLink, noSuchLink, openLink, type LinkContext } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
@@ -219,6 +219,6 @@ async function regenerate(
   const expected = { expectedKeyHash: keyHash };
   const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, late));
   // Another call has already replaced the key. The key that it returned must stay valid.
-  if (apiKey === null) throw refuseMailedCode();
+  if (apiKey === null) throw invalidMailedCode();
   return apiKey;
 }

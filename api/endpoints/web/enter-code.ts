@@ -2,7 +2,7 @@ import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 import type { AcceptedCode, ExpectedCode } from '../../web/email-code-store.ts';
-import { refuseMailedCode } from './fields.ts';
+import { invalidMailedCode } from './fields.ts';
 
 /**
  * Verifies a typed code against the mailed one. Only wrong codes count against the limit of a network. Attempts with
@@ -25,5 +25,5 @@ export async function enterCode(
   const entered = await emailCodes.verify(typed.challenge_id, code, expected);
   if (entered.outcome === 'right') return entered;
   if (entered.outcome === 'wrong') await limits.count(guesses);
-  throw refuseMailedCode();
+  throw invalidMailedCode();
 }

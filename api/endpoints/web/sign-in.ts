@@ -11,7 +11,7 @@ import { respondWithSession } from './respond-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
 import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
 import { enterCode } from './enter-code.ts';
-import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
+import { readEmail, readTimeZone, invalidMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
 import { record } from './record.ts';
 import { changeFromPage } from './steps.ts';
@@ -124,7 +124,7 @@ export const verifyCode = defineEndpoint(
           ? await users.findOrCreate(found.email, { timezone, language })
           : { user: await users.findByEmail(found.email), isNew: false };
         // No code is mailed to a user that does not exist, so this code was guessed.
-        if (user === null) throw refuseMailedCode();
+        if (user === null) throw invalidMailedCode();
         const { _id: userId } = user;
         if (user.bannedAt !== null) {
           const action = { action: 'sign-in-refused', userId } as const;
