@@ -14,7 +14,7 @@ const maxChecks = 64;
 
 /**
  * Limits open connections, in total and per network. If a network may not open another one, an idle connection (one
- * without a request in progress) is closed in its favour: the longestIdle idle connection of the network with the most
+ * without a request in progress) is closed in its favour: the longest idle connection of the network with the most
  * connections, or, if none has more than the new connection's network, of that network itself. If all connections of
  * the chosen network are busy, one of them is closed only if it has stopped sending its request body.
  */
@@ -22,7 +22,7 @@ export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #held = new Holdings();
   readonly #open = new Set<Connection>();
-  /** Idle connections by network, longestIdle idle first. */
+  /** Idle connections by network, longest idle first. */
   readonly #idle = new Map<string, Set<Connection>>();
   /** Connections with a request in progress, by network, in the order in which to check them. */
   readonly #busy = new Map<string, Set<Connection>>();

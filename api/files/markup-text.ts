@@ -1,7 +1,7 @@
 /** Extracts the text of XML and HTML in office documents and books. */
 
 const cdata = { start: '<![CDATA[', end: ']]>' };
-/** A custom entity can stand for text of any length. Office documents and books have none. */
+/** A custom entity can stand for text of any length. Office documents and books do not declare any. */
 const entityDeclaration = /<!ENTITY\b/i;
 
 /** Whether the bytes start like markup, in any encoding that XML is read in. */

@@ -91,7 +91,7 @@ const pdfName = /\.pdf$/i;
 const zipName = /\.(?:docx|docm|dotx|xlsx|xlsm|xlsb|xltx|pptx|pptm|ppsx|potx|od[tspg]|epub|zip)$/i;
 const zipType =
   /^application\/(?:zip|epub\+zip|vnd\.openxmlformats|vnd\.oasis\.opendocument|vnd\.ms-.*\.macroenabled)/;
-/** Names of files that are read as text, whatever their bytes. */
+/** Names of files that are read as text, regardless of their bytes. */
 const textName = /\.(?:txt|md|markdown|csv|tsv|json|x?html?|xml|ya?ml|log)$/i;
 
 /**
