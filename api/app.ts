@@ -131,7 +131,7 @@ export function createRouter(services: Services): Router<RequestState> {
   return router;
 }
 
-/** Creates the whole HTTP API: the middleware for every call, then the operations of the contract. */
+/** Creates the HTTP API: the middleware for every call, then the operations of the contract. */
 export function createApp(services: Services): Koa<RequestState> {
   const app = new Koa<RequestState>();
   const router = createRouter(services);
@@ -148,7 +148,7 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(router.routes());
   app.use(refuseMethod);
   app.use(router.allowedMethods());
-  // `renderError` handles errors; only those of broken sockets reach Koa.
+  // `renderError` handles all errors except those of broken sockets.
   app.on('error', (error: unknown) => services.log.debug({ err: error }, 'connection error'));
   return app;
 }

@@ -20,10 +20,12 @@ import { Limits } from './web/limits.ts';
 
 /** Half of the object store client's connections, so that some stay free for health checks and stored responses. */
 const maxDownloadReads = 24;
-/** Each runs at most two queries concurrently, so that some of the pool's 20 connections always stay free. */
+/**
+ * Each database turn runs at most two queries concurrently, so that some of the pool's 20 connections always stay free.
+ */
 const maxDatabaseTurns = 8;
 
-/** Time that a stopping process has to record actions. Workers record the remaining ones. */
+/** Time that a stopping process has to record completed actions. Workers record the remaining ones. */
 const recordingTimeoutMs = 5_000;
 
 export interface ServicesParts {

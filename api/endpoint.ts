@@ -17,7 +17,7 @@ interface Validated<O extends Operation> {
 /** The context of a handler: `state` contains the request's body, query and path parameters, typed by the contract. */
 export type ContextOf<O extends Operation> = ApiContext & { readonly state: Validated<O> };
 
-/** Creates middleware that runs before an operation's handler. */
+/** Creates middleware that runs before the handler of an operation. */
 export type Step = (services: Services, operation: Operation) => ApiMiddleware;
 
 /** An operation of the contract with the middleware that serves it. */
@@ -36,7 +36,7 @@ export function defineEndpoint<const O extends Operation>(
   steps: readonly Step[],
   createHandler: (services: Services) => (context: ContextOf<O>) => Promise<void>,
 ): Endpoint<O> {
-  // Validation runs right before the handler and ensures what its type requires.
+  // Safe, because validation runs right before the handler and ensures the types that it requires.
   return { operation, steps, createHandler: createHandler as Endpoint['createHandler'] };
 }
 

@@ -4,7 +4,7 @@ import { defaultMaxStallMs } from './connections/stall-guard.ts';
 
 /** Settings of an api process that tests change. */
 export interface ApiOptions {
-  /** How often the public stats change (ms). */
+  /** Interval at which the public stats change (ms). */
   readonly statsStepMs: number;
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly requestMemoryBytes: number;
@@ -31,13 +31,13 @@ export const defaultApiOptions: ApiOptions = {
   requestMemoryBytes: 512_000_000,
   // Twenty of the largest responses.
   responseMemoryBytes: 512_000_000,
-  // Each has half a megabyte of its file in memory.
+  // Each download has half a megabyte of its file in memory.
   maxDownloads: 256,
   maxStallMs: defaultMaxStallMs,
   bodyTimes: defaultBodyTimes,
-  // Includes the 2 s of waiting for data in transit to MongoDB after Redis has lost its memory.
+  // Includes the 2 s for which a load waits for data in transit to MongoDB after Redis has lost its data.
   accountWaitMs: 3_000,
-  // The time that MongoDB may take for a page of logs.
+  // The maximum time that MongoDB may take for a page of logs.
   databaseWaitMs: 5_000,
   preloadsVocabularies: true,
 };

@@ -30,7 +30,10 @@ export interface WebServices extends WebStores {
   readonly emailCodes: EmailCodeStore;
   readonly limits: Limits;
   readonly mails: MailQueue;
-  /** Actions whose ends are still being recorded and their notices queued. A stopping process waits for them. */
+  /**
+   * Completed actions that are still being recorded and whose notices are still being queued. A stopping process waits
+   * for them.
+   */
   readonly unfinished: Set<Promise<void>>;
 }
 
@@ -56,8 +59,8 @@ export interface Services extends Dispatch {
   readonly web: WebServices;
   readonly history: HistoryStore;
   /**
-   * Memory for request bodies by account: of large ones until their responses are sent, of others until they have
-   * arrived.
+   * Memory for request bodies, by account. Large bodies occupy it until their responses are sent, others until they
+   * have arrived.
    */
   readonly requestMemory: FairBudget;
   readonly bodyTimes: BodyTimes;
@@ -69,7 +72,7 @@ export interface Services extends Dispatch {
   readonly downloads: FairBudget;
   /** Concurrent reads of the object store for downloads. */
   readonly downloadReads: FairBudget;
-  /** Turns at MongoDB for callers that read or change their accounts. */
+  /** Database turns for callers that read or change their accounts. */
   readonly databaseTurns: FairBudget;
   /** Traffic of the last half hour, by model id. */
   readonly modelTraffic: StatsCache<ReadonlyMap<string, ModelSums>>;

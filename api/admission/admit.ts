@@ -16,7 +16,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { ApiContext } from '../request/context.ts';
 import { creationOptionsOf } from '../request/creation-options.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
@@ -43,9 +43,9 @@ export interface Attached {
 }
 
 /**
- * Admits a request: checks its limits and reserves its money in one round trip to Redis. Always sets the rate limit
- * headers. A replayed response carries the id of the original request.
- * @throws AppError the reason for a refusal
+ * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Always sets
+ * the rate limit headers. A replayed response carries the id of the original request.
+ * @throws AppError if the request is not admitted
  */
 export async function admit(
   services: Services,
@@ -53,11 +53,11 @@ export async function admit(
   estimate: Estimate,
 ): Promise<Admitted | Attached> {
   const { requestId, preAdmission } = context.state;
-  const holder = holderOf(context);
+  const holder = keyHolderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
-  const claim = await readSignatureParameters(context, accountId);
-  // The client may have disconnected while the request was being read, counted and hashed.
+  const claim = await createClaim(context, accountId);
+  // The client may have disconnected while the request was read, tokenized and hashed.
   context.state.signal.throwIfAborted();
   const request: AdmissionRequest = {
     requestId,
@@ -102,10 +102,7 @@ export async function admit(
 }
 
 /** Returns null if the caller sent no Idempotency-Key. */
-async function readSignatureParameters(
-  context: ApiContext,
-  accountId: string,
-): Promise<IdempotencyClaim | null> {
+async function createClaim(context: ApiContext, accountId: string): Promise<IdempotencyClaim | null> {
   const key = readIdempotencyKey(context);
   const { preAdmission, body } = context.state;
   if (key === null) return null;

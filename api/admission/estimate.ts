@@ -14,8 +14,8 @@ export interface Estimate {
 }
 
 /**
- * Computes the maximum that this usage can cost, on any route of the model.
- * @param countCalls how many calls a request makes one after the other on a route; one by default
+ * Computes the maximum cost of this usage on any route of the model.
+ * @param countCalls returns the number of sequential vendor calls that a request makes on a route; 1 by default
  */
 export function findWorstCase(
   model: CatalogModel,

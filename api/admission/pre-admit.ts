@@ -6,17 +6,18 @@ import type { ModelType } from '../../shared/contract/models.ts';
 import { countWaitingForTurns } from '../../shared/fairness/work-turns.ts';
 import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 
 /**
- * Checks the account before a large body is read: reading, counting and holding the body costs the process more than a
- * round trip to Redis. Takes one of the account's slots for this minute, which the admission counts as taken.
+ * Checks the account before a large body is read, because reading, tokenizing and buffering the body costs more than a
+ * round trip to Redis. Takes one of the account's request slots for this minute. Admission then takes only the others
+ * that the model requires.
  * @param types model types of the operation
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account
- * that can pay for none of these models
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
+ * cannot pay for any of these models
  */
 export async function preAdmitBody(
   services: Services,
@@ -29,8 +30,8 @@ export async function preAdmitBody(
 }
 
 /**
- * Makes the same checks before a small body, for a caller that waits for `100 Continue`. Takes no slot: the admission
- * takes either all slots that the model requires or none, so that an account at its limit can accumulate them.
+ * Makes the same checks before a small body, for a caller that waits for `100 Continue`. Takes no slot: admission takes
+ * either all slots that the model requires or none, so that an account at its limit can accumulate them.
  */
 export async function checkBeforeBody(
   services: Services,
@@ -45,10 +46,11 @@ function checkSpendable(services: Services, result: PreAdmission, types: readonl
 }
 
 /**
- * Checks the account before costly work for a request, unless it was checked already. The model is known by now, so all
- * of its slots are taken: if they were taken one at a time, an account at its limit could never accumulate enough.
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` for an account
- * that can spend nothing
+ * Checks the account before expensive work for a request, unless it was checked already. The model is known by now, so
+ * this takes all slots that it requires: if they were taken one at a time, an account at its limit could never
+ * accumulate enough.
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
+ * cannot spend anything
  */
 export async function preAdmit(services: Services, context: ApiContext, model: CatalogModel): Promise<void> {
   if (context.state.preAdmission !== undefined) return;
@@ -56,22 +58,24 @@ export async function preAdmit(services: Services, context: ApiContext, model: C
   precheckBalance(context, model);
 }
 
-/** If more requests of an account than this wait to be counted, further ones are checked first. */
-const maxWaitingUnchecked = 8;
+/**
+ * If more requests of an account than this wait to be tokenized, further ones are checked against the account first.
+ */
+const maxUncheckedWaiting = 8;
 
 /**
- * Checks accounts that are likely to be refused before their requests are counted, which takes milliseconds: accounts
- * refused a moment ago, and accounts with many requests waiting to be counted. All others are checked only at
- * admission.
- * @throws AppError like preAdmit
+ * Runs `preAdmit` before tokenizing, which takes milliseconds, if the request is likely to be rejected: its account had
+ * a request rejected in the last few seconds, or has many requests waiting to be tokenized. All other requests are
+ * checked only at admission.
+ * @throws AppError like `preAdmit`
  */
-export async function preAdmitDoubtful(
+export async function preAdmitIfLikelyRejected(
   services: Services,
   context: ApiContext,
   model: CatalogModel,
 ): Promise<void> {
-  const { accountId } = holderOf(context);
-  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxWaitingUnchecked)
+  const { accountId } = keyHolderOf(context);
+  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxUncheckedWaiting)
     await preAdmit(services, context, model);
 }
 
@@ -80,7 +84,7 @@ async function requestPreAdmission(
   context: ApiContext,
   slots: number,
 ): Promise<PreAdmission> {
-  const holder = holderOf(context);
+  const holder = keyHolderOf(context);
   const key = readIdempotencyKey(context);
   const request = { ...holder, slots, claimHash: key === null ? null : hashIdempotencyKey(key) };
   const result = await runForAccount(services, holder, () => runPreAdmission(services.redis, request));
@@ -90,8 +94,8 @@ async function requestPreAdmission(
 }
 
 /**
- * Refuses a pre-admitted request that its account certainly cannot pay for, before its text is counted. Whether the
- * balance is sufficient is determined only at admission.
+ * Rejects a pre-admitted request that its account certainly cannot pay for, before its text is tokenized. Only
+ * admission determines whether the balance is sufficient.
  * @param costNano minimum cost known so far
  * @throws AppError `insufficient_balance`
  */

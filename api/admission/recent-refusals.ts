@@ -2,11 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 
-/** Long enough to catch a client that keeps retrying, short enough to forget one that has refilled its balance. */
+/**
+ * Long enough to cover a client that keeps retrying, short enough that a client that has refilled its balance soon
+ * avoids the extra check.
+ */
 const refusalTtlMs = 10_000;
 const maxAccounts = 50_000;
 
-/** Errors that are detected only at admission or by counting. */
+/** Errors that are detected only by tokenizing the request or at admission. */
 const codes: ReadonlySet<ErrorCode> = new Set([
   'account_banned',
   'rate_limit_exceeded',
@@ -14,7 +17,10 @@ const codes: ReadonlySet<ErrorCode> = new Set([
   'content_too_long',
 ]);
 
-/** Tracks accounts that this process refused a moment ago after wasted work, and will likely refuse again. */
+/**
+ * Tracks accounts whose requests this process rejected in the last few seconds after wasting work on them. Their next
+ * requests will likely be rejected too.
+ */
 export class RecentRefusals {
   readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: refusalTtlMs });
 

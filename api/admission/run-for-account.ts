@@ -9,8 +9,9 @@ import { callRedis } from '../../shared/redis/redis-client.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Runs a script that needs the account and its key in Redis. If the account is not in Redis, loads it from MongoDB; if
- * the key is not the one in Redis, looks the key up in MongoDB. Then runs the script once more.
+ * Runs a script that needs the account and its key in Redis. If the account is not in Redis, loads it from MongoDB and
+ * runs the script again. If Redis has another key for the account, looks the key up in MongoDB, and runs the script
+ * again if the key is valid.
  */
 export async function runForAccount<T extends { readonly outcome: string }>(
   services: Services,

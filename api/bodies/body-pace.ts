@@ -1,12 +1,17 @@
 import { AppError } from '../../shared/contract/errors.ts';
 
-/** Larger bodies are read only after a check of their account, and count towards the memory budget for bodies. */
+/**
+ * Larger bodies are read only after their account has been checked, and are charged to the memory budget for bodies.
+ */
 export const smallBodyBytes = 64 * 1024;
 
 /** Status for a body that arrives too slowly or not at all. The rest of such a body is not drained. */
 export const lateStatus = 408;
 
-/** Minimum rate of a large body. It holds memory that others need, so an occasional byte must not keep it alive. */
+/**
+ * Minimum rate of a large body. Such a body occupies memory that others need, so an occasional byte must not keep it
+ * alive.
+ */
 const minBytesPerSecond = 32 * 1024;
 
 export interface BodyTimes {
@@ -14,7 +19,7 @@ export interface BodyTimes {
   readonly smallMs: number;
   /** Maximum time between two chunks of a large body. Longer pauses are typical of silently broken connections. */
   readonly stallMs: number;
-  /** Time that a connection gets to reach its speed. */
+  /** Time before the minimum rate applies, so that a connection can reach its speed. */
   readonly graceMs: number;
 }
 
@@ -25,7 +30,7 @@ export function maxBodyMs(length: number, { smallMs, graceMs } = defaultBodyTime
   return Math.ceil(Math.max(smallMs, graceMs + (length / minBytesPerSecond) * 1_000));
 }
 
-/** Fails a body that arrives too slowly. Time counts from construction, so a body that never starts fails too. */
+/** Fails a body that arrives too slowly. The time starts at construction, so a body that never starts fails too. */
 export class BodyPace {
   readonly #isLarge: () => boolean;
   readonly #fail: (error: AppError) => void;
@@ -40,7 +45,7 @@ export class BodyPace {
     this.#isLarge = isLarge;
     this.#times = times;
     this.#fail = fail;
-    // A small body may turn out to be large and then has less time, so check early.
+    // Check early, because a small body may turn out to be large and then has less time.
     this.#timer = setTimeout(() => this.#check(), times.graceMs);
   }
 
@@ -49,7 +54,7 @@ export class BodyPace {
     this.#lastAtMs = performance.now();
   }
 
-  /** Excludes time during which this process did not read. */
+  /** Excludes time during which this process paused reading. */
   exclude(pausedMs: number): void {
     this.#startedAtMs += pausedMs;
     this.#lastAtMs += pausedMs;

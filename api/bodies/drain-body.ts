@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Limits for reading an unwanted body, which is read so that its sender can read the response. */
+/** Limits for draining a rejected body. */
 const maxDrainBytes = 128_000_000;
 const maxDrainMs = 10_000;
 

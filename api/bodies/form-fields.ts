@@ -16,7 +16,7 @@ export interface FormContract {
   readonly files: readonly string[];
 }
 
-/** The parts of one field, by the pattern of their names. Values are in order of arrival. */
+/** The parts of one field, grouped by the form of their names. Values are in order of arrival. */
 interface Field {
   /** `name` and `name[]`. */
   readonly values: string[];
@@ -53,7 +53,7 @@ export class FormFields {
     }
   }
 
-  /** @throws AppError if a field that takes no files was sent as a file, which would be base64 in the body */
+  /** @throws AppError if a field that does not accept files was sent as a file, which would be base64 in the body */
   toBody({ schema, files }: FormContract): Record<string, unknown> {
     const properties = (schema as JsonSchema).properties ?? {};
     const read = (name: string): [string, unknown] => {

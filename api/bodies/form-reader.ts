@@ -8,7 +8,7 @@ import { shorten } from '../../shared/runtime/shorten.ts';
 import type { BodyReader } from './body-reader.ts';
 import { FormFields, type FormContract } from './form-fields.ts';
 
-/** An edit has 17 images and some twenty other fields. */
+/** An image edit has up to 17 images and some twenty other fields. */
 const maxParts = 64;
 /** Limit for all header lines of a part: a name, a file name and a type. */
 const maxHeaderBytes = 8_192;
@@ -47,7 +47,7 @@ export class FormReader implements BodyReader {
     this.#failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    // Awaited by the next step. Between two steps, an unhandled rejection would crash the process.
+    // The next step awaits it. Without this handler, a rejection between two steps would crash the process.
     this.#failed.catch(() => undefined);
     try {
       this.#busboy = new Busboy({
@@ -139,7 +139,9 @@ class FileText {
     this.#remainder = Buffer.from(bytes.subarray(whole));
   }
 
-  /** Detects the type by the bytes: many programs send files without a type, or with one guessed from the name. */
+  /**
+   * Detects the media type from the bytes: many programs send files without a type, or with one guessed from the name.
+   */
   end(): string {
     const declared = mediaType.test(this.#declared) ? this.#declared : 'application/octet-stream';
     const type = sniffImageType(this.#head) ?? declared;

@@ -1,12 +1,12 @@
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { noMemory, tooLarge } from './refuse-body.ts';
 
 /**
- * Holds memory for text decoded from a body until the response is sent, as much as if the text itself had been sent.
- * Memory that a large body already holds for its texts counts towards that.
+ * Reserves memory for text decoded from a body until the response is sent, as much as if the text itself had been sent.
+ * Memory that was already reserved for the texts of a large body is deducted.
  * @param textBytes size of the text in a JSON body
  * @param limitBytes body limit of the operation
  * @throws AppError `payload_too_large` if the text exceeds the limit, `queue_full` if there is not enough memory now
@@ -27,7 +27,7 @@ export function holdText(
   if (textBytes <= smallBodyBytes) return;
   const { signal } = context.state;
   signal.throwIfAborted();
-  const share = requestMemory.tryAcquire(holderOf(context).accountId, textBytes);
+  const share = requestMemory.tryAcquire(keyHolderOf(context).accountId, textBytes);
   if (share === null) throw noMemory();
   signal.addEventListener('abort', () => share.release(), { once: true });
 }

@@ -23,7 +23,8 @@ export class JsonBodyReader implements BodyReader {
   readonly #reader: JsonReader;
 
   /**
-   * @param integers how many small integers the body may have in integer-only arrays, in addition to its other values
+   * @param integers maximum number of small integers in integer-only arrays, in addition to the other values of the
+   * body
    */
   constructor(integers: number) {
     this.#reader = new JsonReader({ ...requestJsonLimits, integers });

@@ -3,16 +3,16 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { BodyPace, type BodyTimes } from './body-pace.ts';
 
 export interface ChunkReader {
-  /** Takes a chunk. If it returns a promise, nothing more is read until that resolves. */
-  take(chunk: Buffer): void | Promise<void>;
+  /** Processes a chunk. If it returns a promise, nothing more is read until that resolves. */
+  onChunk(chunk: Buffer): void | Promise<void>;
   /** Whether the body is already known to be large. */
   isLarge(): boolean;
 }
 
 /**
- * Reads a body chunk by chunk. Resolves at its end. Rejects with errors that `take` throws, or if the body arrives too
- * slowly; the rest is then drained when the error response is sent. Uses events, because an iterator would double the
- * cost of a short body.
+ * Reads a body chunk by chunk. Resolves at its end. Rejects with errors that `onChunk` throws, or if the body arrives
+ * too slowly; the rest is then drained when the error response is sent. Uses events, because an iterator would double
+ * the cost of a short body.
  */
 export async function readChunks(
   request: IncomingMessage,
@@ -34,18 +34,18 @@ export async function readChunks(
       reject(error);
     };
     const pace = new BodyPace(() => reader.isLarge(), times, settle);
-    const waitFor = async (taken: Promise<void>): Promise<void> => {
+    const waitFor = async (processed: Promise<void>): Promise<void> => {
       const fromMs = performance.now();
       request.pause();
-      await taken;
+      await processed;
       pace.exclude(performance.now() - fromMs);
       if (!isSettled) request.resume();
     };
     const onData = (chunk: Buffer): void => {
       pace.add(chunk.length);
       try {
-        const taken = reader.take(chunk);
-        if (taken !== undefined) waitFor(taken).catch(settle);
+        const processed = reader.onChunk(chunk);
+        if (processed !== undefined) waitFor(processed).catch(settle);
       } catch (error) {
         settle(error);
       }

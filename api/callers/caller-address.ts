@@ -1,15 +1,16 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** More than an IPv6 address with a zone and port takes. */
+/** Longer than any IPv6 address with a zone and a port. */
 const maxAddressLength = 100;
 
 /** Some proxies add the port, and put IPv6 in brackets. */
 const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
 
 /**
- * Finds the address that a request came from. The last address in `X-Forwarded-For` counts: the proxy in front of us
- * added it, and the client may have invented those before it. If it is not an address, the connection's address counts.
+ * Finds the address that a request came from. Uses the last address in `X-Forwarded-For`: the proxy in front of this
+ * server added it, and the client may have forged those before it. If it is not an address, uses the address of the
+ * connection.
  * @param socketAddress undefined if the connection is already closed
  * @param forwardedFor the header, if the proxy is trusted to set it
  */

@@ -4,8 +4,9 @@ const ipv6NetworkParts = 4;
 const ipv6SiteParts = 3;
 
 /**
- * The unit that shares limits without an account: an IPv4 address or an IPv6 /64, because any customer has a whole /64
- * to take addresses from. Text that is not an address, such as that of a closed connection, is returned unchanged.
+ * Returns the network that limits apply to if there is no account: an IPv4 address, or an IPv6 /64, because every
+ * customer has a whole /64 of addresses. Returns text that is not an address, such as that of a closed connection,
+ * unchanged.
  */
 export function callerNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address;
@@ -14,8 +15,8 @@ export function callerNetwork(address: string): string {
 }
 
 /**
- * The /48 of an IPv6 network, because one customer can have that much (RFC 6177), which is 65 536 networks. All other
- * networks are returned unchanged.
+ * Returns the /48 of an IPv6 network, because one customer can have a whole /48 (RFC 6177), which is 65 536 networks.
+ * Returns all other networks unchanged.
  * @param network as returned by `callerNetwork`
  */
 export function callerSite(network: string): string {

@@ -3,15 +3,15 @@ import type { Socket } from 'node:net';
 const cut = new WeakSet<Socket>();
 
 /**
- * Resets a connection whose client does not read. The operating system then discards the bytes it still holds for that
- * client; after a normal close it would keep them.
+ * Resets a connection whose client does not read. The operating system then discards the bytes that it still buffers
+ * for the client. After a normal close, it would keep them.
  */
-export function cutUnread(socket: Socket): void {
+export function resetUnread(socket: Socket): void {
   cut.add(socket);
   socket.resetAndDestroy();
 }
 
-/** Whether a connection was reset because its client did not read, instead of closed by the client. */
-export function wasCutUnread(socket: Socket): boolean {
+/** Whether the gateway reset a connection because its client did not read. */
+export function wasResetUnread(socket: Socket): boolean {
   return cut.has(socket);
 }

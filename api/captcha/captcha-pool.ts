@@ -8,11 +8,11 @@ export interface CaptchaPoolOptions {
   readonly log: Logger;
   /** Number of captchas drawn in advance; each takes some 25 KB. */
   readonly size?: number;
-  /** Maximum waiting callers. The last of a hundred waits for about four seconds. */
+  /** Maximum number of waiting callers. The last of a hundred waits for about four seconds. */
   readonly maxWaiting?: number;
 }
 
-/** Maximum waiting callers per site, so that one site with many requests does not block the others. */
+/** Maximum number of waiting callers per site, so that one site with many requests does not block the others. */
 const maxWaitingPerSite = 5;
 
 interface WaitingCaller {
@@ -21,8 +21,8 @@ interface WaitingCaller {
 }
 
 /**
- * Draws captchas in advance, starting with the first request. They are drawn one at a time, so that file access and DNS
- * look-ups do not wait for Node's four threads. Each is used once.
+ * Draws captchas in advance, starting with the first request. Captchas are drawn one at a time, to leave some of Node's
+ * four threads to file access and DNS look-ups. Each captcha is used once.
  */
 export class CaptchaPool {
   readonly #draw: () => Promise<DrawnCaptcha>;
@@ -42,12 +42,12 @@ export class CaptchaPool {
   }
 
   /**
-   * Takes a captcha. Sites take turns; callers of one site are served in FIFO order. If too many callers wait, a site
-   * without any waiting replaces the newest caller of the site with the most.
+   * Takes a captcha. Sites take turns; callers of one site are served in FIFO order. If the queue is full, a caller
+   * from a site without waiting callers replaces the newest caller of the site that has the most.
    * @param site the caller's site, as returned by `callerSite`
    * @param signal aborted when the client disconnects, which stops waiting
-   * @throws AppError `queue_full` when too many wait, or too many of this site; `service_unavailable` once the pool is
-   * closed; what `draw` throws; the signal's reason
+   * @throws AppError `queue_full` if too many callers wait in total or from this site; `service_unavailable` once the
+   * pool is closed; errors from `draw`; the signal's reason
    */
   async take(site: string, signal?: AbortSignal): Promise<DrawnCaptcha> {
     signal?.throwIfAborted();
@@ -86,7 +86,7 @@ export class CaptchaPool {
     newest.item.reject(new AppError('queue_full'));
   }
 
-  /** The newest entry of the site with the most waiting callers; undefined if no site has more than one. */
+  /** Returns the newest entry of the site with the most waiting callers; undefined if no site has more than one. */
   #findNewestOfLargestSite(): QueueEntry<WaitingCaller> | undefined {
     let [largestSite, maxCount] = ['', 1];
     for (const site of this.#waiting.holders()) {

@@ -23,8 +23,8 @@ export interface StoredChallenge extends Binding {
 }
 
 /**
- * Stores challenges and tokens in Redis. Reading one deletes it: of two concurrent callers only one gets it, and nobody
- * gets it twice.
+ * Stores challenges and tokens in Redis. Reading one deletes it, so only one of two concurrent callers gets it, and
+ * nobody gets it twice.
  */
 export class CaptchaStore {
   readonly #redis: RedisClient;
@@ -41,7 +41,7 @@ export class CaptchaStore {
     return id;
   }
 
-  /** @returns null if it never existed, has expired or was already taken */
+  /** @returns null if the challenge never existed, has expired or was already taken */
   async takeChallenge(id: string): Promise<StoredChallenge | null> {
     return await this.#take<StoredChallenge>(redisKeys.captcha(id));
   }

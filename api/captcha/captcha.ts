@@ -29,7 +29,7 @@ export class Captcha {
   }
 
   /**
-   * @throws AppError `queue_full` when too many callers wait for one, or too many of this network's site;
+   * @throws AppError `queue_full` if too many callers wait for a captcha in total or from this network's site;
    * `service_unavailable` while Redis is down
    */
   async challenge(purpose: CaptchaPurpose, network: string, signal?: AbortSignal): Promise<CaptchaChallenge> {
@@ -46,10 +46,10 @@ export class Captcha {
   }
 
   /**
-   * Checks the only attempt at a challenge, which consumes it even if the clicks are wrong or come from another
-   * network.
+   * Verifies the clicks of a challenge. Every attempt consumes the challenge, even if the clicks are wrong or come from
+   * another network.
    * @param points in units of 1/10000 of the image's width and height
-   * @returns a token for the challenge's purpose and network; null if it is not solved
+   * @returns a token for the challenge's purpose and network; null if the clicks do not solve it
    */
   async verify(challengeId: string, points: readonly Point[], network: string): Promise<string | null> {
     const challenge = await this.#store.takeChallenge(challengeId);
@@ -57,7 +57,10 @@ export class Captcha {
     return areOnIcons(points, challenge.solution) ? await this.#store.addToken(challenge) : null;
   }
 
-  /** Redeems a token, which is consumed in any case. @returns whether it is valid for this purpose and network */
+  /**
+   * Redeems a token, which is consumed even if it is not valid.
+   * @returns whether it is valid for this purpose and network
+   */
   async redeemToken(token: string, purpose: CaptchaPurpose, network: string): Promise<boolean> {
     const found = await this.#store.takeToken(token);
     return found !== null && found.purpose === purpose && found.network === network;

@@ -1,9 +1,12 @@
 import { imageHeight, imageWidth, minDistance, type Point } from './place-icons.ts';
 
-/** Points range from 0 to this in both directions, whatever the displayed size. */
+/** Coordinates range from 0 to this in both directions, regardless of the displayed size. */
 export const pointUnits = 10_000;
 
-/** In pixels. Covers an icon entirely and a little more; no point is within this distance of two icons. */
+/**
+ * Maximum distance of a click from the centre of its icon (px). Covers slightly more than the icon; no point is within
+ * this distance of two icons.
+ */
 export const hitRadius = minDistance / 2;
 
 /**

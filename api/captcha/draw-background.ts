@@ -47,7 +47,7 @@ export function drawScribbles(random: Random, { width, height }: Size, count: nu
   return shapes;
 }
 
-/** Fine lines over everything. They divide icons for programs, but do not hide anything from people. */
+/** Fine lines over everything. They split icons into pieces for programs, but do not hide anything from people. */
 export function drawScratches(random: Random, { width, height }: Size, count: number): string {
   let lines = '';
   for (let i = 0; i < count; i++) {

@@ -72,7 +72,7 @@ function drawImage(
   return { svg: wrap(imageSize, content), weights };
 }
 
-/** Draws the icons to click almost upright, and in the other weight than in the image. */
+/** Draws the icons to click almost upright, and with a different weight than in the image. */
 function drawPrompt(
   random: Random,
   shapes: IconShapes,

@@ -8,7 +8,7 @@ import type { Point } from './place-icons.ts';
 export interface Outline {
   /** x and y of each point: the start of a contour, then two handles and an end for each of its curves. */
   readonly coordinates: Float64Array;
-  /** For each contour, how many numbers of `coordinates` it has. */
+  /** For each contour, the number of values in `coordinates` that belong to it. */
   readonly contours: readonly number[];
 }
 
@@ -75,7 +75,8 @@ function interpolate(a: Point, b: Point, fraction: number): Point {
 }
 
 /**
- * Distance from (0, 0) to the farthest point. Bounds the whole shape, because no curve leaves the hull of its points.
+ * Distance from (0, 0) to the farthest point. No part of the shape is farther away, because no curve leaves the convex
+ * hull of its points.
  */
 export function reachOf({ coordinates }: Outline): number {
   let farthest = 0;

@@ -17,21 +17,27 @@ import {
   type RequestLine,
 } from './parser-errors.ts';
 
-/** How long to keep reading a refused connection. Closing it while the client is sending would lose the response. */
+/**
+ * How long to keep reading a connection after an error response. Closing it while the client is sending would lose the
+ * response.
+ */
 const lingerMs = 1_000;
 
 export interface ClientErrorOptions {
   readonly log: Logger;
-  /** Undefined if the connection is not served. */
+  /** Returns undefined if the connection is not served. */
   readonly findConnection: (socket: Socket) => Connection | undefined;
-  /** CORS headers for an origin, which is empty if unknown. */
+  /** Returns the CORS headers for an origin, which is empty if unknown. */
   readonly corsHeaders: (origin: string) => Readonly<Record<string, string>>;
-  /** Time limit for a head that is late because its connection was not read, counted from when reading resumes. */
+  /**
+   * Time limit for a request head that is late because reading of its connection was paused. Starts when reading
+   * resumes.
+   */
   readonly headersTimeoutMs: number;
 }
 
 /** The error to send, and the details for the access log. */
-interface Refusal {
+interface ErrorReport {
   readonly error: AppError;
   readonly line: RequestLine | null;
   readonly reason: string;
@@ -41,24 +47,27 @@ interface Refusal {
 /**
  * Handles errors for which Node would send an empty body or nothing at all: parser errors, requests that arrive too
  * slowly, and CONNECT. The error goes to the request that caused it: earlier requests of the connection get their
- * responses first, and if that request's response has started, it is cut off.
+ * responses first. If the response to that request has already started, it is aborted.
  */
 export function handleClientErrors(server: Server, options: ClientErrorOptions): void {
-  const refused = new WeakSet<Socket>();
-  const respond = (socket: Socket, refusal: Refusal): void => {
+  const failedSockets = new WeakSet<Socket>();
+  const respond = (socket: Socket, report: ErrorReport): void => {
     const connection = options.findConnection(socket);
     if (connection === undefined) socket.destroy();
-    else refuse(connection, refusal, options).catch((failure: unknown) => socket.destroy(failure as Error));
+    else
+      respondWithError(connection, report, options).catch((failure: unknown) =>
+        socket.destroy(failure as Error),
+      );
   };
   const onClientError = (parserError: ParserError, socket: Socket): void => {
     // After an error, the parser reports every further chunk of the connection as another error.
-    if (refused.has(socket)) return;
+    if (failedSockets.has(socket)) return;
     const connection = options.findConnection(socket);
     if (parserError.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection !== undefined) {
       const retry = (): void => onClientError(parserError, socket);
-      if (waitForLate(connection, options.headersTimeoutMs, retry)) return;
+      if (extendTimeLimit(connection, options.headersTimeoutMs, retry)) return;
     }
-    refused.add(socket);
+    failedSockets.add(socket);
     const line = findRequestLine(parserError);
     const error = describeParserError(parserError, line);
     respond(socket, { error, line, reason: parserError.message, origin: findOrigin(parserError) });
@@ -66,7 +75,7 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
   server.on('clientError', onClientError);
   server.on('connect', ({ method = '', url = '', headers }: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined);
-    // Node no longer reads the connection. Unless its data is read, its end is not noticed.
+    // Node no longer reads the connection, and its end is noticed only if its data is read.
     socket.resume();
     const line = { method, path: withoutQuery(url) };
     respond(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
@@ -74,11 +83,12 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
 }
 
 /**
- * Extends the time if reading of the connection was paused. Node stops timing it after the first report.
+ * Extends the time limit if reading of the connection was paused. Needs its own timer, because Node reports a late
+ * request only once.
  * @param retry checks again, unless the head arrives first
  * @returns false if the time is up
  */
-function waitForLate(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
+function extendTimeLimit(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
   const { request, readAgainAtMs } = connection;
   if (readAgainAtMs === null) return false;
   // A body that is being read is timed by `BodyPace`.
@@ -89,26 +99,34 @@ function waitForLate(connection: Connection, headersTimeoutMs: number, retry: ()
   return true;
 }
 
-async function refuse(connection: Connection, refusal: Refusal, options: ClientErrorOptions): Promise<void> {
+async function respondWithError(
+  connection: Connection,
+  report: ErrorReport,
+  options: ClientErrorOptions,
+): Promise<void> {
   const startedAtMs = performance.now();
   const { socket, request } = connection;
-  // If a body was being received, the error is in it. Otherwise it is in the data after the last complete request.
+  // If a body was being received, the error is in that body. Otherwise it is in the data after the last complete
+  // request.
   const failed = request === null || request.complete ? null : request;
   while (socket.writable) {
     const { response } = connection;
     if (response === null) break;
     if (response.req === failed) {
-      sendOnResponse(socket, response, refusal.error);
+      sendOnResponse(socket, response, report.error);
       return;
     }
     await new Promise((resolve) => response.once('close', resolve));
   }
   // Either the failed request already has its response, or its client has disconnected.
   if (failed !== null || !socket.writable) socket.destroy();
-  else sendOnConnection(socket, refusal, startedAtMs, options);
+  else sendOnConnection(socket, report, startedAtMs, options);
 }
 
-/** Sends the error as the response of a request that reached its handler, which has assigned its id and logs it. */
+/**
+ * Sends the error as the response to a request that reached its handler, which has assigned the request id and logs the
+ * request.
+ */
 function sendOnResponse(socket: Socket, response: ServerResponse, error: AppError): void {
   if (response.headersSent) {
     socket.destroy();
@@ -132,7 +150,7 @@ function sendOnResponse(socket: Socket, response: ServerResponse, error: AppErro
 /** Responds on a connection without a parsed request. */
 function sendOnConnection(
   socket: Socket,
-  { error, line, reason, origin }: Refusal,
+  { error, line, reason, origin }: ErrorReport,
   startedAtMs: number,
   { log, corsHeaders }: ClientErrorOptions,
 ): void {

@@ -5,18 +5,18 @@ import { isSilent } from './silent-body.ts';
 export interface ConnectionLimitOptions {
   /** Maximum open connections. */
   readonly max: number;
-  /** Maximum per network; null for at most half of the connections that the other networks leave free. */
+  /** Maximum per network; null for at most half of the connections not held by other networks. */
   readonly maxPerNetwork: number | null;
 }
 
-/** Maximum busy connections checked for each new one that exceeds the limit. */
+/** Maximum number of busy connections checked for each new connection that exceeds the limit. */
 const maxChecks = 64;
 
 /**
  * Limits open connections, in total and per network. If a network may not open another one, an idle connection (one
- * without a request in progress) is closed for it. It is the longest idle one of the network with the most connections,
- * if that has more than the new connection's network, otherwise of the new connection's own network. A connection with
- * a request is closed only if all connections of that network have one, and only if its body does not arrive.
+ * without a request in progress) is closed in its favour: the longest idle connection of the network with the most
+ * connections, or, if none has more than the new connection's network, of that network itself. If all connections of
+ * the chosen network are busy, one of them is closed only if it has stopped sending its request body.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
@@ -26,7 +26,7 @@ export class ConnectionLimit {
   readonly #idle = new Map<string, Set<Connection>>();
   /** Connections with a request in progress, by network, in the order in which to check them. */
   readonly #busy = new Map<string, Set<Connection>>();
-  /** Networks with an idle connection, by their number of connections. */
+  /** Networks that have an idle connection, by their number of connections. */
   readonly #bySize = new Map<number, Set<string>>();
 
   constructor(options: ConnectionLimitOptions) {
@@ -37,7 +37,7 @@ export class ConnectionLimit {
     return this.#open.size;
   }
 
-  /** Counts a new, idle connection. @returns false if the limit does not allow it */
+  /** Registers a new, idle connection. @returns false if the limit does not allow it */
   open(connection: Connection): boolean {
     const { network } = connection;
     if (!this.#mayOpen(network) && !this.#closeOneFor(network)) return false;
@@ -64,7 +64,7 @@ export class ConnectionLimit {
       return;
     }
     this.#idle.set(network, new Set([connection]));
-    this.#list(network);
+    this.#addToSizeIndex(network);
   }
 
   markBusy(connection: Connection): void {
@@ -86,23 +86,23 @@ export class ConnectionLimit {
     const idle = this.#idle.get(network);
     if (idle?.delete(connection) !== true || idle.size > 0) return;
     this.#idle.delete(network);
-    this.#unlist(network);
+    this.#removeFromSizeIndex(network);
   }
 
   #resize(network: string, by: number): void {
-    this.#unlist(network);
+    this.#removeFromSizeIndex(network);
     this.#held.change(network, by);
-    if (this.#idle.has(network)) this.#list(network);
+    if (this.#idle.has(network)) this.#addToSizeIndex(network);
   }
 
-  #list(network: string): void {
+  #addToSizeIndex(network: string): void {
     const size = this.#held.of(network);
     const ofSize = this.#bySize.get(size);
     if (ofSize === undefined) this.#bySize.set(size, new Set([network]));
     else ofSize.add(network);
   }
 
-  #unlist(network: string): void {
+  #removeFromSizeIndex(network: string): void {
     const size = this.#held.of(network);
     const ofSize = this.#bySize.get(size);
     if (ofSize?.delete(network) === true && ofSize.size === 0) this.#bySize.delete(size);
@@ -118,15 +118,17 @@ export class ConnectionLimit {
 
   /** Closes a connection if that allows a new one of this network. @returns whether it did */
   #closeOneFor(network: string): boolean {
-    const [longest] = this.#idle.get(this.#chooseNetworkToShrink(network)) ?? [];
-    const victim = longest ?? this.#findSilent(network);
-    if (victim === undefined) return false;
-    this.close(victim);
-    victim.socket.destroy();
+    const [longestIdle] = this.#idle.get(this.#chooseNetworkToShrink(network)) ?? [];
+    const toClose = longestIdle ?? this.#findSilent(network);
+    if (toClose === undefined) return false;
+    this.close(toClose);
+    toClose.socket.destroy();
     return true;
   }
 
-  /** Finds a busy connection whose body does not arrive. Checked connections that are not silent move to the end. */
+  /**
+   * Finds a busy connection that has stopped sending its body. Other checked connections move to the end of the list.
+   */
   #findSilent(network: string): Connection | undefined {
     const busy = this.#busy.get(network);
     if (busy === undefined) return undefined;
@@ -145,8 +147,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Chooses the network that loses a connection: the largest, if it keeps at least as many as the new connection's
-   * network then has; otherwise the new connection's network itself.
+   * Chooses the network that loses a connection: the largest, if it then still has at least as many as the new
+   * connection's network; otherwise the new connection's network itself.
    */
   #chooseNetworkToShrink(network: string): string {
     const count = this.#held.of(network);
@@ -155,8 +157,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * The largest network with an idle connection and more than `size` connections; null if there is none. 16 384
-   * connections have at most 181 different network sizes, however many networks there are.
+   * Returns the largest network with an idle connection and more than `size` connections; null if there is none. With
+   * 16 384 connections, there are at most 181 different network sizes, regardless of the number of networks.
    */
   #findLarger(size: number): string | null {
     const largest = Math.max(...this.#bySize.keys());

@@ -1,14 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { Connection } from './connection.ts';
 
-/** When to probe a client. By the last time, a disconnected client has rejected a write. */
+/** When to probe a client after its FIN (ms). By the last probe, a disconnected client has rejected a write. */
 const probesAfterMs = [0, 5, 50, 300, 1_500];
 
 /**
- * Serves clients that close their side after the request, and detects which of them have disconnected. Both send a FIN,
- * but only a disconnected client rejects further data. So this makes a few small writes that a listening client
- * ignores: an interim response, or a comment in an event stream. A rejection shows at the next write. HTTP/1.0 has no
- * interim responses, so an HTTP/1.0 client counts as disconnected if the response has not started by the last probe.
+ * Serves clients that close their side of the connection after the request, and detects which of them have
+ * disconnected. Both kinds send a FIN, but only a disconnected client rejects further data. So this sends a few small
+ * probes that a listening client ignores: an interim response, or a comment in an event stream. A rejection is noticed
+ * at the next write. HTTP/1.0 has no interim responses, so an HTTP/1.0 client is considered disconnected if the
+ * response has not started by the last probe.
  */
 export function serveHalfClosed(connection: Connection): void {
   connection.socket.once('end', () => probe(connection));
@@ -40,8 +41,8 @@ function write(response: ServerResponse): boolean {
     return true;
   }
   const type = String(response.getHeader('content-type') ?? '');
-  // Events are written whole, so the comment falls between two of them. Other responses are being written anyway, so
-  // they need no probe.
+  // Events are written whole, so the comment is never inside one. Other responses that have started need no probe,
+  // because they are being written anyway.
   if (type.startsWith('text/event-stream') && !response.writableEnded) response.write(':\n\n');
   return true;
 }

@@ -3,15 +3,15 @@ import { handleClientErrors, type ClientErrorOptions } from './client-error.ts';
 import { allowHalfOpen } from './node-internals.ts';
 
 /**
- * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would refuse are refused
- * in our error format.
+ * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would reject get an error
+ * in our format.
  */
 export function handleAllRequests(
   server: Server,
   handle: RequestListener,
   options: ClientErrorOptions,
 ): void {
-  // `checkHead` checks the Host header and counts headers. Node would silently drop headers beyond its limit.
+  // `checkHead` checks the Host header and the number of headers. Node would silently drop headers beyond its limit.
   Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
   // The middleware that reads the body sends `100 Continue` when it is ready for the body.
   server.on('checkContinue', handle);

@@ -24,29 +24,36 @@ import { StallGuard, type FindContested } from './stall-guard.ts';
 /** Time limit from the opening of a connection, or the first byte of a request, to the end of the headers. */
 const defaultHeadersTimeoutMs = 20_000;
 const maxCheckIntervalMs = 1_000;
-/** Maximum connections over the limit whose first request gets an error response. Further ones are closed. */
+/**
+ * Maximum number of connections over the limit whose first request gets an error response. Further ones are closed
+ * immediately.
+ */
 const maxRefused = 64;
 /** Connections over the limit are closed if no request arrives within this time. */
 const refusedMs = 1_000;
-/** How long an unwanted body may continue after the response before the connection is closed. */
+/** How long a client may continue to send a body after the response before the connection is closed. */
 const defaultUnwantedBodyMs = 10_000;
 
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface HttpConnectionsOptions {
   readonly keepAliveTimeoutMs: number;
-  /** For a whole request. Bodies are timed by their own length, so this must cover the longest one. */
+  /**
+   * Node's time limit for a whole request. `BodyPace` limits each body according to its length, so this must cover the
+   * longest one.
+   */
   readonly requestTimeoutMs: number;
   readonly limit: ConnectionLimitOptions;
   /**
-   * Whether connections come from a proxy. Their addresses are then not those of clients, and all count as one network.
+   * Whether connections come from a proxy. Their addresses are then not those of clients, and all connections are
+   * treated as one network.
    */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findContested: FindContested;
   /** Must call `checkRefused` before doing anything else for a request. */
   readonly handle: HandleRequest;
-  /** CORS headers for responses that are sent without the handler. */
+  /** Returns the CORS headers for responses that are sent without the handler. */
   readonly corsHeaders: ClientErrorOptions['corsHeaders'];
   readonly log: Logger;
   /** For tests, like `unwantedBodyMs`. */
@@ -54,7 +61,7 @@ export interface HttpConnectionsOptions {
   readonly unwantedBodyMs?: number;
 }
 
-/** The HTTP server and its handling of connections before, around and after requests. */
+/** The HTTP server, and the connections it serves. */
 export class HttpConnections {
   readonly #options: HttpConnectionsOptions;
   readonly #server: Server;
@@ -83,7 +90,7 @@ export class HttpConnections {
     this.#stallGuard = new StallGuard(options);
     this.#server.on('connection', (socket) => this.#open(socket));
     this.#server.on('drop', () => this.#logFull());
-    const take: HandleRequest = (request, response) => this.#take(request, response);
+    const take: HandleRequest = (request, response) => this.#handle(request, response);
     this.#server.on('request', take);
     const { log, corsHeaders, headersTimeoutMs = defaultHeadersTimeoutMs } = options;
     handleAllRequests(this.#server, take, {
@@ -104,7 +111,7 @@ export class HttpConnections {
         resolve();
       });
     });
-    // A failure to accept a connection, such as for lack of a file descriptor, must not affect anything else.
+    // A failure to accept a connection, for example for lack of a file descriptor, must not affect anything else.
     this.#server.on('error', (err) => this.#warnNotAccepted('connection not accepted', { err }));
     const { port: actual } = this.#server.address() as AddressInfo;
     return formatHttpOrigin(host, actual);
@@ -117,7 +124,7 @@ export class HttpConnections {
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = once(this.#server, 'close');
-    // Node's own method would cut off responses that have ended but are still in transit to slow clients.
+    // Node's own method would interrupt responses that have ended but are still in transit to slow clients.
     this.#server.closeIdleConnections = () => undefined;
     this.#server.close();
     for (const connection of this.#connections.values()) endWithResponse(connection);
@@ -143,10 +150,11 @@ export class HttpConnections {
     });
     if (this.#limit.open(connection)) return;
     this.#logFull();
-    this.#refuse(connection);
+    this.#allowErrorResponse(connection);
   }
 
-  #refuse(connection: Connection): void {
+  /** Keeps a connection over the limit open for a moment, so that its first request gets an error response. */
+  #allowErrorResponse(connection: Connection): void {
     const { socket } = connection;
     if (this.#refused.size >= maxRefused) {
       socket.destroy();
@@ -157,7 +165,7 @@ export class HttpConnections {
     socket.once('close', () => clearTimeout(timer));
   }
 
-  #take(request: IncomingMessage, response: ServerResponse): void {
+  #handle(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
     connection.request = request;
@@ -165,7 +173,7 @@ export class HttpConnections {
     connection.lastReceived = null;
     clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
-    // Only the current response has the socket.
+    // Node has assigned the socket only to the current response.
     if (response.socket === null) this.#pipelined.wait(connection, request, response, begin);
     else begin();
   }
@@ -174,14 +182,14 @@ export class HttpConnections {
     // While stopping, a connection closes after its current response.
     if (response.destroyed || this.#isStopping) return;
     connection.response = response;
-    // For example, a write after the end would otherwise crash the process.
+    // Without a listener, an error such as a write after the end would crash the process.
     response.on('error', this.#onResponseError);
     this.#limit.markBusy(connection);
     response.once('close', () => {
       if (connection.response !== response) return;
       connection.response = null;
       this.#limit.markIdle(connection);
-      // Otherwise an idle connection would retain its headers.
+      // Release the request. Otherwise an idle connection would retain its headers.
       if (request.complete && connection.request === request) connection.request = null;
       if (!request.complete) endUnlessComplete(connection, request, this.#options.unwantedBodyMs);
     });

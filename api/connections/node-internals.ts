@@ -3,7 +3,9 @@ import type { Socket } from 'node:net';
 
 /** Undocumented internals of Node's HTTP server. Nothing else in this folder depends on them. */
 
-/** Allows half-open connections. Otherwise, a client that closes its side would not get its response. */
+/**
+ * Allows half-open connections. Otherwise, a client that closes its side after the request would not get its response.
+ */
 export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
@@ -19,12 +21,12 @@ export function keepOpenAfter(response: ServerResponse): void {
 /** Allows this much of a body to be buffered before it is consumed. Node would pause the connection sooner. */
 export function readAhead(request: IncomingMessage, bytes: number): void {
   const { _readableState: state } = request as unknown as { _readableState?: { highWaterMark: number } };
-  // Node pauses at the mark itself.
+  // Node already pauses when the mark is reached, not only beyond it.
   if (state !== undefined) state.highWaterMark = bytes + 1;
 }
 
 /**
- * Reads how many of the written bytes the operating system has taken. Node itself reports a whole write as pending
+ * Reads how many of the written bytes the operating system has accepted. Node itself reports a whole write as pending
  * until its last byte is sent. Node's idle timeout uses this number for the same reason, but also counts incoming bytes
  * as progress.
  */

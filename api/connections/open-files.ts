@@ -8,7 +8,7 @@ const otherFiles = 256;
 /** Beyond this, memory is the limit: an idle connection takes 10 to 20 KB. */
 const maxConnectionsByMemory = 16_384;
 
-/** Reads the process's limit of open files (`ulimit -n`); null if unknown. */
+/** Reads the process's open file limit (`ulimit -n`); null if unknown. */
 function readMaxOpenFiles(): number | null {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
@@ -20,7 +20,7 @@ function readMaxOpenFiles(): number | null {
   }
 }
 
-/** Returns the number of connections that leaves enough descriptors for everything else. */
+/** Returns the maximum number of connections that leaves enough file descriptors for everything else. */
 function deriveMaxConnections(maxOpenFiles: number | null): number {
   if (maxOpenFiles === null) return maxConnectionsByMemory;
   return Math.max(1, Math.min(maxConnectionsByMemory, countAvailableFiles(maxOpenFiles)));
@@ -31,7 +31,7 @@ const countAvailableFiles = (maxOpenFiles: number): number =>
   Math.max(maxOpenFiles - otherFiles, Math.floor(maxOpenFiles / 2));
 
 /**
- * Returns the operator's limits, or those derived from the process's limit of open files.
+ * Returns the operator's limits, or derives limits from the process's open file limit.
  * @param maxOpenFiles null if unknown
  */
 export function limitConnections(

@@ -16,7 +16,7 @@ export interface RequestLine {
   readonly path: string;
 }
 
-/** Converts a parser error. The status is the one HTTP defines; the code is the closest of our error codes. */
+/** Converts a parser error to an API error, with the status that HTTP defines and the closest of our error codes. */
 export function describeParserError({ code, reason }: ParserError, line: RequestLine | null): AppError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

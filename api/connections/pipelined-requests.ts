@@ -7,16 +7,19 @@ import { readAhead } from './node-internals.ts';
 const requestBytes = 2 * 1024;
 /** Maximum bytes of its body that are buffered while it waits. */
 const maxBodyBytes = 64 * 1024;
-/** Limit for all connections, which networks share: some 16 000 requests with short heads and no body. */
+/**
+ * Limit for all connections together, shared fairly among networks: some 16 000 requests with short heads and no body.
+ */
 const maxWaitingBytes = 16_384 * requestBytes;
 
 /**
- * A connection with this much waiting is not read. With less it is read, so that a disconnect is noticed immediately.
+ * Reading of a connection pauses when its waiting requests have this many bytes. Below that it continues, so that a
+ * disconnect is noticed immediately.
  */
 const maxReadAheadBytes = 64 * requestBytes;
 
 /** The waiting requests of one connection. */
-interface Waiting {
+interface WaitingRequests {
   /** Their total size in bytes. */
   bytes: number;
   /** @returns false if the client's network has used its share */
@@ -25,14 +28,15 @@ interface Waiting {
 }
 
 /**
- * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more requests before the first
- * response. Responses keep the order of the requests in any case, so handling them concurrently would only let one
- * connection have any number in progress. While many or large requests wait, nothing more is read, so at most these and
- * the result of one read, 64 KB, are buffered. A request whose connection closes while it waits is never started.
+ * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more requests before it has the
+ * first response. Responses must keep the order of the requests, so handling requests concurrently would gain little,
+ * and would let one connection have any number in progress. While many or large requests wait, reading pauses, so at
+ * most these and one more read of 64 KB are buffered. A request whose connection closes while it waits is never
+ * started.
  */
 export class PipelinedRequests {
   readonly #budget: FairBudget;
-  readonly #waiting = new Map<Connection, Waiting>();
+  readonly #waiting = new Map<Connection, WaitingRequests>();
 
   /** @param capacity in bytes */
   constructor(capacity = maxWaitingBytes) {
@@ -44,7 +48,7 @@ export class PipelinedRequests {
     return this.#budget.held;
   }
 
-  /** Calls `begin` once all earlier responses have been sent, which is when Node assigns this one its socket. */
+  /** Calls `begin` once all earlier responses have been sent, which is when Node assigns the socket to this one. */
   wait(connection: Connection, request: IncomingMessage, response: ServerResponse, begin: () => void): void {
     const waiting = this.#waiting.get(connection) ?? this.#open(connection);
     const bytes = countBytes(request);
@@ -62,7 +66,7 @@ export class PipelinedRequests {
   }
 
   /** @returns null if the client's network has used its share */
-  #open(connection: Connection): Waiting | null {
+  #open(connection: Connection): WaitingRequests | null {
     const { socket, network } = connection;
     const share = this.#budget.tryAcquire(network, 0);
     if (share === null) return null;
@@ -77,7 +81,7 @@ export class PipelinedRequests {
       socket.off('resume', pause).off('close', close);
       this.#waiting.delete(connection);
     };
-    const waiting: Waiting = {
+    const waiting: WaitingRequests = {
       bytes: 0,
       add(bytes) {
         if (!share.tryGrow(this.bytes + bytes)) return false;

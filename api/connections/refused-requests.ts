@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
-import { closing } from './http-errors.ts';
+import { closeHeaders } from './http-errors.ts';
 
 const refused = new WeakSet<IncomingMessage>();
 
-/** Marks a request on a connection over the limit. */
+/** Marks a request that came on a connection over the limit. `checkRefused` later fails it. */
 export function refuseRequest(request: IncomingMessage): void {
   refused.add(request);
 }
@@ -16,6 +16,6 @@ export function checkRefused(request: IncomingMessage): void {
   if (!isRefused(request)) return;
   throw new AppError('queue_full', {
     message: 'Too many connections are open. Close those that you do not use, or try again shortly.',
-    headers: closing,
+    headers: closeHeaders,
   });
 }

@@ -4,12 +4,12 @@ import type { Connection } from './connection.ts';
 const silentMs = 1_000;
 
 /**
- * Whether a request's body is awaited and nothing has arrived for a second. It takes two checks to find that, because a
- * client that has just received a `100 Continue` had no time to send anything.
+ * Whether more of a request's body is expected but nothing has arrived for a second. Needs two checks, because a client
+ * that has just received a `100 Continue` has had no time to send anything.
  */
 export function isSilent(connection: Connection, nowMs: number): boolean {
   const { request, socket, lastReceived } = connection;
-  // While reading is paused, for instance until there is memory for the body, silence is not the client's fault.
+  // While reading is paused, for instance until there is memory for the body, the client is not silent.
   if (request === null || request.complete || request.readableFlowing !== true) {
     connection.lastReceived = null;
     return false;

@@ -1,21 +1,25 @@
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { cutUnread } from '../callers/unread-callers.ts';
+import { resetUnread } from '../callers/unread-callers.ts';
 import type { Connection } from './connection.ts';
 import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
 /** A client that reads nothing for this long is disconnected: it occupies memory and a connection for nothing. */
 export const defaultMaxStallMs = 30_000;
-/** Fraction of the stall limit that applies while others wait for resources that the client holds: three seconds. */
+/**
+ * Fraction of the stall limit that applies while others wait for resources that the client holds: by default three
+ * seconds.
+ */
 const contestedFraction = 1 / 10;
 /**
- * Fraction of the stall limit after which the operating system is queried for the bytes it still holds for the client.
+ * Fraction of the stall limit after which the operating system is queried for the bytes that it still buffers for the
+ * client.
  */
 const suspectFraction = 1 / 3;
 const maxCheckIntervalMs = 1_000;
-/** Maximum fraction of time spent on these queries. With a hundred thousand connections, one takes a second. */
+/** Maximum fraction of time spent on these queries. With a hundred thousand connections, one query takes a second. */
 const maxQueryFraction = 1 / 10;
 /**
  * A client that reads less than this on average, over twice the stall limit, is treated like one that reads nothing.
@@ -23,7 +27,7 @@ const maxQueryFraction = 1 / 10;
 const minBytesPerSecond = 32 * 1024;
 const paceWindowStalls = 2;
 
-/** Picks, among connections whose clients read little or nothing, those that hold resources others wait for. */
+/** Picks those of the slow connections that hold resources for which others wait. */
 export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
@@ -35,13 +39,13 @@ export interface StallGuardOptions {
 }
 
 interface Progress {
-  /** Bytes of all responses that the operating system has taken. */
+  /** Bytes of all responses that the operating system has accepted. */
   taken: number;
-  /** Bytes that the operating system held at the last query; null if unknown. */
+  /** Bytes that the operating system still buffered at the last query; null if unknown. */
   unacknowledged: number | null;
-  /** When progress was last noticed. */
+  /** Time of the last progress. */
   sinceMs: number;
-  /** Since when bytes have been waiting continuously, and how many had been taken by then. */
+  /** Time since which bytes have been waiting continuously, and the bytes accepted by then. */
   busySinceMs: number;
   busyFrom: number;
 }
@@ -49,10 +53,10 @@ interface Progress {
 type Waiting = readonly [Socket, Progress];
 
 /**
- * Disconnects clients that do not read: bytes wait for them, and none has been sent for the stall limit. A client that
- * reads slowly is not disconnected, however long its response takes. But if others wait for resources that it holds, it
- * is disconnected after a tenth of the stall limit, or if it reads too slowly. The code that produces the response
- * notices the closed connection.
+ * Disconnects clients that do not read: bytes are waiting for them, and none has been sent for the stall limit. A
+ * client that reads slowly is not disconnected, however long its response takes. But while others wait for resources
+ * that it holds, a client is disconnected if it reads nothing for a tenth of the stall limit or reads too slowly. The
+ * code that produces the response notices the closed connection.
  */
 export class StallGuard {
   readonly #maxStallMs: number;
@@ -89,35 +93,36 @@ export class StallGuard {
     const waiting = [...this.#sockets].filter(([socket, progress]) =>
       updateProgress(socket, progress, nowMs),
     );
-    this.#cutContested(waiting, nowMs);
+    this.#disconnectContested(waiting, nowMs);
     // On a system with many connections, a query takes seconds. The other checks continue in the meantime.
     if (this.#isQuerying || nowMs < this.#nextQueryAtMs) return;
     this.#isQuerying = true;
     try {
-      await this.#cutUnread(waiting, nowMs);
+      await this.#disconnectStalled(waiting, nowMs);
     } finally {
       this.#isQuerying = false;
     }
   }
 
-  async #cutUnread(waiting: readonly Waiting[], nowMs: number): Promise<void> {
+  async #disconnectStalled(waiting: readonly Waiting[], nowMs: number): Promise<void> {
     const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectFraction);
-    const isNew = await this.#querySystem(suspects);
-    // The time that the query took does not count as a stall.
+    const firstQueried = await this.#querySystem(suspects);
+    // Do not treat the time that the query took as part of the stall.
     for (const [socket] of findStalled(suspects, nowMs - this.#maxStallMs))
-      if (!isNew.has(socket)) cutUnread(socket);
+      if (!firstQueried.has(socket)) resetUnread(socket);
     const endMs = performance.now();
     this.#nextQueryAtMs =
       endMs + Math.min((endMs - nowMs) / maxQueryFraction, this.#maxStallMs * suspectFraction);
   }
 
   /**
-   * Records whether clients that seem to read nothing are receiving the bytes that the operating system holds for them.
-   * @returns those queried for the first time, whose progress is still unknown
+   * Records whether clients that seem to read nothing are receiving the bytes that the operating system buffers for
+   * them.
+   * @returns the clients queried for the first time, whose progress is still unknown
    */
   async #querySystem(suspects: readonly Waiting[]): Promise<ReadonlySet<Socket>> {
-    const isNew = new Set<Socket>();
-    if (suspects.length === 0) return isNew;
+    const firstQueried = new Set<Socket>();
+    if (suspects.length === 0) return firstQueried;
     const held = await this.#readHeld(suspects.map(([socket]) => socket));
     const nowMs = performance.now();
     for (const [socket, progress] of suspects) {
@@ -126,20 +131,20 @@ export class StallGuard {
       const bytes = held.get(socket) ?? null;
       progress.unacknowledged = bytes;
       if (bytes === null) continue;
-      if (before === null) isNew.add(socket);
+      if (before === null) firstQueried.add(socket);
       else if (bytes < before) progress.sinceMs = nowMs;
     }
-    return isNew;
+    return firstQueried;
   }
 
-  #cutContested(waiting: readonly Waiting[], nowMs: number): void {
+  #disconnectContested(waiting: readonly Waiting[], nowMs: number): void {
     const slow = new Set([
       ...findStalled(waiting, nowMs - this.#maxStallMs * contestedFraction),
       ...findSlow(waiting, nowMs, this.#maxStallMs * paceWindowStalls),
     ]);
     if (slow.size === 0) return;
     const contested = this.#findContested(Array.from(slow, ([socket]) => socket));
-    for (const socket of contested) cutUnread(socket);
+    for (const socket of contested) resetUnread(socket);
   }
 }
 

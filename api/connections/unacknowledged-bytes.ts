@@ -3,16 +3,19 @@ import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
-/** The system's TCP connection tables: IPv4, and IPv6, which includes IPv4 if a socket serves both. */
+/**
+ * The system's TCP connection tables for IPv4 and IPv6. A socket that serves both has its IPv4 connections in the IPv6
+ * table.
+ */
 const systemTables = { 4: '/proc/net/tcp', 16: '/proc/net/tcp6' };
-/** Maximum bytes of a table parsed at a time. Linux returns a page at a time. */
+/** Maximum number of bytes of a table parsed at a time. Linux returns one page per read. */
 const chunkBytes = 64 * 1024;
 
 /**
- * Reads how many bytes the operating system holds for each of these clients until they acknowledge them. Only Linux
- * reports that. A system takes more bytes from a process only once a third of the bytes it holds has been sent. That
- * can be a megabyte, which takes a slow client a minute to read.
- * @param tables keyed by the length of their addresses in bytes
+ * Reads how many bytes the operating system buffers for each of these clients until they acknowledge them. Only Linux
+ * reports that. The operating system accepts more bytes only once a third of the buffered bytes has been sent. That can
+ * be a megabyte, which takes a slow client a minute to read.
+ * @param tables paths of the tables by the length of their addresses in bytes
  */
 export async function readUnacknowledgedBytes(
   sockets: readonly Socket[],
@@ -57,7 +60,7 @@ async function searchTable(
       remainder = text.slice(end);
     }
   } catch {
-    // Not on Linux, or without IPv6, so nothing is known.
+    // There is no such table outside Linux or without IPv6.
   }
 }
 

@@ -12,7 +12,7 @@ export function release(dependencies: FinishDeps, request: AdmittedRequest, log:
   });
 }
 
-/** Settles a stream whose worker died. Charges the tokens that its frames reported. */
+/** Settles a stream whose worker died. Bills the tokens that its frames reported. */
 export function settleBroken(
   dependencies: FinishDeps,
   request: AdmittedRequest,

@@ -8,7 +8,7 @@ import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
-/** Used until the workers have been looked up, and while there are none. */
+/** Capacity until the workers have been looked up, and while there are none. */
 const initialCapacity = 64;
 const refreshIntervalMs = 1_000;
 /** Limit per account and queue. Waiting requests are in this process's memory, large ones as their stored bodies. */
@@ -19,16 +19,16 @@ const timerSlackMs = 5;
 
 interface BulkQueue {
   readonly budget: FairBudget;
-  /** The first look-up of the workers. New entries wait for it. */
-  readonly known: Promise<void>;
+  /** Resolves after the first look-up of the workers. New entries wait for it. */
+  readonly firstLookUp: Promise<void>;
   /** Accounts that have requests waiting, by id. */
   readonly accounts: Map<string, AccountQueue>;
 }
 
 interface AccountQueue {
   entered: number;
-  /** How many have stopped waiting, because they were granted a share or cancelled. */
-  passed: number;
+  /** Number of requests that no longer wait, because they were granted a share or cancelled. */
+  doneWaiting: number;
 }
 
 /** A request or batch that waits for a share of the workers' bulk capacity. */
@@ -43,10 +43,10 @@ export interface BulkEntry {
 }
 
 /**
- * Limits how much work this process has dispatched to the workers for accounts with a lot of work in flight. The
- * workers' bulk capacity, the number of bulk jobs that they can run, is split evenly among the api processes. Each
- * splits its part among accounts: no account gets more than half of the capacity that the others leave free, whatever
- * its requests wait for. Further requests wait here, and accounts take turns.
+ * Limits how much work this process dispatches to the workers for accounts with a lot of work in flight. The workers'
+ * bulk capacity is the number of bulk jobs that they can run. It is split evenly among the api processes, and each
+ * process shares its part among accounts: an account gets at most half of the capacity not held by others. Further
+ * requests wait here, and accounts take turns.
  */
 export class BulkShares {
   readonly #redis: RedisClient;
@@ -63,23 +63,23 @@ export class BulkShares {
     this.#timer.unref();
   }
 
-  /** @param ended aborted once the request has ended, for any reason; its share is released then */
+  /** @param ended aborted once the request has ended for any reason, which releases its share */
   enter(
     name: QueueName,
     { accountId, deadlineAtMs }: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
     ended: AbortSignal,
   ): BulkEntry {
     const queue = this.#queueOf(name);
-    const account = queue.accounts.get(accountId) ?? { entered: 0, passed: 0 };
+    const account = queue.accounts.get(accountId) ?? { entered: 0, doneWaiting: 0 };
     queue.accounts.set(accountId, account);
     account.entered += 1;
     const ticket = account.entered;
     return {
-      // Accounts take turns: each of the others gets one share before this account gets its second.
-      place: () => Math.max(1, ticket - account.passed) * Math.max(1, queue.budget.waitingHolders),
+      // Accounts take turns: every other waiting account gets one share before this account gets its second.
+      place: () => Math.max(1, ticket - account.doneWaiting) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
-        account.passed += 1;
-        if (account.passed === account.entered) queue.accounts.delete(accountId);
+        account.doneWaiting += 1;
+        if (account.doneWaiting === account.entered) queue.accounts.delete(accountId);
       }),
     };
   }
@@ -89,12 +89,12 @@ export class BulkShares {
   }
 
   async #acquire(
-    { budget, known }: BulkQueue,
+    { budget, firstLookUp }: BulkQueue,
     accountId: string,
     deadlineAtMs: number,
     ended: AbortSignal,
   ): Promise<void> {
-    await known;
+    await firstLookUp;
     const share = await budget.acquire(accountId, 1, {
       signal: ended,
       waitMs: Math.max(0, deadlineAtMs - Date.now()),
@@ -107,10 +107,14 @@ export class BulkShares {
   }
 
   #queueOf(name: QueueName): BulkQueue {
-    const known = this.#queues.get(name);
-    if (known !== undefined) return known;
+    const existing = this.#queues.get(name);
+    if (existing !== undefined) return existing;
     const budget = new FairBudget({ capacity: initialCapacity, maxWaitingPerHolder: maxWaitingPerAccount });
-    const queue = { budget, known: this.#refresh(name, budget), accounts: new Map<string, AccountQueue>() };
+    const queue = {
+      budget,
+      firstLookUp: this.#refresh(name, budget),
+      accounts: new Map<string, AccountQueue>(),
+    };
     this.#queues.set(name, queue);
     return queue;
   }

@@ -19,7 +19,9 @@ import type { Receiver, PendingReply, ReplyOwner } from '../replies/pending-repl
 
 /** Maximum dispatches of one chat. A chat is dispatched again when its worker died before any output. */
 const maxDispatches = 3;
-/** Maximum time from a chat's removal from the queue to its `accepted` frame. After that, the worker counts as dead. */
+/**
+ * Maximum time from a chat's removal from the queue to its `accepted` frame. After that, the worker is considered dead.
+ */
 const acceptTimeoutMs = 3_000;
 const takenCacheMs = 500;
 
@@ -28,9 +30,9 @@ interface PendingChat extends PendingReply {
   readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
-  /** Whether it is being pushed to its queue. */
+  /** Whether the chat is being pushed to its queue. */
   dispatching: boolean;
-  /** Its wait for a share of the workers' bulk capacity; null if it does not wait or no longer waits. */
+  /** Entry of a chat that waits for a share of the workers' bulk capacity; null if it does not wait. */
   entry: BulkEntry | null;
   position: number | null;
 }
@@ -40,17 +42,20 @@ export type NewChatJob = Omit<ChatJob, 'attempt' | 'replyChannel'>;
 
 /** The endpoint's handle on a dispatched chat. */
 export interface DispatchedChat {
-  /** Position in the queue, 1 is next; null once a worker has it. Never increases. */
+  /** Position in the queue, 1 is next; null once a worker has accepted the chat. Never increases. */
   position(): number | null;
   pause(): void;
   resume(): void;
-  /** Call when the client has disconnected. `cause` gives any other reason. */
+  /** Call when the client has disconnected, or for the reason in `cause`. */
   cancel(cause?: CancelCause): void;
 }
 
 const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `${requestId}:${attempt}`;
 
-/** Sends interactive chats through the ready queue and owns them: dispatches a chat again when its worker dies. */
+/**
+ * Dispatches interactive chats through the ready queue, and owns their replies: dispatches a chat again if its worker
+ * dies.
+ */
 export class ChatDispatcher implements ReplyOwner {
   readonly #deps: FinishDeps;
   readonly #queues: Readonly<Record<Lane, ReadyQueue>>;
@@ -126,7 +131,8 @@ export class ChatDispatcher implements ReplyOwner {
       release(this.#deps, request, this.#log);
       throw error;
     }
-    if (pending.lane === 'bulk') runInBackground(this.#pushInTurn(pending), 'dispatching a chat', this.#log);
+    if (pending.lane === 'bulk')
+      runInBackground(this.#pushOnceGranted(pending), 'dispatching a chat', this.#log);
     else pending.dispatching = false;
     return {
       position: () => (pending.workerId === null ? pending.position : null),
@@ -204,7 +210,7 @@ export class ChatDispatcher implements ReplyOwner {
   }
 
   /** Waits until the account has a share of the workers' bulk capacity, then pushes the chat. Never rejects. */
-  async #pushInTurn(pending: PendingChat): Promise<void> {
+  async #pushOnceGranted(pending: PendingChat): Promise<void> {
     const ended = new AbortController();
     pending.onEnded = () => ended.abort();
     pending.entry = this.#shares.enter('chat', pending.request, ended.signal);
@@ -254,7 +260,8 @@ export class ChatDispatcher implements ReplyOwner {
       this.#replies.control(pending, 'cancel', cause);
       return;
     }
-    // If a worker takes it at this moment, its `accepted` frame finds no pending reply, and the worker gets a cancel.
+    // If a worker takes the chat at this moment, its `accepted` frame finds no pending reply, and the worker is sent a
+    // cancel.
     this.#queues[pending.lane]
       .cancel(pending.ticket)
       .then((removed) => {
@@ -267,7 +274,7 @@ export class ChatDispatcher implements ReplyOwner {
   }
 }
 
-/** Sets the reported position, which never increases. */
+/** Updates the reported position, which never increases. */
 function reportPosition(pending: PendingChat, position: number): void {
   pending.position = Math.min(position, pending.position ?? position);
 }

@@ -37,13 +37,13 @@ export interface RunningDispatch {
   readonly reservations: ReservationStore;
   /** Requests whose reservations this process extends by heartbeats. */
   readonly held: () => HeartbeatRequest[];
-  /** Accounts whose callers wait in this process, possibly with duplicates. */
+  /** Ids of accounts whose callers wait in this process, possibly with duplicates. */
   readonly accounts: () => string[];
   /** Ends the requests of an account with an error that their callers receive. */
   readonly endAccount: (accountId: string, error: AppError) => void;
   /** Stops accepting durable jobs. Resolves when no caller is waiting for a reply. */
   readonly drain: () => Promise<void>;
-  /** Call this once it has drained. */
+  /** Call this after `drain`. */
   readonly close: () => Promise<void>;
 }
 

@@ -23,17 +23,17 @@ interface OpenBatch {
   readonly parts: { readonly part: EmbeddingPart; readonly job: AwaitedJob }[];
   inputs: number;
   bytes: number;
-  /** Number of parts that have not ended. */
-  live: number;
+  unendedParts: number;
   /** Aborted once all parts have ended. */
   readonly ended: AbortController;
 }
 
 /**
- * Combines embedding calls that reach this process within a few milliseconds into one queue item, so that the overhead
- * of the queue is per batch instead of per call. A batch has calls of only one model and one share class. An account
- * with a lot of work in flight gets separate batches, which queue behind the others and fill up while they wait.
- * Batches are not split by number of dimensions: an account that uses many different numbers could fill the queue.
+ * Combines embedding calls that reach this process within a few milliseconds into one queue item, so that the queue's
+ * overhead is paid once per batch instead of once per call. A batch has calls of only one model and one share class. An
+ * account with a lot of work in flight gets separate batches, which wait behind those of other accounts and fill up in
+ * the meantime. A batch may mix numbers of dimensions. Otherwise, an account that uses many different ones could fill
+ * the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
@@ -53,7 +53,7 @@ export class EmbeddingBatcher {
   add(part: EmbeddingPart): AwaitedJob {
     const job = this.#jobs.await(part.request, 'embedding');
     const { accountId, model } = part.request;
-    const shareClass = this.#count(part, job);
+    const shareClass = this.#trackPart(part, job);
     const key = `${model}\n${shareClass}\n${shareClass === 0 ? '' : accountId}`;
     const size = {
       inputs: part.inputs.length,
@@ -72,7 +72,7 @@ export class EmbeddingBatcher {
         parts: [],
         inputs: 0,
         bytes: 0,
-        live: 0,
+        unendedParts: 0,
         ended: new AbortController(),
       };
       this.#open.set(key, batch);
@@ -84,8 +84,8 @@ export class EmbeddingBatcher {
     return job;
   }
 
-  /** Counts a part as in flight. @returns the share class of the account's work in flight, including this part */
-  #count({ request, inputs }: EmbeddingPart, job: AwaitedJob): number {
+  /** Adds a part to the account's work in flight. @returns the share class of that work, including this part */
+  #trackPart({ request, inputs }: EmbeddingPart, job: AwaitedJob): number {
     const { accountId } = request;
     const sum = this.#sums.get(accountId) ?? { inputs: 0, requests: 0 };
     this.#sums.set(accountId, sum);
@@ -101,10 +101,10 @@ export class EmbeddingBatcher {
 
   #addPart(batch: OpenBatch, part: EmbeddingPart, job: AwaitedJob): void {
     batch.parts.push({ part, job });
-    batch.live += 1;
+    batch.unendedParts += 1;
     job.whenEnded(() => {
-      batch.live -= 1;
-      if (batch.live > 0) return;
+      batch.unendedParts -= 1;
+      if (batch.unendedParts > 0) return;
       this.#close(batch);
       batch.ended.abort();
     });

@@ -29,12 +29,12 @@ export interface QueuedJob {
   /** Calls back when the caller disconnects while the job is queued or running. */
   whenDisconnected(callback: () => void): void;
   /**
-   * Call just before enqueueing: from then on a worker releases the reservation.
+   * Call just before enqueueing. From then on, a worker releases the reservation.
    * @returns false if the request has ended
    */
   markQueued(): boolean;
   /**
-   * Call when the client has disconnected. `cause` gives any other reason. An awaited response rejects with
+   * Call when the client has disconnected, or for the reason in `cause`. An awaited response rejects with
    * `job_cancelled`.
    */
   cancel(cause?: CancelCause): void;
@@ -50,8 +50,8 @@ export interface AwaitedJob extends QueuedJob {
 export type StreamedJob = StreamedResponse;
 
 /**
- * Without an HTTP response, memory was acquired before dispatch. That is so for embeddings, whose length is known up
- * front.
+ * If there is no HTTP response, memory was acquired before dispatch: the length of an embedding response is known in
+ * advance.
  */
 const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
   hasMemory: response === undefined,
@@ -59,13 +59,14 @@ const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: 
 });
 
 /**
- * No process sends heartbeats for a job that waits for a worker. Its reservation is held this long past its deadline.
+ * No process sends heartbeats for a job that waits for a worker, so its reservation is held until this long after its
+ * deadline.
  */
 const deadlineSlackMs = 60_000;
 
 /**
- * Waits for the results of image and embedding requests, whose jobs are on BullMQ queues. BullMQ reruns a job whose
- * worker dies, so waiting just continues.
+ * Waits for the results of image and embedding requests, whose jobs are on BullMQ queues. If a worker dies, BullMQ runs
+ * its jobs again, so nothing needs to be done here.
  */
 export class JobDispatcher implements ReplyOwner {
   readonly #deps: FinishDeps;
@@ -222,7 +223,8 @@ export class JobDispatcher implements ReplyOwner {
   }
 
   /**
-   * Releases the reservation. If the job is on its queue, marks it cancelled, so that no worker runs it without one.
+   * Releases the reservation. If the job is on its queue, marks it cancelled, so that no worker runs it without a
+   * reservation.
    */
   #release({ request, isQueued }: PendingJob): void {
     release(this.#deps, request, this.#log);
@@ -241,7 +243,7 @@ export class JobDispatcher implements ReplyOwner {
     });
   }
 
-  /** Notifies the worker that has the request. A worker that takes it later finds the cancellation mark. */
+  /** Notifies the worker that has the request. A worker that takes the job later finds the cancellation mark. */
   #cancel(pending: PendingJob, cause?: CancelCause): void {
     const { requestId } = pending.request;
     if (!pending.isQueued) {

@@ -1,13 +1,13 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { CountingTurn } from '../../shared/pricing/count-tokens.ts';
-import { preAdmitDoubtful } from '../admission/pre-admit.ts';
+import { preAdmitIfLikelyRejected } from '../admission/pre-admit.ts';
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Creates the counting turns of one call. Counting takes milliseconds, or seconds for a large body, so it stops when
- * the client disconnects or a check refuses the account.
+ * Creates the event-loop turns in which the text of one call is tokenized. That takes milliseconds, or seconds for a
+ * large body, so it stops if the client disconnects or a check of the account fails.
  */
 export function createCountingTurn(
   services: Services,
@@ -16,7 +16,7 @@ export function createCountingTurn(
 ): CountingTurn {
   const check = async (): Promise<void> => {
     context.state.signal.throwIfAborted();
-    await preAdmitDoubtful(services, context, model);
+    await preAdmitIfLikelyRejected(services, context, model);
   };
-  return new CountingTurn(check, holderOf(context).accountId);
+  return new CountingTurn(check, keyHolderOf(context).accountId);
 }

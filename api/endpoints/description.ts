@@ -8,7 +8,7 @@ import { PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
 import { sendPrepared, servePrepared } from './send-prepared.ts';
 
-/** Changes only with the program version, but a new version should show up soon. */
+/** The description changes only with the program version, but a new version should be visible soon. */
 const cacheControl = 'public, max-age=300';
 
 const describe = ({ publicUrl }: Services): Description =>

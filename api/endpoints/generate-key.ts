@@ -2,7 +2,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 
 /**
  * Runs the replacement of an API key.
- * @throws AppError refusals unchanged; `key_generation_failed` for any other error
+ * @throws AppError errors for the caller unchanged; `key_generation_failed` for any other error
  */
 export async function generateKey<T>(replace: () => Promise<T>): Promise<T> {
   try {

@@ -113,12 +113,12 @@ async function respondInTurn<T>(
   const { accountId, bytes } = await inDatabaseTurn(services, context, async () => {
     const account = await open();
     const found = await read(account, signal);
-    // Presents concurrent pages one per event loop iteration.
+    // Serializes at most one of several concurrent pages per event loop iteration.
     await nextWorkTurn(account.id);
     signal.throwIfAborted();
     return { accountId: account.id, bytes: Buffer.from(JSON.stringify(present(found))) };
   });
-  // Most pages are too small to count. A page of long error messages may not be.
+  // Most pages are too small for the memory budget. A page of long error messages may not be.
   const memory = await acquireResponseMemory(services.responseMemory, accountId, {
     bytes: bytes.length,
     signal,

@@ -6,7 +6,7 @@ import { beginInTurns } from '../middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Caches must revalidate, so that disabling a model shows within a second. */
+/** Caches must revalidate, so that a disabled model is visible as such within a second. */
 const cacheControl = 'public, no-cache';
 
 export const listModels = defineEndpoint(operations.listModels, [beginInTurns], ({ catalog }) => {
@@ -42,7 +42,7 @@ function decodeId(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A stray % is not valid encoding, and no model id contains one.
+    // The escapes are invalid, and no model id contains a `%`.
     return null;
   }
 }

@@ -6,7 +6,7 @@ import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { waitForLookUp } from '../../shared/look-ups/wait-for-look-up.ts';
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -15,7 +15,7 @@ import type { Services } from '../services.ts';
  * @throws AppError `invalid_api_key`, `account_banned`; `service_unavailable` if it cannot be loaded in time
  */
 export async function openAccount(services: Services, context: ApiContext): Promise<HotAccount> {
-  const loading = loadAccount(services, holderOf(context));
+  const loading = loadAccount(services, keyHolderOf(context));
   const account = await waitForLookUp(services.accountWaitMs, 'loading an account', loading);
   if (account.banned) throw new AppError('account_banned');
   return account;

@@ -32,7 +32,7 @@ export function servePrepared(prepare: () => PreparedBody, cacheControl: string)
   };
 }
 
-/** Browsers send thirty characters. Parsing thousands would take longer than the rest of the response. */
+/** Browsers send some thirty characters. Parsing thousands would take longer than the rest of the response. */
 const maxAcceptEncodingLength = 300;
 
 function chooseCoding(context: ApiContext): ContentCoding | null {

@@ -9,9 +9,9 @@ import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Health is cached so that the probes of a whole fleet do not become a load themselves. */
+/** Health is cached, so that the probes of a large fleet do not cause significant load themselves. */
 const cacheMs = 1_000;
-/** A check that takes longer counts as failed. */
+/** A check that takes longer is treated as failed. */
 const checkTimeoutMs = 2_000;
 
 export const getHealth = defineEndpoint(operations.getHealth, [beginInTurns], (services) => {
@@ -41,7 +41,7 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
   ]);
   const statusOf = (ok: boolean): 'ok' | 'down' => (ok ? 'ok' : 'down');
   return {
-    // Without Redis nothing is admitted. Without any of the others, something still works.
+    // Without Redis no request is admitted. Without any of the others, some operations still work.
     status: !redisOk ? 'down' : mongodbOk && s3Ok && workersOk ? 'ok' : 'degraded',
     version: apiVersion,
     checks: {

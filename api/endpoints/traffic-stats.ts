@@ -5,7 +5,7 @@ import { presentModelStatus, presentSummary } from '../present/traffic-stats.ts'
 import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Takes from the current catalog, not from the stats, whether a model is disabled. */
+/** Whether a model is disabled comes from the current catalog, not from the stats. */
 export const getModelsStatus = defineEndpoint(
   operations.getModelsStatus,
   [beginInTurns],

@@ -10,7 +10,7 @@ import { limitCalls } from '../middleware/limit-account-calls.ts';
 import { parseBody } from '../middleware/parse-body.ts';
 import { presentProfile, presentRedeemed } from '../present/accounts.ts';
 import type { ApiContext } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import { inDatabaseTurn } from '../request/in-database-turn.ts';
 import type { Services } from '../services.ts';
 import { generateKey } from './generate-key.ts';
@@ -52,10 +52,10 @@ export const regenerateApiKey = defineEndpoint(
 
 async function regenerate(services: Services, context: ApiContext, late: AbortSignal): Promise<string> {
   const { id } = await openAccount(services, context);
-  const holder = holderOf(context);
+  const holder = keyHolderOf(context);
   const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash }, late);
   if (apiKey !== null) return apiKey;
-  // Another call replaced the key first, or a crash left a key in Redis that MongoDB no longer has.
+  // Another call replaced the key first, or after a crash Redis still has a key that MongoDB no longer has.
   await healKey(services, holder);
   throw unknownKey();
 }

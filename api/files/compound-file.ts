@@ -1,4 +1,4 @@
-/** The container of older office documents: a file system in a file ([MS-CFB]). */
+/** Reads the container format of older office documents: a file system in a file ([MS-CFB]). */
 
 const magic = Buffer.from('d0cf11e0a1b11ae1', 'hex');
 const headerBytes = 512;
@@ -37,7 +37,7 @@ export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[]
     const size = directory.readUInt32LE(at + 120);
     if (size >= miniLimit) streams.push(readChain(first).subarray(0, size));
     else {
-      // Small streams are stored inside a stream of the first entry.
+      // Small streams are stored inside the stream of the first directory entry.
       const minis = readChain(directory.readUInt32LE(116));
       const sectors = followChain(readChain(miniTable), first).map((sector) =>
         minis.subarray(sector * miniSectorBytes, (sector + 1) * miniSectorBytes),

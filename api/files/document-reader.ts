@@ -7,9 +7,9 @@ import { FileProcesses, type FileRun } from './file-processes.ts';
 import { RecentUse } from './recent-use.ts';
 
 /**
- * An account's files start at the first level whose `maxUsedMs` exceeds the account's recent use. A file that exceeds
- * the time of its level continues at the next. So files crafted to take long only delay other slow files. A thousand
- * pages of plain text take a second or two, and more on a busy machine.
+ * Levels of file processes. An account's files start at the first level whose `maxUsedMs` exceeds the account's recent
+ * reading time. A file that exceeds the time limit of its level continues at the next level. So files crafted to take
+ * long only delay other slow files. A thousand pages of plain text take a second or two, and more on a busy machine.
  */
 const levels: readonly LevelBounds[] = [
   { processes: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
@@ -18,14 +18,14 @@ const levels: readonly LevelBounds[] = [
 ];
 /** Time limit for one file, in its last attempt. */
 const defaultTimeoutMs = 30_000;
-/** A caller that waits longer for a level gets an error and may retry. */
+/** A caller that waits longer for a slot of a level gets an error and may retry. */
 const waitMs = 60_000;
 
 interface LevelBounds {
   readonly processes: number;
   /** Time limit per file. */
   readonly maxRunMs: number;
-  /** Limit of recent use, for the account that the file is read for. */
+  /** Recent reading time below which an account may use this level. */
   readonly maxUsedMs: number;
 }
 
@@ -39,7 +39,7 @@ interface LevelSlot {
   readonly slot: BudgetShare;
 }
 
-/** Reads and counts callers' files in separate processes, with limits on time and memory. Accounts take turns. */
+/** Reads and tokenizes callers' files in separate processes, with limits on time and memory. Accounts take turns. */
 export class DocumentReader {
   readonly #levels: readonly Level[] = levels.map((bounds) => ({
     ...bounds,
@@ -73,7 +73,7 @@ export class DocumentReader {
         if (slot === null) run = this.#processes.start(request, signal);
       }
     } finally {
-      // Free the slot only once the process is free, or was killed and its memory is returned.
+      // Release the slot only once the process is free, or has been killed and its memory is released.
       await run.stop();
       current.slot.release();
     }
@@ -87,7 +87,7 @@ export class DocumentReader {
   async #acquire(accountId: string, from: number, signal: AbortSignal): Promise<LevelSlot> {
     for (;;) {
       const level = Math.max(from, this.#findLevel(accountId));
-      const options = { signal, waitMs, refuse: refuseFile };
+      const options = { signal, waitMs, refuse: tooManyFiles };
       const slot = await this.#levels[level]!.slots.acquire(accountId, 1, options);
       if (this.#findLevel(accountId) <= level) return { level, slot };
       slot.release();
@@ -99,7 +99,7 @@ export class DocumentReader {
     return this.#levels.findIndex(({ maxUsedMs }) => usedMs < maxUsedMs);
   }
 
-  /** Returns undefined if the file has exceeded the time of the level. */
+  /** Returns undefined if the file has exceeded the time limit of the level. */
   async #runAt(level: number, accountId: string, run: FileRun): Promise<FileReply | null | undefined> {
     const startedMs = performance.now();
     const { maxRunMs } = this.#levels[level]!;
@@ -111,7 +111,7 @@ export class DocumentReader {
   }
 }
 
-const refuseFile = (): AppError =>
+const tooManyFiles = (): AppError =>
   new AppError('queue_full', {
     message: 'Too many of your files are being read. Wait for the answers under way, and try again shortly.',
   });

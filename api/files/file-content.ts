@@ -2,11 +2,11 @@ import type { EncodingName } from '../../shared/pricing/count-tokens.ts';
 
 export interface RepeatedText {
   readonly text: string;
-  /** How often the file shows it. */
+  /** Number of times that the file shows the text. */
   readonly times: number;
 }
 
-/** The content that a vendor reads from a file, or from one kind of document that the file may be interpreted as. */
+/** The content that a vendor reads from a file, or reads if it interprets the file as one kind of document. */
 export interface FileContent {
   readonly texts: readonly RepeatedText[];
   /** Pages that are read as images in addition to their text. */
@@ -15,18 +15,21 @@ export interface FileContent {
   readonly tokens: number;
 }
 
-/** A file as sent, and the model properties that its count depends on. */
+/** A file as sent, and the model properties that its number of tokens depends on. */
 export interface FileRequest {
   readonly filename: string;
   readonly dataUri: string;
-  /** Tokens left in the model's context. */
+  /** Tokens that remain in the model's context. */
   readonly maxTokens: number;
   readonly tokensPerPage: number;
   readonly tokensPerImage: number;
   readonly tokenizer: EncodingName;
 }
 
-/** A file's counts. Its text stays in the process that read it: a megabyte can unpack to fifty megabytes of text. */
+/**
+ * Size of a file's content. The text itself stays in the process that read it, because a megabyte can unpack to fifty
+ * megabytes of text.
+ */
 export interface CountedFile extends Omit<FileContent, 'texts'> {
   readonly textTokens: number;
   /** Estimated tokens of its text in other vocabularies. */
@@ -62,7 +65,7 @@ export type DocumentResult = FileContent | { readonly fault: DocumentFault };
 
 export interface FileFault {
   readonly fault: DocumentFault | 'no_data_uri';
-  /** The kind it was read as, if known. */
+  /** The kind that the file was read as, if known. */
   readonly kind?: FileKind;
 }
 
@@ -71,7 +74,7 @@ export type FileResult = CountedFile | FileFault;
 /** The reply of a file process. */
 export interface FileReply {
   readonly answer: FileResult;
-  /** Size that WebAssembly's memory has grown to. */
+  /** Current size of WebAssembly's memory in the process. */
   readonly memoryBytes: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Entry point of the process that reads and counts files. A document that takes too much time or memory, or crashes the
- * reader, ends only this process. A thread would not suffice: one that allocates too much at once ends its whole
- * process.
+ * Entry point of the process that reads and tokenizes files. A document that takes too much time or memory, or crashes
+ * the reader, ends only this process. A thread would not suffice, because a thread that allocates too much memory
+ * crashes its whole process.
  */
 import { on } from 'node:events';
 import { setPriority } from 'node:os';
@@ -12,7 +12,7 @@ import { boundWasmMemory, loadPdfium } from './pdf-text.ts';
 import { countFile } from './read-file.ts';
 
 const maxWasmBytes = 512 * 1024 * 1024;
-/** Makes requests take precedence over documents. */
+/** Gives the api process, which serves requests, a higher priority than this process. */
 const niceness = 5;
 const watchMs = 1_000;
 

@@ -24,11 +24,11 @@ interface IdleProcess {
 /** A file being read. */
 export interface FileRun {
   /**
-   * Null if the process died or took too long, or if the reading was stopped.
+   * Resolves to null if the process died or took too long, or if the run was stopped.
    * @throws AppError `service_unavailable` if no process could be started
    */
   readonly reply: Promise<FileReply | null>;
-  /** Resolves once the process is done with the file. Ends the process if it is still working. */
+  /** Resolves once the process no longer works on the file. Kills the process if it is still working. */
   stop(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export class FileProcesses {
     const child = this.#takeProcess();
     if (child.pid === undefined) return createFailedRun();
     this.#working.add(child);
-    const { reply, giveUp } = sendRequest(child, request, this.#timeoutMs, signal);
+    const { reply, resolveToNull } = sendRequest(child, request, this.#timeoutMs, signal);
     const ended = reply.then(async (settledReply) => {
       if (settledReply !== null && settledReply.memoryBytes <= maxReusableBytes) this.#keepIdle(child);
       else await end(child);
@@ -57,7 +57,7 @@ export class FileProcesses {
     return {
       reply,
       stop: async () => {
-        giveUp();
+        resolveToNull();
         await ended;
       },
     };
@@ -103,14 +103,14 @@ export class FileProcesses {
 
 function startProcess(): ChildProcess {
   const child = fork(program, [], {
-    // A document reader needs none of this process's secrets.
+    // A file process needs none of this process's secrets.
     env: {},
     execArgv: [`--max-old-space-size=${maxHeapMb}`],
     serialization: 'advanced',
-    // PDFium writes complaints about bad documents there, and V8 about its memory.
+    // PDFium would write messages about bad documents to stdio, and V8 about its memory.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  // The exit is handled where it is awaited. Without a listener, an 'error' event would crash this process.
+  // The code that awaits the reply handles the exit. Without a listener, an 'error' event would crash this process.
   child.on('error', () => undefined);
   return child;
 }
@@ -123,11 +123,11 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** For when the operating system has no process or file descriptor left. */
+/** Creates a run that fails, because the operating system has no more processes or file descriptors. */
 function createFailedRun(): FileRun {
   const error = new AppError('service_unavailable', { message: 'a file process could not be started' });
   const reply = Promise.reject(error);
-  // The failure is handled when the reply is awaited.
+  // The code that awaits the reply handles the failure.
   reply.catch(() => undefined);
   return { reply, stop: () => Promise.resolve() };
 }
@@ -142,7 +142,7 @@ function setRef(child: ChildProcess, isNeeded: boolean): void {
 interface SentRequest {
   readonly reply: Promise<FileReply | null>;
   /** Resolves the reply to null unless it has arrived. */
-  readonly giveUp: () => void;
+  readonly resolveToNull: () => void;
 }
 
 function sendRequest(
@@ -151,22 +151,22 @@ function sendRequest(
   timeoutMs: number,
   signal: AbortSignal,
 ): SentRequest {
-  let giveUp = (): void => undefined;
+  let resolveToNull = (): void => undefined;
   const reply = new Promise<FileReply | null>((resolve) => {
     const settle = (result: FileReply | null): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', giveUp);
-      child.off('message', onMessage).off('exit', giveUp).off('error', giveUp);
+      signal.removeEventListener('abort', resolveToNull);
+      child.off('message', onMessage).off('exit', resolveToNull).off('error', resolveToNull);
       resolve(result);
     };
-    giveUp = () => settle(null);
+    resolveToNull = () => settle(null);
     const onMessage = (message: FileMessage): void => settle('error' in message ? null : message);
-    const timer = setTimeout(giveUp, timeoutMs);
-    signal.addEventListener('abort', giveUp);
-    child.on('message', onMessage).on('exit', giveUp).on('error', giveUp);
-    if (signal.aborted) giveUp();
+    const timer = setTimeout(resolveToNull, timeoutMs);
+    signal.addEventListener('abort', resolveToNull);
+    child.on('message', onMessage).on('exit', resolveToNull).on('error', resolveToNull);
+    if (signal.aborted) resolveToNull();
     // If sending fails, the process has ended or could not start.
-    else child.send(request, (error) => error !== null && giveUp());
+    else child.send(request, (error) => error !== null && resolveToNull());
   });
-  return { reply, giveUp };
+  return { reply, resolveToNull };
 }

@@ -1,7 +1,7 @@
-/** Extracts the words of XML and HTML, for the parts of office documents and books. */
+/** Extracts the text of XML and HTML in office documents and books. */
 
 const cdata = { start: '<![CDATA[', end: ']]>' };
-/** A custom entity can stand for text of any length. Office documents and books have none. */
+/** A custom entity can stand for text of any length. Office documents and books do not declare any. */
 const entityDeclaration = /<!ENTITY\b/i;
 
 /** Whether the bytes start like markup, in any encoding that XML is read in. */
@@ -11,7 +11,8 @@ export function isMarkup(bytes: Buffer): boolean {
 }
 
 /**
- * Detects the encoding by the byte order mark or by a zero byte next to the first character; otherwise assumes UTF-8.
+ * Detects the encoding from the byte order mark or from a zero byte next to the first character; otherwise assumes
+ * UTF-8.
  */
 export function decodeText(bytes: Buffer): string {
   const [first, second] = bytes;

@@ -2,16 +2,16 @@ import type { RepeatedTexts } from './repeated-texts.ts';
 import { listAttributes, readAttribute, walkXml, type XmlVisitor } from './walk-xml.ts';
 
 /**
- * Counts content that OpenDocument stores once and shows repeatedly: a cell for several columns, a row for several
- * rows, an element for several spaces. Readers write out every repetition.
+ * Finds content that OpenDocument stores once and shows repeatedly: a cell repeated over several columns, a row
+ * repeated several times, an element that stands for several spaces. Readers write out every repetition.
  */
 
 const repeated = /number-(?:rows|columns)-repeated\s*=|<(?:[^\s<>:]+:)?s\s[^<>]*\bc\s*=/;
-/** Spaces per counted text: about as many as fit into one token. */
+/** Number of spaces per added text: about as many as fit into one token. */
 const spacesPerText = 64;
 
 /**
- * Adds a part's texts once for each time they are shown after the first. The first is counted with the other words.
+ * Adds the texts of a part once for each repetition. Their first occurrence is added with the rest of the part's text.
  * @returns the number of empty cells up to the last non-empty row and column
  */
 export function addRepeats(markup: string, texts: RepeatedTexts): number {
@@ -25,7 +25,7 @@ interface Table {
   rows: number;
   columns: number;
   filledCells: number;
-  /** Rows without content, counted only if non-empty rows follow. */
+  /** Trailing rows without content. They are added to `rows` only if non-empty rows follow. */
   emptyRows: number;
   readonly outer: Table | null;
 }
@@ -57,7 +57,7 @@ class RepeatReader implements XmlVisitor {
   #table: Table | null = null;
   #row: Row | null = null;
   #cell: Cell | null = null;
-  /** How often the current content is shown. */
+  /** Number of times that the current content is shown. */
   #times = 1;
 
   constructor(texts: RepeatedTexts) {
@@ -100,7 +100,7 @@ class RepeatReader implements XmlVisitor {
   #closeCell(): void {
     const cell = this.#cell;
     if (cell === null) throw new RangeError('a cell ends without a start');
-    // The value is an attribute, so it was not counted with the words.
+    // The value is an attribute, so it is not part of the text that was added before.
     if (!cell.isFilled) this.#texts.add(cell.value, this.#times);
     this.#times = cell.timesAround;
     this.#cell = cell.outer;

@@ -1,6 +1,6 @@
 import type { Pdfium } from './pdf-text.ts';
 
-/** Maximum size of a copy. It is written without compressed objects and may be larger than the original. */
+/** Maximum size of a copy. A copy is written without compressed objects and may be larger than the original. */
 const maxCopyBytes = 256 * 1024 * 1024;
 /** FPDF_REMOVE_SECURITY of fpdf_save.h: rewrites everything unencrypted. */
 const removeSecurityFlag = 3;
@@ -30,13 +30,13 @@ const forwardingModule = Uint8Array.from(
 type SaveAsCopy = (document: number, writer: number, flags: number) => number;
 type WriteBlock = (self: number, address: number, length: number) => number;
 
-/** A table only takes WebAssembly functions, so a module that forwards the call wraps our function. */
+/** A table only accepts WebAssembly functions, so our function is wrapped in a module that forwards the call. */
 function toWasmFunction(write: WriteBlock): unknown {
   return new wasm.Instance(new wasm.Module(forwardingModule), { e: { f: write } }).exports['f'];
 }
 
 /**
- * Has PDFium rewrite the document, decrypted and without object streams. Returns null if the copy exceeds the limit or
+ * Lets PDFium rewrite the document, decrypted and without object streams. Returns null if the copy exceeds the limit or
  * PDFium cannot write it.
  */
 export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
@@ -45,7 +45,7 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   const write: WriteBlock = (_self, address, size) => {
     length += size;
     if (length > maxCopyBytes) return 0;
-    // Copy the bytes now, because growing replaces the memory.
+    // Copy the bytes now, because a growing memory is replaced.
     parts.push(Buffer.from(pdfium.HEAPU8.slice(address, address + size)));
     return 1;
   };
@@ -67,8 +67,8 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
 }
 
 /**
- * Renames each `/Count` in the copy, so that the page tree no longer states its numbers of pages and PDFium counts the
- * pages themselves.
+ * Renames each `/Count` in the copy, so that the page tree no longer states its numbers of pages, and PDFium has to
+ * count the pages.
  */
 export function hideCounts(copy: Buffer): Buffer {
   const name = Buffer.from('/Count');

@@ -51,8 +51,8 @@ interface Fault {
  * Reads all text of a PDF, including text that is invisible or outside the page, because vendors read it too. Throws if
  * PDFium runs out of memory; PDFium cannot be used after that.
  *
- * PDFium trusts the number of pages that a document states. Other readers follow the page tree. If the tree has a
- * different number of pages, the pages of the tree are read.
+ * PDFium trusts the number of pages that a document states, while other readers follow the page tree. If the two
+ * numbers differ, the pages of the tree are read.
  */
 export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentRequest, 'kind'>): DocumentResult {
   return withDocument<DocumentResult>(pdfium, bytes, (document) => {

@@ -16,14 +16,17 @@ import { readPdf, type Pdfium } from './pdf-text.ts';
 import { isXls, readXls } from './xls-text.ts';
 import { readZip } from './zip-text.ts';
 
-/** Bytes per token for content that is not text. Most formats have fewer tokens than that. */
+/** Assumed bytes per token for content that is not text. Most formats have fewer tokens than this yields. */
 const bytesPerUnreadToken = 2;
-/** No text has more characters per token, so a longer text certainly exceeds the context and need not be counted. */
+/**
+ * No text has more characters per token. A text that is longer than this allows certainly exceeds the context and need
+ * not be tokenized.
+ */
 const maxCharactersPerToken = 16;
 /** Maximum UTF-8 bytes per UTF-16 code unit, in which texts are measured. */
 const maxBytesPerCharacter = 3;
 
-/** Reads and counts a file. Its unpacked content is in memory only during that time. */
+/** Reads and tokenizes a file. Its unpacked content is in memory only during that time. */
 export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileResult> {
   const content = readFile(pdfium, request);
   if ('fault' in content) return content;
@@ -88,12 +91,12 @@ const pdfName = /\.pdf$/i;
 const zipName = /\.(?:docx|docm|dotx|xlsx|xlsm|xlsb|xltx|pptx|pptm|ppsx|potx|od[tspg]|epub|zip)$/i;
 const zipType =
   /^application\/(?:zip|epub\+zip|vnd\.openxmlformats|vnd\.oasis\.opendocument|vnd\.ms-.*\.macroenabled)/;
-/** Names of files that are read as text, whatever their bytes. */
+/** Names of files that are read as text, regardless of their bytes. */
 const textName = /\.(?:txt|md|markdown|csv|tsv|json|x?html?|xml|ya?ml|log)$/i;
 
 /**
- * Finds every kind that a vendor may interpret the file as, by the type, the name or the bytes; all of them are
- * counted. Archives are read from their end, so a file can be both a PDF and an archive.
+ * Finds every kind of document that a vendor may interpret the file as, according to its type, name or bytes. The
+ * estimate includes all of them. Archives are read from their end, so a file can be both a PDF and an archive.
  */
 function findKinds(name: string, mediaType: string, bytes: Buffer): readonly FileKind[] {
   const startsWith = (head: string): boolean => bytes.toString('latin1', 0, head.length) === head;
@@ -107,7 +110,9 @@ function findKinds(name: string, mediaType: string, bytes: Buffer): readonly Fil
   return kinds;
 }
 
-/** Readers search the first 1024 bytes for the header. A text may mention it there, but has no objects. */
+/**
+ * Readers search the first 1024 bytes for the header. A text may contain the header there too, but has no PDF objects.
+ */
 function beginsAsPdf(bytes: Buffer): boolean {
   return /%PDF-\d/.test(bytes.toString('latin1', 0, 1024)) && bytes.includes(' obj');
 }

@@ -7,8 +7,8 @@ import type { CountedFile, FileFault } from './file-content.ts';
 type Location = readonly (string | number)[];
 
 /**
- * Counts the files of a chat in order. A few kilobytes of PDF can unpack to a million tokens, so the reservation for a
- * file depends on its content, not its size.
+ * Reads and tokenizes the files of a chat in order. A few kilobytes of PDF can unpack to a million tokens, so the
+ * reservation for a file depends on its content, not its size.
  * @throws AppError `validation_failed`, `content_too_long`, `queue_full`; the signal's reason
  */
 export async function readFiles(
@@ -30,7 +30,7 @@ export async function readFiles(
       const request = { ...sent, maxTokens, tokensPerPage, tokensPerImage, tokenizer };
       const result = await documents.read(accountId, request, signal);
       if ('fault' in result) {
-        throw refuse(result, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
+        throw toFileError(result, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
       }
       files.push(result);
       maxTokens = Math.max(0, maxTokens - result.textTokens - result.pages * tokensPerPage - result.tokens);
@@ -39,7 +39,7 @@ export async function readFiles(
   return files;
 }
 
-function refuse({ fault, kind }: FileFault, model: CatalogModel, loc: Location): AppError {
+function toFileError({ fault, kind }: FileFault, model: CatalogModel, loc: Location): AppError {
   const name = kind === 'pdf' ? 'PDF' : 'document';
   switch (fault) {
     case 'no_data_uri':

@@ -1,6 +1,9 @@
-/** Decay per unit of time: an account may use 5 s per minute indefinitely without accumulating any. */
+/**
+ * Reading time that decays per unit of elapsed time: an account may use 5 s per minute indefinitely without
+ * accumulating any.
+ */
 const decayRate = 1 / 12;
-/** Caps an account's use, so that it has decayed after 12 minutes. */
+/** Cap on the recent use of an account, so that it always decays within 12 minutes. */
 const maxUseMs = 60_000;
 
 interface Use {

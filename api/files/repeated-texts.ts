@@ -1,11 +1,11 @@
 import type { RepeatedText } from './file-content.ts';
 
-/** Groups texts by how often they are read, so that the tokens of each group are counted only once. */
+/** Groups texts by the number of times that they are read, so that each group is tokenized only once. */
 export class RepeatedTexts {
   readonly #pieces = new Map<number, string[]>();
   #characters = 0;
 
-  /** Characters of all texts, multiplied by how often they are read. */
+  /** Number of characters of all texts, including repetitions. */
   get characters(): number {
     return this.#characters;
   }
@@ -18,7 +18,7 @@ export class RepeatedTexts {
     else pieces.push(text);
   }
 
-  /** @param factor multiplies all counts, for texts that are read together several times */
+  /** @param factor multiplies the number of times of each text, because all of them together are read several times */
   list(factor: number): RepeatedText[] {
     return Array.from(this.#pieces, ([times, pieces]) => ({
       text: pieces.join(' '),

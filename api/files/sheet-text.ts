@@ -2,7 +2,7 @@ import { readAttribute, walkXml } from './walk-xml.ts';
 
 /**
  * A spreadsheet (xlsx) stores each text once, and its cells refer to texts by number. So a few kilobytes can show one
- * text in a hundred thousand cells, and readers of the sheet read it that often.
+ * text in a hundred thousand cells, and readers of the sheet read it as many times.
  */
 
 const stringTable = /<(?:[^\s<>:]+:)?sst[\s>]/;
@@ -28,7 +28,10 @@ export function readStringTable(markup: string): readonly string[] | null {
 }
 
 export interface SheetContent {
-  /** How often cells show each text of the table, by its index; NaN for references that cannot be parsed. */
+  /**
+   * Number of cells that show each text of the table, by the index of the text; NaN is the index of references that
+   * cannot be parsed.
+   */
   readonly shown: ReadonlyMap<number, number>;
   /** Empty cells up to the last non-empty row and column. Readers write them out as commas or `NaN`. */
   readonly blankCells: number;

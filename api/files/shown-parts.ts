@@ -1,8 +1,8 @@
 import { listAttributes, readAttribute, walkXml } from './walk-xml.ts';
 
 /**
- * Elements that show another part of the document, and their reference attribute: sheets, slides, chapters, inserted
- * documents.
+ * Elements that show another part of the document (sheets, slides, chapters, inserted documents), and their reference
+ * attribute.
  */
 const referenceAttributes: Readonly<Record<string, string>> = {
   sheet: 'id',
@@ -13,8 +13,8 @@ const referenceAttributes: Readonly<Record<string, string>> = {
 const mayShow = /<(?:[^\s<>:]+:)?(?:sheet|sldId|itemref|altChunk|Relationship)\b/;
 
 /**
- * Counts how often a document shows its parts. It may show one many times, and readers read it that often. Ids refer to
- * parts through separate tables, and several ids may refer to the same part.
+ * Counts how many times a document shows its parts. Readers read a part each time it is shown. Ids refer to parts
+ * through separate tables, and several ids may refer to the same part.
  */
 export class ShownParts {
   /** The ids that a part shows, by the part's name. */
@@ -43,7 +43,7 @@ export class ShownParts {
     if (shown.length > 0) this.#shown.set(name, [...(this.#shown.get(name) ?? []), ...shown]);
   }
 
-  /** How often the most frequently shown part is shown; 1 in a normal document. */
+  /** Number of times that the most frequently shown part is shown; 1 in a normal document. */
   get maxTimes(): number {
     let max = 1;
     for (const [user, ids] of this.#shown) {
@@ -74,7 +74,7 @@ export class ShownParts {
   }
 }
 
-/** Normalizes part names, so that each spelling of a part gives the same name. */
+/** Normalizes a part name, so that all spellings of a part yield the same name. */
 function resolve(user: string, target: string): string {
   try {
     const { pathname } = new URL(target, `http://archive/${encodeURI(user)}`);

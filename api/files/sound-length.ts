@@ -1,11 +1,11 @@
-/** Assumed byte rate of audio in an unknown format. Audio with a higher rate counts as longer than it is. */
+/** Assumed byte rate of audio in an unknown format. Audio with a higher rate is estimated as longer than it is. */
 const unknownBytesPerSecond = 4_000;
 
 /**
  * Estimates how many seconds of audio a vendor may find in these bytes, and never much less: for WAV and AIFF by the
  * rates in their headers, for MP3 and AAC by their frames, for FLAC by its header. The caller controls how much time a
- * byte takes: a kilobyte of WAV can be ten seconds. Compressed audio inside a WAV or AIFF may state other rates than
- * the header around it; the longer of the two lengths counts.
+ * byte represents: a kilobyte of WAV can be ten seconds. Compressed audio inside a WAV or AIFF may state other rates
+ * than the header around it; the longer of the two lengths is used.
  *
  * @param maxSeconds limit beyond which measuring may stop
  */
@@ -39,7 +39,7 @@ const wavForms = new Map<number, SampleForm>([
   [3, 'linear'],
   [6, 'logarithmic'],
   [7, 'logarithmic'],
-  // A chunk too short to contain the actual format.
+  // A chunk that is too short to contain the actual format.
   [0xff_fe, 'linear'],
 ]);
 const extensible = { format: 0xff_fe, minChunkBytes: 40 };
@@ -165,7 +165,7 @@ function measureFrame(bytes: Buffer, at: number): number {
 
 /**
  * Sums all frames whose headers occur in the bytes, even inside another frame: readers that lose sync resume at any of
- * them. In music, one in a dozen is a false match.
+ * them. In music, about one match in a dozen is false.
  */
 function sumFrames(bytes: Buffer, maxSeconds: number): number {
   let seconds = 0;

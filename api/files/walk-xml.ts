@@ -42,7 +42,7 @@ export function walkXml(xml: string, visitor: XmlVisitor): void {
   if (at < xml.length) visitor.text?.(xml.slice(at));
 }
 
-/** Skips quoted values, which may contain the characters that end a tag. */
+/** Finds the end of a tag. Skips quoted values, which may contain the character that ends a tag. */
 function findTagEnd(xml: string, start: number): number {
   let open = 0;
   for (let at = start + 1; at < xml.length; at += 1) {

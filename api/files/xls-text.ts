@@ -4,7 +4,7 @@ import { RepeatedTexts } from './repeated-texts.ts';
 
 /**
  * An older spreadsheet (xls) stores each text once, as newer ones do, and its cells refer to texts by number. All other
- * content takes at least as many bytes in the file as when shown, and is counted by its bytes.
+ * content takes at least as many bytes in the file as when shown, so its tokens are estimated from its bytes.
  */
 
 /** Record types ([MS-XLS] 2.3). */
@@ -25,7 +25,7 @@ const records = {
 };
 /** BOF record types of all versions. */
 const bofTypes = new Set([0x09, 0x209, 0x409, 0x809]);
-/** BOF of the last version, which stores texts in a table. */
+/** BOF record type of the last version, which stores texts in a table. */
 const latestBofType = 0x809;
 /** Cell records start with the row and the column. */
 const cells = new Set([
@@ -76,13 +76,13 @@ class WorkbookReader {
   readonly shown = new Map<number, number>();
   blankCells = 0;
   isProtected = false;
-  /** How often each sheet is shown, by its offset. */
+  /** Number of times that each sheet is shown, by its offset. */
   readonly #sheets = new Map<number, number>();
   #filledCells = 0;
   #lastRow = 0;
   #lastColumn = 0;
 
-  /** @throws RangeError if records are truncated, or there is no sheet at the offset of one */
+  /** @throws RangeError if records are truncated, or if there is no sheet at a stated offset */
   constructor(stream: Buffer) {
     const sheetOffsets = new Set<number>();
     let depth = 0;

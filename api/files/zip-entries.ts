@@ -1,6 +1,6 @@
 import { constants, inflateRawSync } from 'node:zlib';
 
-/** Enough of an entry to detect markup. Deflate expands one byte to at most a thousand. */
+/** Enough of an entry to detect markup. Deflate expands one byte to about a thousand at most. */
 const headBytes = 1024;
 
 const endSignature = Buffer.from('PK\u0005\u0006', 'latin1');
@@ -18,7 +18,7 @@ export interface ZipEntry {
 
 /**
  * Lists the entries of the central directory. Readers locate the directory by its offset, its length or the number of
- * entries. An archive in which these disagree would have different contents for different readers, and is refused.
+ * entries. An archive in which these disagree would have different contents for different readers, and is rejected.
  * @throws RangeError if the archive is truncated or damaged
  */
 export function* listEntries(archive: Buffer): Generator<ZipEntry> {

@@ -19,7 +19,8 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentResult 
   let bytesLeft = maxUnpackedBytes;
   try {
     for (const entry of listEntries(archive)) {
-      // Relationships can give a text part any name. Vendors do not read images and fonts.
+      // A text part can have any name, because relationships refer to it. Images and fonts are skipped, because vendors
+      // do not read them.
       if (!textEntry.test(entry.name) && !isMarkup(unpackHead(entry))) continue;
       const unpacked = unpack(entry, bytesLeft);
       bytesLeft -= unpacked.length;
@@ -36,16 +37,16 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentResult 
   }
 }
 
-/** Counts every word of every part once, and again for each further time it is shown. */
+/** Collects the text of every part once, and again for each further time that it is shown. */
 class ArchiveReader {
   readonly #texts = new RepeatedTexts();
   readonly #parts = new ShownParts();
   readonly #tables: (readonly string[])[] = [];
-  /** How often cells show each text of the tables. */
+  /** Number of cells that show each text of the tables, by the index of the text. */
   readonly #shown = new Map<number, number>();
   #blankCells = 0;
 
-  /** Characters of the texts so far. */
+  /** Number of characters of the texts so far. */
   get characters(): number {
     return this.#texts.characters;
   }

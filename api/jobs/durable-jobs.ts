@@ -33,7 +33,7 @@ export interface DurableJobsDeps {
 /** The work of a request that becomes a durable job. */
 export interface DurableWork {
   readonly operation: JobOperation;
-  /** Sends no reply: its `replyChannel` is `noChannel`. */
+  /** The job to run. Its `replyChannel` is `noChannel`, because no process waits for a reply. */
   readonly job: Job;
   /** Encoding of the vectors in the response; null if it has none. */
   readonly format: string | null;
@@ -48,7 +48,7 @@ export interface ShownJobPage {
 /** Usual time from admission until the job is created. Very large requests may take longer. */
 const creationTimeoutMs = 2_000;
 const pollMs = 50;
-/** How long to query whether a job exists if Redis did not reply when the job was created. */
+/** How long to keep checking whether a job exists if Redis did not reply when the job was created. */
 const uncertaintyTimeoutMs = 5_000;
 const outagePauseMs = 200;
 
@@ -79,8 +79,8 @@ export class DurableJobs {
   }
 
   /**
-   * Admitted requests whose jobs are being created. Large bodies take a while, and their reservations need heartbeats
-   * for that time.
+   * Admitted requests whose jobs are being created. For large bodies this takes a while, during which their
+   * reservations need heartbeats.
    */
   placing(): Iterable<AdmittedRequest> {
     return this.#placing;
@@ -123,19 +123,19 @@ export class DurableJobs {
     } catch (error) {
       const found = await this.#releaseOrFind(request, error);
       if (found === null) throw error;
-      // The index of turns catches up from the account's list.
+      // The fair-queue index is updated later from the account's job list.
       return await this.#describe(found);
     }
-    // Both run in one round trip. The index is updated first, so that it includes this job when its position is looked
-    // up.
+    // Both commands run in one round trip. The fair-queue index is updated first, so that it includes this job when its
+    // position is looked up.
     const [, shown] = await Promise.all([
-      this.#updateTurns(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
+      this.#updateFairQueue(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
       this.#describe(placed),
     ]);
     return shown;
   }
 
-  /** Returns an existing job even if its position cannot be determined. */
+  /** Describes an existing job, even if its position cannot be determined. */
   async #describe(found: FoundJob): Promise<ShownJob> {
     return { job: found.job, standing: await this.#standings.find(found).catch(() => noStanding) };
   }
@@ -147,8 +147,8 @@ export class DurableJobs {
   }
 
   /**
-   * Like `find`, for a request that another call has admitted and whose job it may be about to create. Stops waiting
-   * when the request holds no reservation: it has then ended, with or without a job.
+   * Like `find`, for a request admitted by another call, which may be about to create its job. Stops waiting when the
+   * request has no reservation, because it has then ended, with or without a job.
    */
   async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
     const { redis } = this.#deps;
@@ -185,7 +185,7 @@ export class DurableJobs {
     const cancellation = await cancelJob(redis, accountId, id);
     if (cancellation.outcome === 'cancelled') {
       const { queue, model } = cancellation;
-      await this.#updateTurns(() => this.#turns.drop({ queue, model }, accountId));
+      await this.#updateFairQueue(() => this.#turns.drop({ queue, model }, accountId));
     }
     if (cancellation.outcome === 'asked') await this.#notifyWorker(cancellation.workerId, id);
     return cancellation.outcome !== 'unknown';
@@ -201,8 +201,8 @@ export class DurableJobs {
     }
   }
 
-  /** The index of turns is repaired from the job lists, so a missed update is not an error. */
-  async #updateTurns(update: () => Promise<void>): Promise<void> {
+  /** Updates the fair-queue index. The index is repaired from the job lists, so a missed update is not an error. */
+  async #updateFairQueue(update: () => Promise<void>): Promise<void> {
     try {
       await update();
     } catch (error) {
@@ -211,9 +211,9 @@ export class DurableJobs {
   }
 
   /**
-   * Releases the reservation of a request that did not become a job, and fails the callers that sent it again in the
-   * meantime. If Redis did not reply when the job was created, the job may exist, and a client that sends the request
-   * again would pay twice. In that case Redis is queried again for some seconds, until it replies.
+   * Releases the reservation of a request whose job could not be created, and fails the callers that sent the request
+   * again in the meantime. If Redis did not reply when the job was created, the job may exist, and a client that sends
+   * the request again would pay twice. In that case Redis is queried again for some seconds, until it replies.
    * @returns the job if it exists
    * @throws AppError `service_unavailable` if that cannot be determined
    */
@@ -252,7 +252,7 @@ const uncertainOutcome = (id: string, cause: unknown): AppError =>
 
 const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
 
-/** Encodes large bodies piece by piece, in the account's turns. */
+/** Encodes a large body piece by piece, in the account's event-loop turns. */
 async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {
   if (!isLongJson(body, maxInlineBytes)) return Buffer.from(JSON.stringify(body));
   return await encodeLargeJson(body, accountId);

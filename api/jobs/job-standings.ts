@@ -23,7 +23,7 @@ export class JobStandings {
       const sinceMs = job.transitions.at(-1)?.atMs ?? job.createdAtMs;
       return { position: null, etaSeconds: estimateRemainingSeconds(outlook, Math.max(0, nowMs - sinceMs)) };
     }
-    // A null rank means that a worker has taken the job and waits for a call slot: no waiting job is ahead of it.
+    // A null rank means that a worker has taken the job and waits for a call slot, so no waiting job is ahead of it.
     const estimated = rank === null ? 0 : estimatePosition(outlook, job.accountId, rank);
     const position = await this.#capPosition(job, estimated);
     return { position, etaSeconds: estimateEta(outlook, position) };

@@ -14,7 +14,7 @@ export const forbidCaching = (): ApiMiddleware => async (context, next) => {
 };
 
 /**
- * Finds the session of a browser's cookie. Looks it up on every call, so that revoking a session takes effect
+ * Finds the session of the browser's cookie. Looks it up on every call, so that revoking a session takes effect
  * immediately and in all processes.
  * @throws AppError `unauthenticated`
  */
@@ -23,7 +23,7 @@ export function authenticateSession(
   { acceptsRefreshCookie }: Pick<Operation, 'acceptsRefreshCookie'>,
 ): ApiMiddleware {
   const { web, log } = services;
-  // The first cookie with a session counts.
+  // The first cookie with a session is used.
   const cookies: readonly SessionCookie[] =
     acceptsRefreshCookie === true ? ['session', 'refresh'] : ['session'];
   return async (context, next) => {
@@ -41,7 +41,7 @@ async function openSession(
   const { web, config } = services;
   for (const cookie of cookies) {
     const token = readCookie(context, config, cookie);
-    // Tokens that were never issued here do not wait for a database turn.
+    // Tokens that were not issued here are skipped without waiting for a database turn.
     if (token === null || !web.sessions.isIssued(tokenKinds[cookie], token)) continue;
     const session = await inDatabaseTurn(services, context, () => findByToken(web, cookie, token));
     if (session !== null) return setSession(context, cookie, session);
@@ -78,7 +78,7 @@ const sessionEnded = (): AppError =>
     'Сессия завершена, или срок действия её cookie истёк. Обновите сессию или войдите снова.',
   );
 
-/** A session that was read longer ago than this is looked up again before an action. */
+/** If a session was looked up longer ago than this, it is looked up again before an action. */
 const maxSessionAgeMs = 500;
 
 /**

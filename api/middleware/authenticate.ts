@@ -10,14 +10,14 @@ const bearer = /^Bearer(?: +(\S+))? *$/i;
 
 const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';
 
-/** Finds the holder of the request's API key. The account's permissions are checked at admission. */
+/** Finds the holder of the request's API key. Whether its account may make the call is checked at admission. */
 export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddleware {
   return async (context, next) => {
-    // Neither responses to a key nor refusals may be cached.
+    // Neither responses to authenticated calls nor errors may be cached.
     context.set('cache-control', 'no-store');
     const key = readKey(context.get('authorization'));
     const holder = await apiKeys.find(key, () => callerNetwork(context.ip));
-    if (holder === null) throw refuseKey(key);
+    if (holder === null) throw invalidKey(key);
     context.state.holder = holder;
     await next();
   };
@@ -46,7 +46,7 @@ const noKey = (message: string): AppError =>
     headers: { 'www-authenticate': 'Bearer realm="model-gateway"' },
   });
 
-function refuseKey(key: string): AppError {
+function invalidKey(key: string): AppError {
   if (isApiKey(key)) return unknownKey();
   return new AppError('invalid_api_key', {
     message:

@@ -4,9 +4,10 @@ import type { WebSession } from '../../shared/web/web-models.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { sessionOf } from './authenticate-session.ts';
 
-/** For calls that change something: requires a token that only pages of this service can read. */
+/** Requires a token that only pages of this service can read. For calls that change something. */
 export const checkCsrf = (): ApiMiddleware => async (context, next) => {
-  // A page that sends only the refresh cookie has lost its token. `SameSite` and `Origin` protect it, as in a refresh.
+  // A page that sends only the refresh cookie no longer has a CSRF token. `SameSite` and `Origin` protect the call, as
+  // in a refresh.
   if (context.state.sessionCookie !== 'refresh') checkToken(sessionOf(context), context.get('x-csrf-token'));
   await next();
 };

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
-import { closing, malformed, unknownVersion } from '../connections/http-errors.ts';
+import { closeHeaders, malformed, unknownVersion } from '../connections/http-errors.ts';
 import { checkRefused } from '../connections/refused-requests.ts';
 import { servedMethods } from '../present/served-methods.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
@@ -23,7 +23,7 @@ function checkHeaders(request: IncomingMessage): void {
     throw new AppError('payload_too_large', {
       status: 431,
       message: `The request has more than ${maxHeaderLines} header lines. Send fewer.`,
-      headers: closing,
+      headers: closeHeaders,
     });
   }
   if (httpVersionMajor !== 1) throw unknownVersion();

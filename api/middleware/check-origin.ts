@@ -6,14 +6,14 @@ import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Refuses calls from pages of other sites. Browsers send the page's origin with each call that can change something;
- * other clients need not send one.
+ * Rejects calls from pages of other sites. Browsers send the page's origin with each call that can change something;
+ * other clients need not send an origin.
  */
 export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): ApiMiddleware {
   return async (context, next) => {
     const origin = context.get('origin');
     if (origin !== '' && !isOwnOrigin(origin, context, services)) {
-      throw refuseOrigin(shorten(origin), services);
+      throw originNotAllowed(shorten(origin), services);
     }
     await next();
   };
@@ -33,8 +33,9 @@ function isOwnOrigin(
 }
 
 /**
- * Whether nobody can repoint the origin's host. The owner of any other name can point it at this service after a page
- * of theirs has loaded (DNS rebinding), so that the page's requests reach the service under that name.
+ * Whether the origin's host is one that nobody can repoint. The owner of any other host name can point it at this
+ * service after a page of theirs has loaded (DNS rebinding). The page's requests then reach this service under that
+ * name.
  */
 function isFixedHost(origin: string): boolean {
   if (!URL.canParse(origin)) return false;
@@ -42,7 +43,7 @@ function isFixedHost(origin: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isIP(host) !== 0;
 }
 
-function refuseOrigin(
+function originNotAllowed(
   origin: string,
   { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
 ): AppError {

@@ -32,8 +32,8 @@ export function corsHeaders(origins: CorsOrigins | null, origin: string): Record
 
 /**
  * Lets pages of these origins call the API, and responds to preflights. All request headers are allowed: official
- * clients send many, and add new ones with each version. Node limits their length. Browser credentials such as cookies
- * are never allowed: pages of other origins use an API key or nothing.
+ * clients send many, and add new ones with each version. Node limits their total length. Browser credentials such as
+ * cookies are never allowed: pages of other origins use an API key or nothing.
  */
 export function cors(origins: CorsOrigins): ApiMiddleware {
   return createCors({

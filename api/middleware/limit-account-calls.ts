@@ -7,20 +7,20 @@ import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import { callsHolderOf } from '../request/requester.ts';
 import type { Services } from '../services.ts';
 
-/** Calls of this kind take milliseconds. */
+/** Short, because the limited calls take milliseconds. */
 const retryAfterSeconds = 1;
 
 export interface CallLimits {
-  /** How long a call over the limit waits before it is refused. */
+  /** How long a call over the limit waits before it is rejected. */
   readonly refusalDelayMs?: number;
 }
 
 /**
- * Limits the concurrent calls of an account, or of a session of the account area, that do not call a model. A call
- * counts while it waits, runs, or has an unread response. These calls are free and have no limit per minute. A call
- * over the limit causes no look-up except that of its session. It is refused after a second: a client that is refused
- * immediately retries immediately, and thousands of refusals also slow the process down.
- * @param inFlight concurrent calls by account or session; shared by operations that count together
+ * Limits the concurrent calls that do not call a model, per account or per session of the account area. A call is in
+ * progress while it waits, runs, or has an unread response. Such calls are free and have no limit per minute. A call
+ * over the limit causes no look-up except that of its session. It is rejected only after a second: a client that is
+ * rejected immediately retries immediately, and thousands of rejections slow the process down.
+ * @param inFlight concurrent calls by account or session; shared by operations with a common limit
  */
 export function limitAccountCalls(
   inFlight: Holdings,
@@ -28,7 +28,7 @@ export function limitAccountCalls(
 ): ApiMiddleware {
   return async (context, next) => {
     const holder = callsHolderOf(context);
-    if (inFlight.of(holder) >= maxCallsPerAccount) throw await refuse(context, holder, refusalDelayMs);
+    if (inFlight.of(holder) >= maxCallsPerAccount) throw await rejectLater(context, holder, refusalDelayMs);
     inFlight.change(holder, 1);
     const release = (): void => inFlight.change(holder, -1);
     try {
@@ -38,7 +38,7 @@ export function limitAccountCalls(
         res,
         state: { signal },
       } = context;
-      // A response without a socket is queued behind others of its connection, and its `close` may never come.
+      // A response without a socket is queued behind others of its connection and may never emit `close`.
       if (signal.aborted || res.socket === null) release();
       else signal.addEventListener('abort', release, { once: true });
     }
@@ -53,14 +53,18 @@ export const limitCalls = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
 export const limitStreams = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
   limitAccountCalls(calls.streams);
 
-async function refuse({ state: { signal } }: ApiContext, holder: string, delayMs: number): Promise<AppError> {
+async function rejectLater(
+  { state: { signal } }: ApiContext,
+  holder: string,
+  delayMs: number,
+): Promise<AppError> {
   try {
     await delay(delayMs, undefined, { signal });
   } catch {
     // The delay rejects only if the client has disconnected.
     return new AppError('job_cancelled');
   }
-  // Refuses concurrent calls one per event loop iteration.
+  // Rejects at most one of several concurrent calls per event-loop iteration.
   await nextWorkTurn(holder);
   return new AppError('rate_limit_exceeded', {
     message:

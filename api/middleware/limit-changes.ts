@@ -3,7 +3,8 @@ import type { Services } from '../services.ts';
 import { sessionOf } from './authenticate-session.ts';
 
 /**
- * Limits a user's changes per minute and per day, because each is written to the audit log, which is kept for 400 days.
+ * Limits the changes that a user makes per minute and per day, because each is written to the audit log, which is kept
+ * for 400 days.
  */
 export function limitChanges({ web }: Services): ApiMiddleware {
   return async (context, next) => {

@@ -1,14 +1,14 @@
 import type { ApiMiddleware } from '../request/context.ts';
-import { holderOf } from '../request/holder.ts';
+import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
-/** Records refusals of operations that call a model. Refusals of other calls would not predict the next refusal. */
+/** Records rejected calls of operations that call a model. Rejections of other calls would not predict the next one. */
 export function noteRefusals({ refusals }: Pick<Services, 'refusals'>): ApiMiddleware {
   return async (context, next) => {
     try {
       await next();
     } catch (error) {
-      refusals.note(holderOf(context).accountId, error);
+      refusals.note(keyHolderOf(context).accountId, error);
       throw error;
     }
   };

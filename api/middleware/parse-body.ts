@@ -20,8 +20,8 @@ import type { Services } from '../services.ts';
 
 /**
  * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only
- * after its account has been checked, is parsed as it arrives, and counts towards the process's memory budget for
- * bodies until its response is sent.
+ * after its account has been checked, is parsed as it arrives, and is charged to the process's memory budget for bodies
+ * until its response is sent.
  */
 export function parseBody(services: Services, operation: Operation): ApiMiddleware {
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
@@ -76,11 +76,12 @@ function checkType(context: ApiContext, operation: Operation): void {
 }
 
 /**
- * Time spent reading a body per turn: enough for 64 KB of many small values, or for a megabyte or two of long texts.
+ * Maximum time spent reading a body per event-loop turn: enough for 64 KB of many small values, or for a megabyte or
+ * two of long texts.
  */
 const readingTurnMs = 4;
 
-/** A body that is being read. It counts as small until its header or its received length shows that it is large. */
+/** A body that is being read. It is treated as small until its header or its received length shows that it is large. */
 class IncomingBody {
   readonly #services: Services;
   readonly #context: ApiContext;
@@ -90,11 +91,11 @@ class IncomingBody {
   readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
   #length = 0;
-  /** Memory for the body, held from the first part of an incomplete body. */
+  /** Memory for the body; null until a first part of an incomplete body has arrived. */
   #share: BudgetShare | null = null;
   /** Null while the body is small. */
   #reader: BodyReader | null = null;
-  /** Time spent reading in the current turn (ms). */
+  /** Time spent reading in the current event-loop turn (ms). */
   #spentMs = 0;
   #isReading = true;
 
@@ -106,8 +107,8 @@ class IncomingBody {
   }
 
   /**
-   * Checks whether the account may send a large body, before more of it is read.
-   * @param minBytes its length, as far as known
+   * Treats the body as large from now on: checks whether the account may send it, before more of it is read.
+   * @param minBytes the length of the body, as far as known
    */
   async becomeLarge(minBytes: number): Promise<void> {
     const { modelTypes } = this.#operation;
@@ -115,7 +116,8 @@ class IncomingBody {
     const { requestMemory } = this.#services;
     const requester = requesterOf(this.#context);
     this.#release();
-    // An announced body takes no memory yet, but do not start if there is no memory to read all of it now.
+    // A body that has only been announced takes no memory yet. But do not start reading if there is not enough memory
+    // for all of it.
     const whole = requestMemory.tryAcquire(requester, minBytes);
     if (whole === null) throw noMemory();
     whole.release();
@@ -140,7 +142,7 @@ class IncomingBody {
     try {
       await readChunks(req, this.#services.bodyTimes, {
         isLarge: () => this.#reader !== null,
-        take: (chunk) => this.#take(chunk, limitBytes),
+        onChunk: (chunk) => this.#readChunk(chunk, limitBytes),
       });
       if (!this.#isForm) checkUtf8(this.#utf8.end());
       if (this.#reader !== null) {
@@ -151,7 +153,8 @@ class IncomingBody {
       this.#release();
       return await this.#parseSmall();
     } catch (error) {
-      // Release before the error is sent: the body is dropped, and sending may take a while.
+      // Release the memory before the error is sent, because sending may take a while and the body is not needed any
+      // longer.
       this.#release();
       throw error;
     } finally {
@@ -174,19 +177,19 @@ class IncomingBody {
     this.#share = null;
   }
 
-  #take(chunk: Buffer, limitBytes: number): void | Promise<void> {
+  #readChunk(chunk: Buffer, limitBytes: number): void | Promise<void> {
     this.#length += chunk.length;
     if (this.#length > limitBytes) throw tooLarge(limitBytes);
     if (!this.#isForm) checkUtf8(this.#utf8.push(chunk));
-    return this.#reader === null ? this.#takeSmall(chunk) : this.#takeLarge(chunk, this.#reader);
+    return this.#reader === null ? this.#readSmallChunk(chunk) : this.#readLargeChunk(chunk, this.#reader);
   }
 
-  #takeSmall(chunk: Buffer): void | Promise<void> {
+  #readSmallChunk(chunk: Buffer): void | Promise<void> {
     this.#chunks.add(chunk);
     if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
     const problem = this.#isForm ? null : this.#structure.push(chunk);
     if (problem !== null) throw toJsonError(problem);
-    // Most small bodies arrive complete and hold no memory for long.
+    // Most small bodies arrive complete and occupy memory only briefly.
     const { req, request } = this.#context;
     if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
     return undefined;
@@ -196,7 +199,7 @@ class IncomingBody {
    * One connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in
    * between.
    */
-  #takeLarge(chunk: Buffer, reader: BodyReader): void | Promise<void> {
+  #readLargeChunk(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();
     const read = reader.push(chunk);
     this.#spentMs += performance.now() - startedMs;

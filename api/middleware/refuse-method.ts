@@ -20,8 +20,8 @@ for (const operation of Object.values<Operation>(operations)) {
 const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**
- * To the router, `GET /web/api-accounts/link` matches `/web/api-accounts/{account_id}`. This refuses methods that a
- * path without parameters would only accept because it matches such a pattern.
+ * To the router, `GET /web/api-accounts/link` matches `/web/api-accounts/{account_id}`. Rejects methods that a path
+ * without parameters would only accept because it matches such a pattern.
  */
 export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
   const methods = methodsOfPath.get(context.path);
@@ -30,7 +30,7 @@ export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
   await next();
 };
 
-/** Converts the router's refusal of a method to our error format. */
+/** Converts the router's error for an unsupported method to our error format. */
 export const refuseMethod: ApiMiddleware = async (context, next) => {
   await next();
   if (context.status !== 405 && context.status !== 501) return;

@@ -40,7 +40,7 @@ export function renderError(log: Logger): ApiMiddleware {
   };
 }
 
-/** Whether the body is incomplete, and is large, of unknown length, or withheld until a `100 Continue`. */
+/** Whether the request body is incomplete, and is large, of unknown length, or withheld until a `100 Continue`. */
 function isSlowToDrain({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return true;
@@ -65,8 +65,8 @@ async function respondThenDrain(context: ApiContext): Promise<void> {
 }
 
 function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
-  // A flood of connections would cause a flood of warnings. The access log has each one, and one warning covers them
-  // all.
+  // A flood of connections would cause a flood of warnings. Each request is in the access log, and one warning covers
+  // all of them.
   if (isRefused(req)) return;
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
   else if (error.status >= 500)

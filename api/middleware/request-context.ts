@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { findCallerAddress } from '../callers/caller-address.ts';
-import { wasCutUnread } from '../callers/unread-callers.ts';
+import { wasResetUnread } from '../callers/unread-callers.ts';
 import { logAccess } from '../present/access-line.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
@@ -19,7 +19,7 @@ const responseClosed = new AppError('job_cancelled');
 export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
-    // Comes first: URL parsers throw on invalid hosts as soon as any code reads the path.
+    // Must come first, because any code that reads the path uses a URL parser that throws on invalid hosts.
     context.url = normalizeTarget(context.url);
     const requestId = createTimeOrderedId();
     context.state.requestId = requestId;
@@ -39,14 +39,15 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
         status: isWhole ? status : 499,
         startedAtMs,
         error: state.error,
-        reason: !isWhole && wasCutUnread(context.req.socket) ? 'client did not read the response' : undefined,
+        reason:
+          !isWhole && wasResetUnread(context.req.socket) ? 'client did not read the response' : undefined,
       });
     });
     await next();
   };
 }
 
-/** A doubled slash comes from a wrong base URL. Serving it anyway would hide the mistake. */
+/** Rejects paths with a doubled slash. They come from a wrong base URL, and serving them would hide the mistake. */
 export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {

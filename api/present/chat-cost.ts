@@ -1,6 +1,6 @@
 import { toRubNumber } from '../../shared/pricing/money.ts';
 
-/** Quotes inside strings are escaped in JSON, so this only matches a key. The last match is the one in `usage`. */
+/** Quotes inside JSON strings are escaped, so this only matches a key. The last match is the one in `usage`. */
 const key = Buffer.from('"cost_request":');
 const numberEnds = new Set(Buffer.from(',}'));
 

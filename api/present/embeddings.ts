@@ -8,7 +8,9 @@ import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
  * it.
  */
 const minChunkedBytes = 256_000;
-/** Bytes generated at a time, which takes a few tenths of a millisecond. A single vector may need more. */
+/**
+ * Number of bytes generated at a time, which takes a few tenths of a millisecond. A single vector may need more bytes.
+ */
 const bytesPerChunk = 256 * 1024;
 
 export interface EmbeddingAnswer {

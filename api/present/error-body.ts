@@ -46,14 +46,14 @@ const inBothLanguages = ({ kind }: AppError, english: string, russian: string | 
   message_en: english,
 });
 
-/** For callers that sent a key. For those without one, RFC 6750 (section 3) forbids the `error`. */
+/** The challenge for callers that sent a key. For callers without a key, RFC 6750 (section 3) forbids the `error`. */
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
 /** The headers of an error response, except those that depend on its body or its request. */
 export function errorHeaders({ code, kind, status, headers, param }: AppError): Record<string, string> {
   const { retry, retryAfterSeconds } = kind;
   return {
-    // Caches may store statuses such as 404 by default, and this response has the id of one request.
+    // Caches may store statuses such as 404 by default, but this response contains the id of one request.
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     ...(code === 'invalid_api_key' && param === null ? { 'www-authenticate': challenge } : {}),

@@ -30,7 +30,7 @@ export function presentRefillLogs(
   return { ...describePage(found.totalCount, page, pageSize), items: found.rows.map(presentRefillLog) };
 }
 
-/** The fields of every page that describe the whole list. */
+/** Returns the fields of a page that describe the whole list. */
 export function describePage(totalCount: number, page: number, pageSize: number) {
   return {
     total_count: totalCount,

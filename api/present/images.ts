@@ -11,7 +11,8 @@ type Part = { readonly text: Buffer } | { readonly image: Buffer };
 
 /**
  * Serializes an image response to JSON as its client reads it. As one string, the response would be in memory twice.
- * Base64 needs no escaping, and JSON.stringify would inspect every character: ten times the work for an image of 3 MB.
+ * JSON.stringify would also check every character, although Base64 needs no escaping: ten times the work for a 3 MB
+ * image.
  * @param linkOf returns the URL of a stored file
  */
 export function presentImages(

@@ -4,9 +4,9 @@ import { noStanding } from '../../shared/jobs/present-job.ts';
 import { frameJob, type ShownJob } from './job-text.ts';
 
 /**
- * Identifies an event of a job by the contents of the job's record, so that any process can resume after it: the index
- * of the status transition, from 0, and the progress within that status. While the job is queued, `detail` is the
- * position, which only falls; while it is active, it is the percentage done, which only rises.
+ * Identifies an event of a job by the contents of the job record, so that any process can resume after it. Consists of
+ * the index of the status transition, starting at 0, and the progress within that status. While the job is queued,
+ * `detail` is the position, which only falls. While the job is active, it is the percentage done, which only rises.
  */
 export interface EventId {
   readonly index: number;
@@ -21,7 +21,10 @@ export interface JobEvent extends ShownJob {
 
 const eventIdPattern = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
-/** The end of the job id. It differs between jobs, so a client that mixes up two jobs does not miss events. */
+/**
+ * Returns the end of the job id, which differs between jobs, so that a client that mixes up two jobs does not miss
+ * events.
+ */
 const suffixOf = (jobId: string): string => jobId.slice(-8);
 
 export const writeEventId = ({ index, detail }: EventId, jobId: string): string =>
@@ -33,7 +36,7 @@ export function parseEventId(text: string | undefined, jobId: string): EventId |
   return suffix === suffixOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
-/** Lists the job's events after the given one, in order; all of them if it is null or never existed. */
+/** Lists the job's events after the given one, in order; all events if that is null or never existed. */
 export function listJobEvents(shown: ShownJob, after: EventId | null): JobEvent[] {
   const last = shown.job.transitions.length - 1;
   const known = after === null || after.index > last ? null : after;

@@ -25,7 +25,7 @@ export function frameJob(
 const unreadable = 'The response is kept, but it cannot be read now. Ask for the job again shortly.';
 
 function presentFailure({ code, kind, publicMessage }: AppError): JobError {
-  // The code's own text would not say that the job itself has succeeded.
+  // The general text of the code does not explain that the job itself has succeeded.
   const isGeneral = code === 'service_unavailable' && publicMessage === kind.en;
   return { code, message: isGeneral ? unreadable : publicMessage, type: kind.type };
 }

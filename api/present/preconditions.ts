@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Distinguishes one version of a body from another. */
+/** Values that distinguish one version of a body from another. */
 export interface Validators {
   /** A strong ETag, including its quotes. */
   readonly etag: string;
@@ -28,7 +28,10 @@ export function checkPreconditions(
   return modifiedSince !== null && lastModified <= modifiedSince ? 'unchanged' : 'proceed';
 }
 
-/** Whether a Range header applies: according to If-Range, the client's part of the body is of this version. */
+/**
+ * Whether a Range header applies, which If-Range makes depend on whether the client's part of the body is of this
+ * version.
+ */
 export function isRangeCurrent(headers: IncomingHttpHeaders, { etag, lastModifiedMs }: Validators): boolean {
   const ifRange = headers['if-range'];
   if (ifRange === undefined) return true;
@@ -44,7 +47,10 @@ function listsETag(list: string, etag: string, comparison: 'strong' | 'weak'): b
   });
 }
 
-/** Returns seconds; null for an invalid HTTP date, which must be ignored. JavaScript accepts more formats than HTTP. */
+/**
+ * Returns Unix time in seconds; null for an invalid HTTP date, which must be ignored. JavaScript accepts more formats
+ * than HTTP.
+ */
 function parseDate(text: string | undefined): number | null {
   if (text === undefined || !/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
   const ms = Date.parse(text);

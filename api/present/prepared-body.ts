@@ -13,7 +13,7 @@ export interface Representation {
   readonly etag: string;
 }
 
-/** A smaller body fits into one packet uncompressed. */
+/** A smaller body fits into one packet without compression. */
 const minCompressedBytes = 1_024;
 
 const compressBrotli = promisify(brotliCompress);

@@ -23,7 +23,7 @@ const buffers = new BufferPool(16 * 1024 * 1024);
  * read nothing, or that read slowly and block others. If the length is known, the stream ends together with the last
  * chunk, so that the connection is free as soon as the client has everything.
  * @param nextTurn waits for a turn before the next chunk is generated
- * @throws the stream's error if the client disconnects; what `write` throws
+ * @throws the stream's error if the client disconnects; errors from `write`
  */
 export async function sendChunks(
   stream: Writable,
@@ -39,7 +39,7 @@ export async function sendChunks(
     return isLast;
   };
   while (!(await buffers.use(body.maxChunkBytes, sendNext))) {
-    // Otherwise, a fast client would get its whole body in this turn, and all others would wait.
+    // Otherwise, a fast client would get its whole body in this event-loop turn while all others wait.
     await nextTurn();
   }
 }

@@ -3,7 +3,7 @@ import { operations } from '../../shared/contract/operations.ts';
 
 const chat = 'POST /v1/chat/completions';
 
-/** Alternatives to operations that OpenAI's and other vendors' clients call and this gateway does not serve. */
+/** Hints for paths that clients of OpenAI and other vendors call but this gateway does not serve. */
 const substitutes: readonly (readonly [path: RegExp, hint: string])[] = [
   [
     /^\/v1\/responses\b/,

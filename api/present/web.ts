@@ -66,7 +66,7 @@ export function presentApiAccount({ link, isPrimary, account, recent, key }: Sho
   };
 }
 
-/** 31 bits of the key's hash: they differ between keys and reveal nothing about the key. */
+/** Returns 31 bits of the key's hash. They differ between keys and reveal nothing about the key. */
 function keyIdOf(keyHash: string): number {
   return Buffer.from(keyHash, 'base64url').readUInt32BE(0) >>> 1;
 }

@@ -1,16 +1,16 @@
 import { writeDecimal } from './write-decimal.ts';
 
 /**
- * Writes float32 values as JSON numbers directly into bytes. JSON.stringify only writes doubles: the 17 digits that a
- * float32 needs as a double take half of its time and a third of the response, and are lost when the client rounds back
- * to float32.
+ * Writes float32 values as JSON numbers directly into bytes. JSON.stringify only writes doubles. The 17 digits that a
+ * float32 needs as a double take half of the time and a third of the response, and the extra digits are lost when the
+ * client rounds back to float32.
  *
  * Consider a number x in a binade whose neighbours are an `ulp` apart. It is written as n / 10^places, where `places`
  * is the smallest number for which 10^-places is at most an ulp, so that the rounded value is nearer to x than to any
- * other float32. n is below 10^9. The product and the parser err by 2^-52 of x; the margin that the rounding leaves is
- * more than 2^-33 of x. If the number with one digit fewer is still within half an ulp, the last digit is omitted, and
- * so are trailing zeros. If more digits could be omitted, that shorter number has zeros there, because it is then the
- * nearest number of its length.
+ * other float32. n is below 10^9. The relative errors of the product and the parser are at most 2^-52; the rounding
+ * leaves a margin of more than 2^-33. If the number with one digit fewer is still within half an ulp, the last digit is
+ * omitted, and so are trailing zeros. If more digits could be omitted, that shorter number has zeros there, because it
+ * is then the nearest number of its length.
  */
 
 /** `-123456789000000000000,`: nine digits, padded with zeros up to 10^21, above which an exponent is used. */
@@ -66,7 +66,7 @@ const plainExponents = 19;
 /**
  * Writes numbers separated by commas. Parsed and rounded to float32, they are identical to the bit. Each is formatted
  * as JavaScript formats the parsed number, except -0, which keeps its sign. Workers reject values that are not finite;
- * here they become `null`, as in JSON.stringify, because a response that has started cannot be refused.
+ * here they become `null`, as in JSON.stringify, because a response that has started can no longer fail.
  * @param vector float32, little-endian
  * @param at start offset; `maxBytesPerFloat` bytes for each number must be free from there
  * @returns the offset of the next byte

@@ -3,26 +3,27 @@ import type { AppError } from '../../shared/contract/errors.ts';
 import type { PendingReplies } from './pending-replies.ts';
 import type { Receiver } from './pending-reply.ts';
 
-/** Discards frames: the caller already has its error, and later frames matter only for settlement. */
+/** Discards frames: the caller already has its error, and later frames are only needed for settlement. */
 const discard: Receiver = { delta: () => undefined, end: () => undefined, fail: () => undefined };
 
 /**
- * Fails the callers of an account's requests in this process. Queued requests are taken off their queue. Workers with
- * running requests get no message from here: they stop and settle the account's requests themselves. A `cancel` would
- * mean that the caller disconnected, which is charged differently.
+ * Fails the callers of an account's requests in this process. Removes queued requests from their queue. Sends nothing
+ * to workers that run the account's requests: they stop and settle them by themselves. A `cancel` would mean that the
+ * caller disconnected, which is billed differently.
  */
 export function failPendingReplies(replies: PendingReplies, accountId: string, error: AppError): void {
   for (const { pending, owner } of replies.entries()) {
     const { request, receiver, workerId } = pending;
     if (request.accountId !== accountId) continue;
     if (workerId === null) {
-      // A request that is being queued right now is found by the next check.
+      // A request that is just being queued is failed by the next check.
       if (!owner.withdraw(pending)) continue;
     } else if (isResponseStored(request)) {
       // Its worker stores the frames. `StoredResponses.endAccount` fails its readers.
       continue;
     } else if (pending.hasOutput) {
-      // Keep the pending reply: if the worker dies before it settles, the tokens in its frames are charged.
+      // Keep the pending reply: if the worker dies before it settles, the caller is billed for the tokens in its
+      // frames.
       pending.receiver = discard;
     } else {
       replies.remove(request.requestId);

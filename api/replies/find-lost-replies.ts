@@ -2,7 +2,7 @@ import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 
-/** A request is checked after this much silence. */
+/** A request is checked when no frame has arrived for this long. */
 const checkAfterMs = 5_000;
 
 /**
@@ -10,37 +10,38 @@ const checkAfterMs = 5_000;
  */
 export const checksUntilLost = 2;
 /**
- * The same for jobs on a BullMQ queue. If their worker died right after the settlement, the job runs again once its
- * lock of 10 s has expired, which BullMQ checks every 5 s, and then delivers the response that was charged.
+ * Like `checksUntilLost`, for jobs on a BullMQ queue. If their worker died right after the settlement, the job runs
+ * again once its lock of 10 s has expired, which BullMQ checks every 5 s, and then delivers the response that was
+ * charged.
  */
 export const checksUntilLostQueued = 5;
 
-/** Tracks when a request was last heard from. */
+/** Tracks when the last frame of a request arrived. */
 export interface ReplyLiveness {
   readonly request: AdmittedRequest;
   /** Time of the last frame or the last check. */
   lastActivityAtMs: number;
-  /** Consecutive checks that found no reservation. */
-  endedChecks: number;
-  /** Number of such checks after which no more frames are expected. */
+  /** Consecutive checks that found no reservation, which means that the request has ended. */
+  checksWithoutReservation: number;
+  /** Number of consecutive checks without a reservation after which no more frames are expected. */
   readonly checksUntilLost: number;
-  /** The caller is not reading, so the worker sends nothing, whether or not the request is settled. */
+  /** Whether the caller is not reading. The worker then sends nothing, whether or not the request is settled. */
   isPaused: boolean;
 }
 
 /** Restarts the silence timer when a caller pauses or resumes reading. */
 export function setPaused(reply: ReplyLiveness, isPaused: boolean, nowMs: number): void {
   reply.isPaused = isPaused;
-  reply.endedChecks = 0;
+  reply.checksWithoutReservation = 0;
   reply.lastActivityAtMs = nowMs;
 }
 
-/** Well below the limit of arguments per command. */
+/** Well below the maximum number of arguments of a Redis command. */
 const idsPerCommand = 1_000;
 
 /**
  * A request without a reservation has ended. Frames that have not arrived after enough checks were lost in transit.
- * @returns the requests that will get no more frames
+ * @returns the replies that will get no more frames
  */
 export async function findLostReplies<H extends ReplyLiveness>(
   redis: RedisClient,
@@ -77,7 +78,7 @@ async function checkShard<H extends ReplyLiveness>(
   return replies.filter((reply, i) => {
     if (reply.lastActivityAtMs !== before[i]) return false;
     reply.lastActivityAtMs = nowMs();
-    reply.endedChecks = reservations[i] === null ? reply.endedChecks + 1 : 0;
-    return reply.endedChecks >= reply.checksUntilLost;
+    reply.checksWithoutReservation = reservations[i] === null ? reply.checksWithoutReservation + 1 : 0;
+    return reply.checksWithoutReservation >= reply.checksUntilLost;
   });
 }

@@ -13,13 +13,14 @@ export class FrameOrder {
     this.attempt = attempt;
   }
 
-  /** Expects the frames of another attempt, which was just dispatched. */
+  /** Expects the frames of another attempt from their beginning. */
   restart(attempt: number): void {
     this.attempt = attempt;
     this.#received = 0;
   }
 
-  take(frame: Frame): 'next' | 'stale' | 'gap' {
+  /** Classifies a received frame. If it is the expected one, the next frame in sequence is expected afterwards. */
+  classify(frame: Frame): 'next' | 'stale' | 'gap' {
     if (frame.attempt < this.attempt) return 'stale';
     if (frame.attempt > this.attempt || frame.kind === 'accepted') this.restart(frame.attempt);
     if (frame.sequence < this.#received) return 'stale';

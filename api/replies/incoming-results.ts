@@ -8,13 +8,15 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /**
  * Redis disconnects a subscriber with 32 MB of pending output, or with 8 MB for a minute. This caps the bytes in
- * transit to this process, however many workers have results for it and however slow it is.
+ * transit to this process, no matter how many workers have results for it or how slow it is.
  */
 const maxRequestedBytes = 6 * 1024 * 1024;
-/** A requested result that stays silent this long yields to others. Its worker may be dead. */
+/**
+ * If no piece of a requested result arrives for this long, other results are requested first. Its worker may be dead.
+ */
 const silenceTimeoutMs = 2_000;
 
-/** Bytes requested for one account before the next account's turn. */
+/** Maximum bytes requested for one account before the next account in the fair queue gets its turn. */
 const turnBytes = 4 * pieceBytes;
 
 /** Buffers in which results are assembled and held until they are written to their callers. */
@@ -26,7 +28,7 @@ const buffers = new BufferPool(64 * 1024 * 1024);
  */
 export type AcquireMemory = (signal: AbortSignal) => Promise<BudgetShare | null>;
 
-/** Requests that concern a result, handled by its owner. */
+/** Callbacks for a result, implemented by its owner. */
 export interface ResultRequests {
   /** Asks the worker to send the request's result up to this byte. */
   ask(requestId: string, upToByte: number): void;
@@ -38,28 +40,31 @@ interface IncomingResult {
   readonly requestId: string;
   readonly accountId: string;
   readonly length: number;
-  /** Aborted when the result is dropped, which may be while it waits for memory. */
+  /** Aborted when the result is dropped, possibly while it waits for memory. */
   readonly dropped: AbortController;
   share: BudgetShare | null;
   /** Null until the first piece has arrived. */
   buffer: PooledBuffer | null;
   received: number;
-  /** Bytes up to here have been requested. If it equals `received`, the result waits for memory or for its turn. */
+  /**
+   * Bytes up to here have been requested. If it equals `received`, the result waits for memory or for its fair-queue
+   * turn.
+   */
   requestedTo: number;
   /** Null until memory is acquired, and again once everything has been requested. */
   entry: QueueEntry<IncomingResult> | null;
   waitsSinceMs: number;
-  /** When its worker was last heard from. Time spent waiting here does not count as the worker's silence. */
+  /** When its last piece arrived. Time that the result waits here is added, because the worker is not silent then. */
   lastSeenAtMs: number;
 }
 
-/** Receives large results from workers, which send them in pieces as this process asks for them. */
+/** Receives large results from workers, which send them in pieces when this process requests them. */
 export class IncomingResults {
   readonly #requests: ResultRequests;
   readonly #log: Logger;
   readonly #nowMs: () => number;
   readonly #results = new Map<string, IncomingResult>();
-  /** Results with parts not requested yet. */
+  /** Results that have not been requested completely. */
   readonly #queue = new FairQueue<IncomingResult>();
   #requestedBytes = 0;
 
@@ -69,7 +74,7 @@ export class IncomingResults {
     this.#nowMs = nowMs;
   }
 
-  /** @param acquire absent if memory was acquired before the request was dispatched */
+  /** @param acquire acquires the memory for the result; absent if that was done before the request was dispatched */
   add(requestId: string, accountId: string, length: number, acquire?: AcquireMemory): void {
     this.drop(requestId);
     const nowMs = this.#nowMs();
@@ -111,11 +116,11 @@ export class IncomingResults {
     this.#requestNext();
   }
 
-  /** @returns the complete result with its last piece, otherwise null */
+  /** Adds a piece. @returns the complete result if this is its last piece, otherwise null */
   take(requestId: string, piece: Buffer): PooledBuffer | null {
     const result = this.#results.get(requestId);
     if (result === undefined) return null;
-    // A late piece that was assumed lost no longer counts as in transit.
+    // A late piece that was assumed lost has already been subtracted from the bytes in transit.
     this.#requestedBytes -= Math.min(piece.length, result.requestedTo - result.received);
     const buffer = (result.buffer ??= buffers.lend(result.length));
     result.received += piece.copy(buffer.bytes, result.received);
@@ -130,7 +135,7 @@ export class IncomingResults {
     return { bytes: buffer.bytes, release: () => release(result) };
   }
 
-  /** Drops a result because its caller is gone or another attempt begins. */
+  /** Drops a result because its caller has disconnected or another attempt begins. */
   drop(requestId: string): void {
     const result = this.#results.get(requestId);
     if (result === undefined) return;
@@ -151,7 +156,7 @@ export class IncomingResults {
     return this.#results.has(requestId);
   }
 
-  /** Called once a second. Requests silent results again, after all others that wait. */
+  /** Called once a second. Requests stalled results again, after all others that wait. */
   remind(): void {
     const nowMs = this.#nowMs();
     for (const result of this.#results.values()) {
@@ -165,7 +170,7 @@ export class IncomingResults {
     this.#requestNext();
   }
 
-  /** Time since a requested result was last heard from (ms); 0 if there is no such result or it waits here. */
+  /** Time since the last piece of a requested result (ms); 0 if the result is unknown or waits here. */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
     if (result === undefined || result.requestedTo === result.received) return 0;

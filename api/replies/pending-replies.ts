@@ -27,9 +27,9 @@ import { WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
-/** Time without any worker after which callers get an error. Restarting workers takes less. */
+/** Callers get an error once there has been no worker for this long. Restarting the workers takes less time. */
 const noWorkerTimeoutMs = 15_000;
-/** If a live worker sends nothing of a result for this long, despite repeated requests, the result is lost. */
+/** If a live worker sends no piece of a result for this long, despite repeated requests, the result is lost. */
 const resultTimeoutMs = 30_000;
 
 interface Entry extends ReplyLiveness {
@@ -38,8 +38,8 @@ interface Entry extends ReplyLiveness {
 }
 
 /**
- * Receives the frames of this process's reply channel, over one subscription. Frames of an attempt are numbered: a gap
- * in a stream ends it with an error, so that lost frames never go unnoticed.
+ * Receives all frames sent to this process's reply channel, over one subscription. The frames of an attempt are
+ * numbered. A gap ends a stream with an error, so that lost frames never go unnoticed.
  */
 export class PendingReplies {
   readonly channel: string;
@@ -93,7 +93,7 @@ export class PendingReplies {
     );
     subscriber.listen(this.channel, {
       onMessage: (message) => {
-        for (const frame of decodeFrames(message)) this.#take(frame);
+        for (const frame of decodeFrames(message)) this.#handleFrame(frame);
       },
       onLost: () => this.#failAll(),
     });
@@ -113,15 +113,15 @@ export class PendingReplies {
 
   add(pending: PendingReply, owner: ReplyOwner): void {
     if (!this.#subscriber.isListening(this.channel)) throw new AppError('service_unavailable');
-    if (this.#entries.size === 0) this.#absence.keep(new Set());
-    this.#absence.await(pending.queue);
+    if (this.#entries.size === 0) this.#absence.retainOnly(new Set());
+    this.#absence.track(pending.queue);
     const { request } = pending;
     this.#entries.set(request.requestId, {
       pending,
       owner,
       request,
       lastActivityAtMs: this.#nowMs(),
-      endedChecks: 0,
+      checksWithoutReservation: 0,
       checksUntilLost: pending.queue === 'chat' ? checksUntilLost : checksUntilLostQueued,
       isPaused: false,
     });
@@ -136,15 +136,17 @@ export class PendingReplies {
     return true;
   }
 
-  /** Removes the pending reply of a caller that disconnected. The request still counts until its worker ends it. */
+  /**
+   * Removes the pending reply of a caller that disconnected. The request stays in `countOf` until its worker ends it.
+   */
   leave(requestId: string): boolean {
     const pending = this.#delete(requestId);
     if (pending === undefined) return false;
-    this.#inFlight.leave(pending);
+    this.#inFlight.markDisconnected(pending);
     return true;
   }
 
-  /** Ends a request that was taken off its queue after its caller disconnected. */
+  /** Ends a request that was removed from its queue after its caller disconnected. */
   endDisconnected(requestId: string): void {
     this.#inFlight.endDisconnected(requestId);
   }
@@ -174,24 +176,24 @@ export class PendingReplies {
     clearInterval(this.#timer);
   }
 
-  #take(frame: Frame): void {
+  #handleFrame(frame: Frame): void {
     if (frame.kind === 'mark') {
-      // The worker continues to send once it knows that this process keeps up.
+      // The worker limits how many bytes it sends without an acknowledgement.
       const { workerId, sentBytes } = decodeMark(frame.payload);
-      this.#controls.received(workerId, this.channel, sentBytes);
+      this.#controls.acknowledge(workerId, this.channel, sentBytes);
       return;
     }
     const entry = this.#entries.get(frame.requestId);
     if (entry === undefined) {
-      this.#inFlight.take(frame);
+      this.#inFlight.handleFrame(frame);
       // No reply is pending: the caller disconnected while the request was queued. Stop the worker.
-      if (frame.kind === 'accepted') this.#controls.cancelStray(frame.payload.toString(), frame.requestId);
+      if (frame.kind === 'accepted') this.#controls.cancelRequest(frame.payload.toString(), frame.requestId);
       return;
     }
     const { pending } = entry;
     entry.lastActivityAtMs = this.#nowMs();
-    entry.endedChecks = 0;
-    const order = pending.order.take(frame);
+    entry.checksWithoutReservation = 0;
+    const order = pending.order.classify(frame);
     if (order === 'stale') return;
     // Stored responses are read from storage; their frames only show progress here.
     if (order === 'gap' && !isResponseStored(pending.request)) {
@@ -201,7 +203,7 @@ export class PendingReplies {
     }
     switch (frame.kind) {
       case 'accepted':
-        // An earlier attempt's result will not be completed.
+        // A new attempt begins, so the rest of an earlier attempt's result will not arrive.
         this.#results.drop(frame.requestId);
         pending.workerId = frame.payload.toString();
         if (pending.hasOutput && pending.receiver.mayRestart?.() === false)
@@ -212,23 +214,25 @@ export class PendingReplies {
         pending.tokens = frame.tokens;
         pending.receiver.delta(frame.payload);
         return;
-      // Occurs only in stored frames.
+      // Marks stored frames that are now in the object store. Occurs only among stored frames, not on this channel.
       case 'moved':
         return;
       case 'result':
-      // Readers fetch a stored result from storage.
+      // The result itself is in storage, where its readers fetch it.
       case 'stored':
         this.#end(pending, ownBuffer(frame.payload));
         return;
+      // Announces a large result, which the worker sends in pieces on request.
       case 'offered': {
         const length = decodeOffer(frame.payload);
         const { requestId, accountId } = pending.request;
         this.#results.add(requestId, accountId, length, acquireWhenOffered(this.#memory, pending, length));
         return;
       }
+      // Part of an offered result.
       case 'piece': {
-        const whole = this.#results.take(frame.requestId, frame.payload);
-        if (whole !== null) this.#end(pending, whole);
+        const result = this.#results.take(frame.requestId, frame.payload);
+        if (result !== null) this.#end(pending, result);
         return;
       }
       case 'error':
@@ -254,8 +258,8 @@ export class PendingReplies {
   }
 
   /**
-   * Messages sent during the interruption are gone, possibly including the last frame of a request. Stored responses
-   * are unaffected, because they are read from storage.
+   * Called after the subscription was interrupted. Messages sent in the meantime are lost, possibly including the last
+   * frame of a request. Stored responses are unaffected, because they are read from storage.
    */
   #failAll(): void {
     for (const { pending } of this.#entries.values()) {
@@ -264,7 +268,7 @@ export class PendingReplies {
   }
 
   async #failLost(): Promise<void> {
-    // Results in transit are tracked by `#results`.
+    // `#results` tracks results that are in transit.
     const silent = [...this.#entries.values()].filter(({ request }) => !this.#results.has(request.requestId));
     for (const { pending, request } of await findLostReplies(this.#redis, silent, this.#nowMs)) {
       if (isResponseStored(request)) {
@@ -285,20 +289,21 @@ export class PendingReplies {
       await this.#failLost();
       const queues = this.#inFlight.queuesOfDisconnected();
       for (const { pending } of this.#entries.values()) queues.add(pending.queue);
-      this.#absence.keep(queues);
+      this.#absence.retainOnly(queues);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
-      // After a round trip to Redis, all messages that arrived while this process was stalled have been read.
+      // Runs after a round trip to Redis, so that pieces that arrived while this process was stalled have been read by
+      // now.
       this.#results.remind();
     } catch (error) {
       this.#log.debug({ err: error }, 'worker look-up failed');
-      this.#absence.forget();
+      this.#absence.reset();
     } finally {
       this.#checking = false;
     }
   }
 
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
-    const unservedForMs = this.#absence.measure(queue, alive);
+    const unservedForMs = this.#absence.findUnservedMs(queue, alive);
     if (unservedForMs === null) return;
     this.#inFlight.endLost(queue, alive);
     for (const { pending, owner } of this.#entries.values()) {

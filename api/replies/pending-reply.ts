@@ -7,7 +7,9 @@ import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 
 /** Receives the frames of one request. The last call is either `end` or `fail`, never both. */
 export interface Receiver {
-  /** The caller's HTTP response; memory is acquired once the size is known. Absent if memory was acquired earlier. */
+  /**
+   * The caller's HTTP response, for which memory is acquired once its size is known. Absent if that was done earlier.
+   */
   readonly response?: ServerResponse;
   delta(bytes: Buffer): void;
   /** Whether the request can run again after its worker died, given the output so far. Absent means yes. */
@@ -23,7 +25,7 @@ export interface PendingReply {
   readonly queue: QueueName;
   receiver: Receiver;
   readonly order: FrameOrder;
-  /** The worker that accepted it; null while it is queued. */
+  /** The worker that accepted the request; null while it is queued. */
   workerId: string | null;
   hasOutput: boolean;
   /** Completion tokens generated, as far as this process knows. */
@@ -32,12 +34,15 @@ export interface PendingReply {
   onEnded?: () => void;
 }
 
-/** Handles requests that get no response: dispatches them again, or settles and releases them. */
+/**
+ * The dispatcher that owns a request. Handles requests that get no response: dispatches them again, settles them or
+ * releases their reservations.
+ */
 export interface ReplyOwner {
   /** Called once a second with the live workers, to find lost requests. */
   check(pending: PendingReply, alive: ReadonlySet<string>): void;
   /** Called when a request ended without its worker settling it. */
   abandon(pending: PendingReply): void;
-  /** Takes a request without a worker off its queue. @returns whether its reply is no longer pending */
+  /** Removes a request without a worker from its queue. @returns whether its reply is no longer pending */
   withdraw(pending: PendingReply): boolean;
 }

@@ -20,11 +20,11 @@ export function receiveWhole(response?: ServerResponse): WholeReceiver {
   const receiver: Receiver = {
     ...(response === undefined ? {} : { response }),
     delta: () => undefined,
-    end(whole) {
-      // Its caller has disconnected or has already received an error.
-      if (isSettled) whole.release();
+    end(result) {
+      // The caller has disconnected or has already received an error.
+      if (isSettled) result.release();
       isSettled = true;
-      settle.resolve(whole);
+      settle.resolve(result);
     },
     fail(error) {
       isSettled = true;

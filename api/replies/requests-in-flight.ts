@@ -2,12 +2,14 @@ import type { QueueName } from '../../shared/queue/job-kinds.ts';
 import type { Frame } from '../../shared/reply/frame.ts';
 import type { PendingReply } from './pending-reply.ts';
 
-/** A vendor call that continues for a disconnected caller has certainly ended this long after its start deadline. */
+/**
+ * A vendor call that continues after its caller disconnected has certainly ended this long after the start deadline.
+ */
 const maxCallMs = 30 * 60_000;
 
 /**
- * Counts the requests in progress per queue and account. Requests whose callers disconnected count while a worker runs
- * them, because a disconnect does not free their capacity.
+ * Counts the requests in progress per queue and account. A request whose caller disconnected stays in the count while a
+ * worker runs it, because a disconnect does not free its capacity.
  */
 export class RequestsInFlight {
   readonly #counts = new Map<string, number>();
@@ -36,8 +38,8 @@ export class RequestsInFlight {
     pending.onEnded?.();
   }
 
-  /** The caller disconnected. The request counts until its worker reports its end. */
-  leave(pending: PendingReply): void {
+  /** Records that the caller disconnected. The request stays in the count until its worker reports its end. */
+  markDisconnected(pending: PendingReply): void {
     this.#disconnected.set(pending.request.requestId, pending);
   }
 
@@ -50,7 +52,7 @@ export class RequestsInFlight {
   }
 
   /** Handles a frame of a request that has no pending reply. */
-  take({ kind, requestId, payload }: Frame): void {
+  handleFrame({ kind, requestId, payload }: Frame): void {
     switch (kind) {
       case 'accepted': {
         const pending = this.#disconnected.get(requestId);
@@ -74,7 +76,7 @@ export class RequestsInFlight {
     }
   }
 
-  /** Ends requests that will not be heard from again because their worker died or their job is gone. */
+  /** Ends requests that will get no more frames because their worker died or their job is gone. */
   endLost(queue: QueueName, alive: ReadonlySet<string>): void {
     for (const [requestId, { queue: requestQueue, workerId, request }] of this.#disconnected) {
       if (requestQueue !== queue) continue;

@@ -5,11 +5,11 @@ import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.
 import type { AcquireMemory } from './incoming-results.ts';
 import type { PendingReply } from './pending-reply.ts';
 
-/** Smaller responses are not counted. */
-const minCountedBytes = 256 * 1024;
+/** Smaller responses are not charged to the memory budget. */
+const minBudgetedBytes = 256 * 1024;
 /** Callers that wait longer get an error and may retry. */
 const maxWaitMs = 60_000;
-/** For responses that are already charged. Their worker keeps them for five minutes. */
+/** The same limit for responses that have already been billed. Their worker keeps them for five minutes. */
 const maxPaidWaitMs = 4.5 * 60_000;
 
 export interface ResponseMemoryOptions {
@@ -19,7 +19,8 @@ export interface ResponseMemoryOptions {
   /** The HTTP response that needs the memory, if its caller is connected to this process. */
   readonly response: ServerResponse | null;
   /**
-   * Whether the response is complete and charged. It waits longer, and its account may have any number of them waiting.
+   * Whether the response is complete and has been billed. Such a response may wait longer, and its account may have any
+   * number of them waiting.
    */
   readonly isPaid?: boolean;
   /** Called before waiting. Throws if the request would not be admitted. */
@@ -27,24 +28,24 @@ export interface ResponseMemoryOptions {
 }
 
 /**
- * Acquires memory for a response of this size, held until its caller has read it. Without this, slow readers could hold
- * any amount. Returns null if the response is too small to count.
- * @throws AppError `queue_full` when none becomes available in time; the signal's reason; what `checkBeforeWaiting`
- * throws
+ * Acquires memory for a response of this size, which is held until the caller has read it. Without this limit, slow
+ * readers could use any amount of memory. Returns null if the response is too small for the budget.
+ * @throws AppError `queue_full` if no memory becomes available in time; the signal's reason; errors from
+ * `checkBeforeWaiting`
  */
 export async function acquireResponseMemory(
   budget: FairBudget,
   accountId: string,
   { bytes, response, isPaid = false, ...options }: ResponseMemoryOptions,
 ): Promise<BudgetShare | null> {
-  if (bytes < minCountedBytes) return null;
-  const limits = isPaid ? paidLimits : { waitMs: maxWaitMs, refuse: refuseResponse };
+  if (bytes < minBudgetedBytes) return null;
+  const limits = isPaid ? paidLimits : { waitMs: maxWaitMs, refuse: tooManyResponses };
   const share = await budget.acquire(accountId, bytes, { ...options, ...limits });
-  if (response !== null) noteShare(response, budget, share);
+  if (response !== null) trackShare(response, budget, share);
   return share;
 }
 
-/** Returns how to acquire memory for an offered result; undefined if that was done before dispatch. */
+/** Returns the function that acquires memory for an offered result; undefined if that was done before dispatch. */
 export function acquireWhenOffered(
   budget: FairBudget,
   { request, receiver: { response } }: PendingReply,
@@ -55,7 +56,7 @@ export function acquireWhenOffered(
     acquireResponseMemory(budget, request.accountId, { bytes, signal, response, isPaid: true });
 }
 
-const refuseResponse = (): AppError =>
+const tooManyResponses = (): AppError =>
   new AppError('queue_full', {
     message: 'Too many large answers are under way. Read those that are, and try again shortly.',
   });
@@ -79,20 +80,24 @@ interface HeldShare {
 const sharesOf = new WeakMap<Socket, readonly HeldShare[]>();
 
 /** Records that a share is held until this response has been read. */
-export function noteShare({ req: { socket } }: ServerResponse, budget: FairBudget, share: BudgetShare): void {
-  sharesOf.set(socket, [...listShares(socket), { budget, share }]);
+export function trackShare(
+  { req: { socket } }: ServerResponse,
+  budget: FairBudget,
+  share: BudgetShare,
+): void {
+  sharesOf.set(socket, [...heldSharesOf(socket), { budget, share }]);
 }
 
-const listShares = (socket: Socket): HeldShare[] =>
+const heldSharesOf = (socket: Socket): HeldShare[] =>
   (sharesOf.get(socket) ?? []).filter(({ share }) => share.amount > 0);
 
 /**
- * Picks, among slow connections, those that hold memory another account waits for. For each budget it picks all
- * connections of the account that holds the most memory, and none of other accounts until that one has released it.
+ * Picks those of the slow connections that hold memory for which another account waits. In each budget, picks only
+ * connections of the account that holds the most memory.
  */
 export function findContested(slow: readonly Socket[]): readonly Socket[] {
   const contested = slow.flatMap((socket) =>
-    listShares(socket)
+    heldSharesOf(socket)
       .filter(({ budget, share }) => budget.isContested(share.holder))
       .map(({ budget, share: { holder } }) => ({ socket, budget, holder })),
   );

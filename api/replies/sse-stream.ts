@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { CancelCause } from '../../shared/reply/worker-control.ts';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
-import { cutUnread, wasCutUnread } from '../callers/unread-callers.ts';
+import { resetUnread, wasResetUnread } from '../callers/unread-callers.ts';
 import type { Receiver } from './pending-reply.ts';
 import { presentError } from '../present/error-body.ts';
 
-/** A comment is sent at least every ten seconds while nothing is generated, so that no proxy closes the connection. */
+/** A comment is sent at least every ten seconds while there is no output, so that no proxy closes the connection. */
 export const keepAliveMs = 9_000;
 
 export const eventStreamHeaders = {
@@ -17,7 +17,8 @@ export const eventStreamHeaders = {
 };
 
 /**
- * How often to remind a worker that a client is slow. A worker that gets no reminder for longer gives up on the client.
+ * Interval at which the worker of a slow client is notified again. If the notifications stop, the worker cancels the
+ * request.
  */
 const pauseReminderMs = 5_000;
 /** Maximum bytes buffered for a slow client beyond the socket's buffer. They come from frames already in transit. */
@@ -32,11 +33,11 @@ function endOf(data: Buffer | string): string {
 
 /** How a stream controls its request. */
 export interface StreamedRequest {
-  /** Position in the queue, 1 is next; null if unknown or if a worker has it. */
+  /** Position in the queue, 1 is next; null if unknown or if a worker runs the request. */
   position(): number | null;
   pause(): void;
   resume(): void;
-  /** Call when the client has disconnected. `cause` gives any other reason. */
+  /** Call when the client has disconnected, or for the reason in `cause`. */
   cancel(cause?: CancelCause): void;
 }
 
@@ -80,9 +81,9 @@ export class SseStream implements Receiver {
     const onClose = (): void => {
       if (this.#ended) return;
       this.#end();
-      this.#request?.cancel(wasCutUnread(response.req.socket) ? { isUnread: true } : {});
+      this.#request?.cancel(wasResetUnread(response.req.socket) ? { isUnread: true } : {});
     };
-    // The client may have disconnected while the request was read and counted.
+    // The client may have disconnected while the request was read and tokenized.
     if (signal.aborted) onClose();
     else signal.addEventListener('abort', onClose, { once: true });
     response.on('drain', () => {
@@ -92,7 +93,7 @@ export class SseStream implements Receiver {
     });
   }
 
-  /** From here on, notifies the worker when the client is slow or disconnects. */
+  /** Connects the stream to its request: from now on, the worker is notified when the client is slow or disconnects. */
   attach(request: StreamedRequest): void {
     this.#request = request;
     if (this.#ended) request.cancel();
@@ -131,12 +132,12 @@ export class SseStream implements Receiver {
     this.response.end();
   }
 
-  /** A large event arrives in several pieces. */
+  /** Whether the last event is incomplete: a large event arrives in several frames. */
   get #isMidEvent(): boolean {
     return this.#written !== eventEnd;
   }
 
-  /** Skipped inside an event, and for a slow client, which has bytes in transit. */
+  /** Skipped in the middle of an event. Not called for a slow client, which has bytes in transit anyway. */
   #keepAlive(): void {
     if (this.#isMidEvent) return;
     if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
@@ -152,11 +153,11 @@ export class SseStream implements Receiver {
       this.response.writeHead(200, eventStreamHeaders);
     }
     const flushed = this.response.write(data);
-    // A disconnected client reads nothing either, but is not slow: its worker is notified of the disconnect
+    // A disconnected client reads nothing either, but needs no pause: its worker is notified of the disconnect
     // immediately.
     if (flushed || this.response.socket?.destroyed !== false) return;
     if (this.response.writableLength > maxPendingBytes) {
-      cutUnread(this.response.req.socket);
+      resetUnread(this.response.req.socket);
       return;
     }
     if (this.#pausedAtMs === null) this.#pause();

@@ -5,34 +5,37 @@ import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
 export class WorkerAbsence {
   readonly #nowMs: () => number;
   readonly #lastAliveAtMs = new Map<QueueName, number>();
-  /** Until then, live workers may not have sent a heartbeat since the last outage of Redis. */
-  #unsureUntilMs = -Infinity;
+  /** Until this time, live workers may not have sent a heartbeat since the last Redis outage. */
+  #unknownUntilMs = -Infinity;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
   /** Starts tracking a queue. */
-  await(queue: QueueName): void {
+  track(queue: QueueName): void {
     if (!this.#lastAliveAtMs.has(queue)) this.#lastAliveAtMs.set(queue, this.#nowMs());
   }
 
   /** Stops tracking all other queues. */
-  keep(queues: ReadonlySet<QueueName>): void {
+  retainOnly(queues: ReadonlySet<QueueName>): void {
     for (const queue of this.#lastAliveAtMs.keys()) if (!queues.has(queue)) this.#lastAliveAtMs.delete(queue);
   }
 
-  /** Resets after an outage of Redis. Workers continue through one, and settle once Redis is back. */
-  forget(): void {
+  /**
+   * Restarts the measurement after a Redis outage. Workers keep running during the outage and settle once Redis is
+   * back.
+   */
+  reset(): void {
     const nowMs = this.#nowMs();
     for (const queue of this.#lastAliveAtMs.keys()) this.#lastAliveAtMs.set(queue, nowMs);
-    this.#unsureUntilMs = nowMs + heartbeatLifetimeMs;
+    this.#unknownUntilMs = nowMs + heartbeatLifetimeMs;
   }
 
   /** @returns how long no worker has served the queue (ms); null if that is currently unknown */
-  measure(queue: QueueName, alive: ReadonlySet<string>): number | null {
+  findUnservedMs(queue: QueueName, alive: ReadonlySet<string>): number | null {
     const nowMs = this.#nowMs();
     if (alive.size > 0) this.#lastAliveAtMs.set(queue, nowMs);
-    return nowMs < this.#unsureUntilMs ? null : nowMs - (this.#lastAliveAtMs.get(queue) ?? nowMs);
+    return nowMs < this.#unknownUntilMs ? null : nowMs - (this.#lastAliveAtMs.get(queue) ?? nowMs);
   }
 }

@@ -11,13 +11,13 @@ const unsubscribedTimeoutMs = 15_000;
 /** A message that a worker missed because Redis or the worker's connection was down. */
 interface UndeliveredMessage {
   readonly send: () => Promise<boolean>;
-  /** Since when Redis has reported no subscription of the worker; null while Redis is down. */
+  /** When Redis first reported that the worker is not subscribed; null if Redis has been down so far. */
   unsubscribedSinceMs: number | null;
 }
 
 /**
- * Sends control messages to the workers that run this process's requests. A worker that misses them continues on its
- * own.
+ * Sends control messages to the workers that run this process's requests. A worker that misses a message keeps running
+ * unchanged.
  */
 export class WorkerControls {
   readonly #redis: RedisClient;
@@ -45,8 +45,8 @@ export class WorkerControls {
     this.#undelivered.delete(requestId);
     this.#lastMessages.set(pending, message);
     this.#send(workerId, message, (undelivered) => {
-      // A missed cancel leaves a worker running for nobody, and a missed resume leaves it paused. A pause is repeated
-      // anyway.
+      // After a missed cancel, the worker keeps running although nobody needs the response; after a missed resume, it
+      // stays paused. Pauses are repeated anyway.
       if (action !== 'pause' && this.#lastMessages.get(pending) === message)
         this.#undelivered.set(requestId, undelivered);
     });
@@ -61,12 +61,12 @@ export class WorkerControls {
   }
 
   /** Confirms that the worker's frames up to the mark have arrived on the channel. */
-  received(workerId: string, channel: string, mark: number): void {
+  acknowledge(workerId: string, channel: string, mark: number): void {
     this.#send(workerId, { action: 'received', channel, mark });
   }
 
   /** Cancels a request that has no pending reply. */
-  cancelStray(workerId: string, requestId: string): void {
+  cancelRequest(workerId: string, requestId: string): void {
     this.#send(workerId, { action: 'cancel', requestId });
   }
 
@@ -81,7 +81,7 @@ export class WorkerControls {
   }
 
   async #retry(requestId: string, undelivered: UndeliveredMessage): Promise<void> {
-    // While the node of one worker's channel is down, the other workers are still notified.
+    // If the Cluster node of one worker's channel is down, the other workers are still notified.
     const isReceived = await undelivered.send().catch(() => null);
     if (isReceived === null) return;
     undelivered.unsubscribedSinceMs ??= Date.now();

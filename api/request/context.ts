@@ -23,9 +23,9 @@ export interface RequestState {
   translatesErrors?: true;
   /** The cookie that identified the session. */
   sessionCookie?: SessionCookie;
-  /** When the session was looked up, by `performance.now` (ms). */
+  /** When the session was looked up, according to `performance.now` (ms). */
   sessionFoundAtMs?: number;
-  /** Set if the account was checked before admission: before a large body was read or the text was counted. */
+  /** Set if the account was checked before admission: before a large body was read or the text was tokenized. */
   preAdmission?: PreAdmission;
   /** Set if the complete response was sent while the client is still sending. */
   isResponseSent?: boolean;
@@ -33,7 +33,7 @@ export interface RequestState {
   error?: AppError;
   /** Options in the headers of a model request. */
   creation?: CreationOptions;
-  /** Memory held for a large body until its response is sent. `textBytes` of it count for its texts. */
+  /** Memory reserved for a large body until its response is sent. `textBytes` of it are for texts. */
   bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */
   path?: unknown;

@@ -14,7 +14,7 @@ export interface CreationOptions {
  * Rejects a request for both a job and a stream. A job has a single response, and its own event stream.
  * @throws AppError `validation_failed`
  */
-export function refuseAsyncStream(context: ApiContext): void {
+export function rejectAsyncStream(context: ApiContext): void {
   const { stream } = context.state.body as { readonly stream?: unknown };
   if (stream === true && creationOptionsOf(context).respondsAsync) {
     throw invalidField(

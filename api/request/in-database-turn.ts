@@ -7,13 +7,13 @@ import type { ApiContext } from './context.ts';
 import { requesterOf } from './requester.ts';
 
 /**
- * Runs work that uses MongoDB in a turn of the requesting account, user or network. Waiting work is dropped when its
- * client disconnects.
+ * Runs work that uses MongoDB in a database turn of the requesting account, user or network. Work that still waits is
+ * dropped if its client disconnects.
  *
- * Waiting and working together take at most `databaseWaitMs`. All calls that one account may have waiting take a second
- * or two, so a longer wait means that the database is down or hangs. Work that has started continues after the timeout
- * and keeps its turn: MongoDB executes its commands in any case, so the matching changes in Redis must follow. A caller
- * that repeats the call finds it done, or gets an error that says so.
+ * Waiting and working together take at most `databaseWaitMs`. The calls that one account may have waiting take a second
+ * or two in total, so a longer wait means that the database is down or hangs. Work that has started continues after the
+ * timeout and keeps its database turn: MongoDB executes its commands in any case, so the matching changes in Redis must
+ * follow. A caller that repeats the call finds the work done, or gets an error that says so.
  * @param work gets a signal that aborts once the caller has received a 503. From then on, anything that only this
  * caller could receive, such as a new secret, must not be created, or must be undone.
  * @throws AppError `service_unavailable` on timeout, `job_cancelled`
@@ -42,7 +42,7 @@ export async function inDatabaseTurn<T>(
   });
 }
 
-/** Ignores outages, which are logged elsewhere, and refusals, which no longer matter. */
+/** Ignores outages, which are logged elsewhere, and errors for the caller, which no longer matter. */
 function ignoreExpected(error: unknown): void {
   if (!(error instanceof AppError) || error.code === 'internal_error') throw error;
 }

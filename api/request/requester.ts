@@ -2,8 +2,8 @@ import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiContext } from './context.ts';
 
 /**
- * Returns the party that turns and memory are shared by: the API key's account, the session's user, or the network if
- * neither is known.
+ * Returns the party that takes turns and shares memory with others: the API key's account, the session's user, or the
+ * network if neither is known.
  */
 export function requesterOf(context: ApiContext): string {
   const { holder, session } = context.state;
@@ -11,8 +11,8 @@ export function requesterOf(context: ApiContext): string {
 }
 
 /**
- * Returns the party whose concurrent calls are counted together: an API account or a session. Sessions of one user
- * count separately, so that a stolen session cannot block the calls that would end it.
+ * Returns the party to which the limit of concurrent calls applies: an API account or a session. Each session of a user
+ * has its own limit, so that a stolen session cannot block the calls that would end it.
  */
 export function callsHolderOf(context: ApiContext): string {
   return context.state.session?._id ?? requesterOf(context);

@@ -7,7 +7,7 @@ export type SessionCookie = 'session' | 'refresh';
 const isHttps = ({ publicUrl }: Pick<Config, 'publicUrl'>): boolean =>
   publicUrl?.startsWith('https:') === true;
 
-/** Browsers accept `__Host-` cookies only over https and only for this exact host, so no sibling host can set them. */
+/** Browsers accept `__Host-` cookies only over https and only from this exact host, so no sibling host can set them. */
 const nameOf = (config: Pick<Config, 'publicUrl'>, cookie: SessionCookie): string =>
   `${isHttps(config) ? '__Host-' : ''}mg_${cookie}`;
 
@@ -29,7 +29,7 @@ export function setCookie(
   // Work may continue after its caller received a 503 (`inDatabaseTurn`). A cookie can no longer be set then.
   if (context.headerSent) return;
   const secure = isHttps(config);
-  // Behind a TLS-terminating proxy our own socket is plain, and the library would refuse to set a secure cookie.
+  // Behind a TLS-terminating proxy, our own socket is not encrypted, and the library would not set a secure cookie.
   if (secure) context.cookies.secure = true;
   context.cookies.set(nameOf(config, cookie), value?.token ?? '', {
     httpOnly: true,

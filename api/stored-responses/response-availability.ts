@@ -8,10 +8,13 @@ import { responseGone } from '../../shared/reply/response-store.ts';
 
 /** Interval between checks of whether a missing response can still arrive. */
 const checkIntervalMs = 1_000;
-/** Maximum time from the end of a request to its last frame. A worker that dies in between is replaced within it. */
+/**
+ * Maximum time from the end of a request to its last frame. If the worker dies in between, another one takes over
+ * within this time.
+ */
 const lastFrameTimeoutMs = 15_000;
 
-/** Determines whether a stored response can still arrive, and whether its stored part may be sent. */
+/** Determines whether a stored response can still arrive, and whether the part stored so far may be sent. */
 export class ResponseAvailability {
   readonly #redis: RedisClient;
   readonly #jobs: JobStore;
@@ -74,7 +77,7 @@ export class ResponseAvailability {
     const { requestId, accountId } = this.#request;
     const reservations = redisKeys.reservations(shardOf(accountId));
     if ((await callRedis(() => this.#redis.hexists(reservations, requestId))) === 1) return true;
-    // A durable job has its reservation in its own record.
+    // A durable job's reservation is in the job record.
     return !(await this.maySend());
   }
 }

@@ -12,7 +12,7 @@ import { ownBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { ResponseAvailability } from './response-availability.ts';
 import type { Receiver } from '../replies/pending-reply.ts';
-import { acquireResponseMemory, noteShare } from '../replies/response-memory.ts';
+import { acquireResponseMemory, trackShare } from '../replies/response-memory.ts';
 
 /**
  * Frames announced to this process are read immediately. Frames of another process's requests are polled, at growing
@@ -23,7 +23,9 @@ const maxPollMs = 1_000;
 
 /** Size of the first read, when the size of the response is unknown. A single-frame response fits into one read. */
 const firstWindowBytes = maxInlineBytes + 1_024;
-/** Size of a read when frames have piled up. Needs memory for the window and the remainder of the previous one. */
+/**
+ * Size of a read when there is a backlog of frames. Needs memory for this window and the remainder of the previous one.
+ */
 const backlogWindowBytes = 256 * 1024;
 const backlogMemoryBytes = 2 * backlogWindowBytes;
 
@@ -68,11 +70,11 @@ export class StoredResponseReader implements FollowedResponse {
   readonly #ended = new AbortController();
   /** Bytes of frames read so far, including those in `#unread`. */
   #offset = 0;
-  /** Bytes read but not passed on yet. */
+  /** Bytes read but not yet passed to the receiver. */
   #unread: Buffer = emptyBuffer;
   /** Bytes of frames in the object store; null while they are in Redis. */
   #movedBytes: number | null = null;
-  /** Held from the first full window until all bytes read have been passed on. */
+  /** Acquired with the first full window, and held until all bytes read have been passed to the receiver. */
   #memory: BudgetShare | null = null;
   #isCaughtUp = true;
   #isPaused = false;
@@ -127,12 +129,12 @@ export class StoredResponseReader implements FollowedResponse {
     return this.#ended.signal.aborted;
   }
 
-  /** Resolves after the receiver's last call or its cancellation. */
+  /** Resolves after the last call to the receiver, or after cancellation. */
   async run(): Promise<void> {
     try {
       while (!this.#hasEnded) {
-        const isMore = this.#isPaused ? false : await this.#advance();
-        if (!isMore && !this.#hasEnded) await this.#waitForMore();
+        const hasMore = this.#isPaused ? false : await this.#advance();
+        if (!hasMore && !this.#hasEnded) await this.#waitForMore();
       }
     } catch (error) {
       this.#end(() => this.#receiver.fail(toAppError(error)));
@@ -149,7 +151,8 @@ export class StoredResponseReader implements FollowedResponse {
     const windowBytes = this.#memory === null ? firstWindowBytes : backlogWindowBytes;
     const bytes = await this.#readWindow(windowBytes);
     this.#isCaughtUp = bytes.length < windowBytes;
-    // Without memory, the reader continues in small windows, which take no more than its connection takes anyway.
+    // If no memory is available, the reader continues with small windows, which need no more memory than its
+    // connection.
     if (!this.#isCaughtUp) this.#memory ??= this.#acquireBacklogMemory();
     if (bytes.length > 0) {
       if (this.#offset === 0 && !(await this.#mayBegin())) return this.#pollLater();
@@ -182,7 +185,7 @@ export class StoredResponseReader implements FollowedResponse {
       if ('bytes' in read) return read.bytes;
       this.#movedBytes = read.movedBytes;
     }
-    // Moved frames are complete, so there are more to read: the reader ends at their last byte.
+    // Moved frames include the last one, at which the reader ends. So there is always more to read here.
     return await answers.readMovedFrames(this.#request, this.#movedBytes, this.#offset, windowBytes);
   }
 
@@ -192,13 +195,13 @@ export class StoredResponseReader implements FollowedResponse {
       if (first === null) return;
       const isLast = first.byteLength === this.#unread.length;
       this.#unread = isLast ? emptyBuffer : this.#unread.subarray(first.byteLength);
-      await this.#take(first.frame);
+      await this.#handleFrame(first.frame);
     }
   }
 
-  async #take(frame: Frame): Promise<void> {
+  async #handleFrame(frame: Frame): Promise<void> {
     const { attempt } = this.#order;
-    const order = this.#order.take(frame);
+    const order = this.#order.classify(frame);
     if (order === 'stale') return;
     if (this.#hasOutput && frame.attempt !== attempt && frame.kind !== 'error')
       throw new AppError('service_unavailable', { message: 'The answer broke off and was begun again.' });
@@ -221,7 +224,7 @@ export class StoredResponseReader implements FollowedResponse {
         this.#end(() => this.#receiver.end(ownBuffer(frame.payload)));
         return;
       case 'stored':
-        await this.#takeStored(frame.payload);
+        await this.#endWithStored(frame.payload);
         return;
       case 'error':
         this.#end(() => this.#receiver.fail(readErrorPayload(frame.payload)));
@@ -231,8 +234,8 @@ export class StoredResponseReader implements FollowedResponse {
     }
   }
 
-  /** Passes the memory on with the response; the receiver releases it. */
-  async #takeStored(payload: Buffer): Promise<void> {
+  /** Reads the stored result and passes it to the receiver, which then owns the acquired memory and releases it. */
+  async #endWithStored(payload: Buffer): Promise<void> {
     const stored = decodeStored(payload);
     this.#releaseMemory();
     const { memory: budget, answers } = this.#deps;
@@ -259,7 +262,7 @@ export class StoredResponseReader implements FollowedResponse {
     const { memory } = this.#deps;
     const share = memory.tryAcquire(this.#request.accountId, backlogMemoryBytes);
     const { response } = this.#receiver;
-    if (share !== null && response !== undefined) noteShare(response, memory, share);
+    if (share !== null && response !== undefined) trackShare(response, memory, share);
     return share;
   }
 

@@ -17,8 +17,8 @@ export interface StreamedResponse extends FollowedResponse {
 }
 
 /**
- * Responses that outlive their connection. Every caller, the first one and those that retry, reads the request's frames
- * from storage, from the beginning to the end.
+ * Responses that outlive their connection. Every caller, the first one and those that retry, reads all frames of the
+ * request from storage.
  */
 export class StoredResponses {
   readonly #deps: StoredResponsesDeps;
@@ -68,7 +68,10 @@ export class StoredResponses {
     }
   }
 
-  /** Creates the receiver for the request's owner. It only wakes readers, which read the frames from storage. */
+  /**
+   * Creates the receiver for the dispatcher that owns the request. It only wakes readers, which read the frames from
+   * storage.
+   */
   createOwner(request: HeartbeatRequest): Receiver {
     const wake = (): void => this.#wake(request);
     return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };

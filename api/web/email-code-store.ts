@@ -15,7 +15,7 @@ export interface CodeRequest {
   readonly purpose: CodePurpose;
   /** A normalized address. */
   readonly email: string;
-  /** The code is bound to this: the user, the link and, for actions on the key, the key's hash. Empty for sign-in. */
+  /** What the code is bound to: the user, the link and, for actions on the key, the key's hash. Empty for sign-in. */
   readonly subject: string;
 }
 
@@ -42,7 +42,7 @@ export interface AcceptedCode {
 
 export type EnteredCode =
   | (AcceptedCode & { readonly outcome: 'right' })
-  /** Another code was mailed. */
+  /** The code differs from the mailed one. */
   | { readonly outcome: 'wrong' }
   /** The code was not compared: the challenge never existed, is used up, has expired or is for something else. */
   | { readonly outcome: 'unknown' };
@@ -53,9 +53,9 @@ redis.call('EXPIRE', KEYS[1], ARGV[5])
 `);
 
 /**
- * Deletes the challenge when the code is right, and at the last wrong attempt. With another purpose or subject, the
- * challenge counts as unknown: the code is not compared, so the attempt reveals nothing about it, and no attempt is
- * used up, so nobody can invalidate another user's code. Comparing the MACs need not take constant time, because a
+ * Deletes the challenge when the code is right, and at the last wrong attempt. If the purpose or subject differs, the
+ * challenge is treated as unknown: the code is not compared, so the attempt reveals nothing about it, and no attempt is
+ * used up, so nobody can invalidate another user's code. The MACs need not be compared in constant time, because a
  * caller cannot choose or predict them.
  */
 const verifyScript = new RedisScript(`
@@ -73,7 +73,7 @@ return {'wrong'}
 `);
 
 /**
- * Stores codes that were mailed and not used yet. With six digits and five attempts, guessing succeeds for one
+ * Stores codes that were mailed but not yet used. With six digits and five attempts, guessing succeeds for one
  * challenge in 200 000. Codes are stored as MACs, because a plain hash of six digits can be reversed by trying all of
  * them.
  */
@@ -98,7 +98,7 @@ export class EmailCodeStore {
     return { challengeId, code, expiresAt };
   }
 
-  /** Uses up an attempt, and the code if it is right. Text that is not six digits counts as a wrong code. */
+  /** Uses up an attempt, and the code if it is right. Text that is not six digits is treated as a wrong code. */
   async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<EnteredCode> {
     if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();
@@ -118,8 +118,8 @@ export class EmailCodeStore {
   }
 
   /**
-   * Encrypts a challenge's purpose, subject and address, so that Redis reveals no address, and write access to Redis
-   * cannot turn one challenge into another.
+   * Encrypts a challenge's purpose, subject and address, so that Redis reveals no address, and nobody with write access
+   * to Redis can turn one challenge into another.
    */
   #seal(challenge: SealedChallenge): string {
     return encryptSecret(JSON.stringify(challenge), this.#masterKey);

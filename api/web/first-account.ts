@@ -13,9 +13,9 @@ export type FirstAccountDeps = Pick<
 
 /**
  * Creates the first account of a user who has none, including the signup grant. The account's id was reserved for the
- * user beforehand, so that parallel requests and retries after a crash work on the same account. Only one request can
- * create the unique link; that one succeeds and returns a key. The grant is a redemption claim like that of a refill
- * code, and a user can only ever have one. `finishClaims` credits grants that a crash left uncredited.
+ * user beforehand, so that parallel requests and retries after a crash work on the same account. The link is unique, so
+ * only one request can create it. That request succeeds and returns a key. The grant is a redemption claim like that of
+ * a refill code, and a user can only ever have one. `finishClaims` credits grants that a crash left uncredited.
  * @throws AppError `account_exists`, `service_unavailable`
  */
 export async function createFirstAccount(

@@ -9,11 +9,11 @@ import { useSlidingWindows, type SlidingWindow, type WindowUse } from './sliding
 interface WebLimit {
   readonly limit: number;
   readonly windowSeconds: keyof typeof periodNames;
-  /** The kind of party that the limit is counted for. The limit's name ends with it. */
+  /** The kind of party that the limit applies to. The limit's name ends with it. */
   readonly party: 'mailbox' | 'user' | 'network';
-  /** The things that the limit counts, as worded in its error message. */
+  /** The attempts that the limit restricts, as worded in its error message. */
   readonly counted: string;
-  /** How many times a network limit an IPv6 site may use. */
+  /** The limit of an IPv6 site, as a multiple of the limit of a network. */
   readonly siteFactor?: number;
 }
 
@@ -29,8 +29,8 @@ const defaultSiteFactor = 10;
 const guessingSiteFactor = 2;
 
 /**
- * All limits of the web account area. A network is the result of `callerNetwork` for an address. For IPv6, its site
- * (`callerSite`) is counted as well, with a multiple of the limit, because one customer can have 65 536 networks. The
+ * All limits of the web account area. A network is the result of `callerNetwork` for an address. For IPv6, a multiple
+ * of the limit also applies to the network's site (`callerSite`), because one customer can have 65 536 networks. The
  * limits of codes without a captcha apply in addition to those of mailed codes.
  */
 export const webLimits = {
@@ -119,7 +119,7 @@ export interface LimitedParty {
   readonly who: string;
 }
 
-/** A window in which an attempt is counted, and its limit. */
+/** A sliding window to which an attempt is added, and its limit. */
 interface LimitedWindow {
   readonly window: SlidingWindow;
   readonly rule: WebLimit;
@@ -136,33 +136,33 @@ export class Limits {
   }
 
   /**
-   * Counts an attempt against all of these limits, or against none of them if one is reached.
+   * Adds an attempt to all of these limits, or to none of them if one is reached.
    * @throws AppError `too_many_attempts`
    */
   async take(parties: readonly LimitedParty[]): Promise<void> {
-    await this.#refuseIfFull('take', parties);
+    await this.#throwIfFull('take', parties);
   }
 
   /**
-   * Refuses if a limit is reached, without counting. Used with `count` for limits that count only failures. Concurrent
-   * attempts can exceed such a limit.
+   * Fails if a limit is reached, without adding an attempt. Used together with `count` for limits on failures only.
+   * Concurrent attempts can exceed limits that are used in this way.
    * @throws AppError `too_many_attempts`
    */
   async check(parties: readonly LimitedParty[]): Promise<void> {
-    await this.#refuseIfFull('check', parties);
+    await this.#throwIfFull('check', parties);
   }
 
-  /** Counts a failure against all of these limits, even if one is reached. */
+  /** Adds a failure to all of these limits, even if one is reached. */
   async count(parties: readonly LimitedParty[]): Promise<void> {
     const windows = this.#windowsOf(parties).map(({ window }) => window);
     await useSlidingWindows(this.#redis, 'count', windows);
   }
 
-  async #refuseIfFull(use: WindowUse, parties: readonly LimitedParty[]): Promise<void> {
+  async #throwIfFull(use: WindowUse, parties: readonly LimitedParty[]): Promise<void> {
     const limited = this.#windowsOf(parties);
     const windows = limited.map(({ window }) => window);
     const full = await useSlidingWindows(this.#redis, use, windows);
-    if (full !== null) throw refuse(limited[full.index]!.rule, full.waitMs);
+    if (full !== null) throw limitReached(limited[full.index]!.rule, full.waitMs);
   }
 
   #windowsOf(parties: readonly LimitedParty[]): LimitedWindow[] {
@@ -189,7 +189,7 @@ function toSiteLimit({ siteFactor = defaultSiteFactor, ...rule }: WebLimit): Web
   return { ...rule, limit: rule.limit * siteFactor, counted: `${rule.counted} (a /48 of IPv6)` };
 }
 
-function refuse({ limit, windowSeconds, counted }: WebLimit, waitMs: number): AppError {
+function limitReached({ limit, windowSeconds, counted }: WebLimit, waitMs: number): AppError {
   const waitSeconds = Math.ceil(waitMs / 1_000);
   return new AppError('too_many_attempts', {
     message: `The limit of ${limit} ${counted} per ${periodNames[windowSeconds]} is reached. Try again in ${waitSeconds} s.`,

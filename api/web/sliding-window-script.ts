@@ -9,26 +9,26 @@ export interface SlidingWindow {
 }
 
 /**
- * - `take`: counts an attempt in every window, or in none of them if one is full
- * - `check`: counts nothing
- * - `count`: counts an attempt in every window, even if one is full
+ * - `take`: adds an attempt to every window, or to none of them if one is full
+ * - `check`: adds nothing
+ * - `count`: adds an attempt to every window, even if one is full
  */
 export type WindowUse = 'take' | 'check' | 'count';
 
 export interface FullWindow {
   /** Index of the full window; if several are full, of the one with the longest wait. */
   readonly index: number;
-  /** Time until every window has a free slot (ms), 1 or more. */
+  /** Time until every window allows another attempt (ms), at least 1. */
   readonly waitMs: number;
 }
 
 /**
- * A window is a sorted set with one member per attempt, scored by Redis's time. It never holds more members than its
- * limit: when attempts are counted in a full window, only the newest are kept, because only they determine when a slot
- * is free again.
+ * A window is a sorted set with one member per attempt, scored by Redis's time. It never has more members than its
+ * limit: when an attempt is added to a full window, only the newest are kept, because only they determine when another
+ * attempt is allowed.
  *
- * Redis's clock may step back. Attempts that are then in the future count as made now, so that a step neither restores
- * attempts nor locks anyone out for longer than one window.
+ * Redis's clock may step back. Attempts that are then in the future are moved to the current time, so that a step
+ * neither gives attempts back nor locks anyone out for longer than one window.
  */
 const script = new RedisScript(`
 local use, member = ARGV[1], ARGV[2]
@@ -40,8 +40,8 @@ local fullIndex, longestWaitMs = 0, 0
 for index, key in ipairs(KEYS) do
   local limit, windowMs = tonumber(ARGV[2 * index + 1]), tonumber(ARGV[2 * index + 2])
   redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', nowMs - windowMs))
-  for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', key, '(' .. now, '+inf')) do
-    redis.call('ZADD', key, now, ahead)
+  for _, futureMember in ipairs(redis.call('ZRANGEBYSCORE', key, '(' .. now, '+inf')) do
+    redis.call('ZADD', key, now, futureMember)
   end
   local excess = redis.call('ZCARD', key) - limit
   if excess >= 0 then
@@ -61,7 +61,7 @@ end
 return {fullIndex, longestWaitMs}
 `);
 
-/** @returns null if every window had a free slot before this attempt */
+/** @returns null if no window was full before this attempt */
 export async function useSlidingWindows(
   redis: RedisClient,
   use: WindowUse,

@@ -3,7 +3,7 @@ import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { admit, type Admitted } from '../../admission/admit.ts';
-import { preAdmit, preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import { preAdmit, preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { DispatchedChat, NewChatJob } from '../../dispatch/chat-dispatcher.ts';
 import type { Receiver } from '../../replies/pending-reply.ts';
 import { receiveWhole } from '../../replies/receive-whole.ts';
@@ -15,8 +15,8 @@ import { parseBody } from '../../middleware/parse-body.ts';
 import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { refuseAsyncStream } from '../../request/creation-options.ts';
-import { holderOf } from '../../request/holder.ts';
+import { rejectAsyncStream } from '../../request/creation-options.ts';
+import { keyHolderOf } from '../../request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
@@ -32,14 +32,14 @@ export const createChatCompletion = defineEndpoint(
   [authenticate, noteRefusals, readCreationOptions, parseBody],
   (services) => async (context) => {
     const requested = context.state.body;
-    refuseAsyncStream(context);
+    rejectAsyncStream(context);
     const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(requested, model);
     precheckBalance(context, model);
-    // Reading documents takes the process as much time as reading a large body.
+    // Reading documents takes as much time as reading a large body, so check the account first.
     if (hasFiles(body)) await preAdmit(services, context, model);
-    else await preAdmitDoubtful(services, context, model);
-    const { accountId } = holderOf(context);
+    else await preAdmitIfLikelyRejected(services, context, model);
+    const { accountId } = keyHolderOf(context);
     const [reasoning, files] = await Promise.all([
       loadReasoning(services.reasoning, accountId, body, model),
       readFiles(services.documents, accountId, body, model, context.state.signal),
@@ -115,10 +115,10 @@ const toJob = (
   ...(reasoning.length === 0 ? {} : { reasoning }),
 });
 
-/** The body for the vendor, with the reservation's tokens split evenly among the choices. */
+/** Returns the body for the vendor, with the reserved tokens split evenly among the choices. */
 function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
-  // If a vendor reasons beyond the bound, more tokens are reserved than were requested.
+  // More tokens than requested are reserved if a vendor may exceed the bound with its reasoning.
   const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

@@ -17,12 +17,12 @@ const extensionOfType = new Map(
 );
 
 /**
- * The input modality that a model must have for each kind of part. Files are checked against `supported_file_types`.
+ * The input modality that a model must support for each kind of part. Files are checked against `supported_file_types`.
  */
 const modalityOfPart = { image_url: 'image', input_audio: 'audio' } as const;
 
 /**
- * Checks that the model takes the images, audio and files of the messages. A model without `input_modalities` in its
+ * Checks that the model accepts the images, audio and files in the messages. A model without `input_modalities` in its
  * catalog entry is not checked.
  * @throws AppError `validation_failed`
  */
@@ -34,7 +34,7 @@ export function checkParts(messages: readonly Message[], model: CatalogModel): v
 /**
  * Requires content in at least one message. Other messages may be empty: a system prompt that is not set, a tool result
  * without output, a reply without text, and the empty messages with which agents ask a model to continue.
- * @param messages reduced to the fields that are sent
+ * @param messages with only the fields that are sent to the vendor
  * @throws AppError `validation_failed`
  */
 export function checkContents(messages: readonly Message[]): void {
@@ -91,7 +91,7 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
       if (extension === undefined || !taken.includes(extension)) {
         throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
       }
-      // Some vendors go by the type alone, and charge video and audio by length.
+      // Some vendors decide by the media type alone, and bill video and audio by duration.
       if (isVideoOrAudio(mediaType) && extensionOfDocument.test(extension)) {
         const msg = `says that it is ${mediaType}, and its filename that it is ${extension}: make them agree`;
         throw invalidField([...at, 'file', 'file_data'], msg);

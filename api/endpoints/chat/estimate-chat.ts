@@ -10,22 +10,22 @@ import type { CountedFile } from '../../files/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter } from './prompt-counter.ts';
 
-/** Tokens that a vendor's chat format adds per message and to start the reply: OpenAI's counts, rounded up. */
+/** Tokens that a vendor's chat format adds per message and to start the reply: OpenAI's numbers, rounded up. */
 const tokensPerMessage = 4;
 const replyStartTokens = 3;
-/** Gemini's rate; other vendors count less. */
+/** Gemini's rate; other vendors have lower ones. */
 const tokensPerSoundSecond = 32;
 
 /**
- * A chat without `max_tokens` may reserve half of the spendable balance, so that it does not block the second request
- * of an account with little money. The minimum is enough tokens for a useful reply.
+ * A chat without `max_tokens` may reserve at most half of the spendable balance, so that it does not block the next
+ * request of an account with little money. The minimum is enough for a useful reply.
  */
 const openEndedSharePermille = 500;
 const minCompletionTokens = 16;
 
 /**
- * Allowance for vendors that count more tokens for a prompt than we do. Vendors with strict context checks would
- * otherwise refuse an open-ended chat whose bound fills the context to the last token.
+ * Tokens left free in the context, because vendors may count more tokens for a prompt than we do. Otherwise, vendors
+ * with strict context checks would reject an open-ended chat whose bound fills the context to the last token.
  */
 const slackShare = 0.02;
 const slackTokens = 64;
@@ -35,7 +35,7 @@ function findReplyCapacity(model: CatalogModel, promptTokens: number, slack: num
   return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slack));
 }
 
-/** Content that is sent in addition to the prepared body, or instead of bytes in it. */
+/** Content that is sent in addition to the prepared body, or replaces bytes in it. */
 export interface ChatContents {
   readonly files: readonly CountedFile[];
   /** Oldest first. */
@@ -48,12 +48,12 @@ export interface ChatEstimate {
   readonly choices: number;
   /** Maximum tokens of the prompt in any vocabulary. */
   readonly mostPromptTokens: number;
-  /** The part of the loaded reasoning that was counted. No more than this may be sent. */
+  /** The part of the loaded reasoning that the estimate includes. No more than this may be sent. */
   readonly reasoning: readonly LoadedReasoning[];
 }
 
 /**
- * Estimates the maximum that a chat can use. Counts everything that is sent to the vendor.
+ * Estimates the maximum usage of a chat. Includes everything that is sent to the vendor.
  * @throws AppError `content_too_long` for a prompt beyond the model's context
  */
 export async function estimateChat(
@@ -63,17 +63,18 @@ export async function estimateChat(
   turn: CountingTurn,
 ): Promise<ChatEstimate> {
   const counter = new PromptCounter(model, turn);
-  const makeup = await countPrompt(counter, body, model, contents.files);
+  const promptParts = await countPrompt(counter, body, model, contents.files);
   const reasoning = await countReasoning(counter, model, contents.reasoning);
   const promptTokens = counter.tokens;
   const mostPromptTokens = findMaxPromptTokens({
-    ...makeup,
+    ...promptParts,
     tokens: promptTokens,
     textBytes: counter.textBytes,
   });
   const serving = findServingRoutes(model.routes, body);
   const choices = Math.max(1, ...serving.map((route) => countChoices(route, body)));
-  // If the bound does not cover everything that a vendor generates, only the vendor's own maximum limits it.
+  // If the requested bound does not cover everything that a vendor generates, only the vendor's own maximum limits the
+  // output.
   const isEachBounded = model.routes.every(isBounded);
   const requested = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
   const slack = slackTokens + Math.ceil(promptTokens * slackShare);
@@ -86,7 +87,7 @@ export async function estimateChat(
       ? allowForSearch(model, counter.reservedTokens, countSearchCalls(body, model))
       : counter.reservedTokens,
   });
-  // Prediction tokens that do not match are charged as output.
+  // Vendors bill prediction tokens that do not match as output.
   const predicted = BigInt((await countPrediction(counter, body, model)) * choices);
   const estimate = {
     model,
@@ -146,8 +147,9 @@ async function countPrompt(
 }
 
 /**
- * Counts stored reasoning, latest first, up to half of the context that the caller's prompt leaves. Callers can neither
- * see nor shorten the text that the gateway adds, so it must never cause the refusal of a request that fits without it.
+ * Adds stored reasoning to the prompt, latest first, up to half of the context that the caller's prompt leaves free.
+ * Callers can neither see nor shorten the text that the gateway adds, so it must never cause the rejection of a request
+ * that fits without it.
  */
 async function countReasoning(
   counter: PromptCounter,

@@ -5,8 +5,8 @@ import { locateCalls } from '../../../shared/reasoning/conversation-hash.ts';
 import type { ReasoningStore } from '../../../shared/reasoning/reasoning-store.ts';
 
 /**
- * Loads the stored reasoning of this conversation that a route of the model may require back, oldest first. It is
- * loaded at admission, so that the worker sends exactly the reasoning that was counted and reserved for.
+ * Loads the stored reasoning of this conversation that a route of the model may require, oldest first. It is loaded at
+ * admission, so that the worker sends exactly the reasoning for which money was reserved.
  */
 export async function loadReasoning(
   store: ReasoningStore,
@@ -24,7 +24,7 @@ export async function loadReasoning(
   return placed.flatMap(({ messageIndex, toolCallId, hash }) => {
     const value = values.get(hash);
     const kind = String((value as { kind?: unknown } | undefined)?.kind);
-    // Reasoning that the caller sends takes precedence in every dialect, so that none is sent twice.
+    // Reasoning that the caller sends takes precedence in every dialect, so that no reasoning is sent twice.
     const isSent = kind === 'openai' && Boolean(messages[messageIndex]?.reasoning_content);
     return kinds.has(kind) && !isSent ? [{ messageIndex, toolCallId, value }] : [];
   });

@@ -14,15 +14,19 @@ import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
 import { checkContents, checkParts } from './check-parts.ts';
 
 /**
- * Fields that are not forwarded. A service tier would have a different price; the deprecated form of tools is refused.
+ * Fields that are not forwarded. A service tier would have a different price. Requests with the deprecated form of
+ * tools are rejected.
  */
 const excludedFields = new Set(['service_tier', 'functions', 'function_call']);
-/** Unknown fields are accepted and ignored, so that everything sent is checked, and counted if it costs. */
+/**
+ * Unknown fields are accepted but not forwarded, so that everything sent to a vendor is checked, and tokenized if it is
+ * billed.
+ */
 const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !excludedFields.has(field));
 const messageFields = Object.keys(Message.properties);
 const partFields = Object.keys(ContentItem.properties);
 const callFields = Object.keys(ToolCall.properties);
-/** Objects nested in a part, a call or a message, with their fields. */
+/** Fields of the objects nested in a part, a tool call or a message, by the name of the object. */
 const innerFields: Readonly<Record<string, readonly string[]>> = {
   image_url: Object.keys(ImageUrl.properties),
   file: Object.keys(FilePart.properties),
@@ -31,16 +35,16 @@ const innerFields: Readonly<Record<string, readonly string[]>> = {
   audio: ['id'],
 };
 
-/** Fields that only one dialect forwards. */
+/** Fields that are only forwarded in one dialect. */
 const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
   reasoning_content: 'openai',
-  // Gemini adds it to tool calls in its responses and requires it back.
+  // Gemini adds this field to tool calls in its responses and requires it in later requests.
   extra_content: 'gemini',
 };
 
 /**
- * Prepares the chat for a vendor, except for the token bound, which depends on the reservation. Refuses what the model
- * does not support, fills in its defaults and drops unknown fields.
+ * Prepares the chat for a vendor, except for the token bound, which depends on the reservation. Rejects options that
+ * the model does not support, fills in defaults and drops unknown fields.
  * @throws AppError `validation_failed`
  */
 export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
@@ -86,7 +90,7 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
   }
 }
 
-/** Only functions can be chosen, because `tools` has nothing else. */
+/** Only functions can be chosen, because `tools` can contain nothing else. */
 function checkToolChoice(choice: ChatRequest['tool_choice']): void {
   if (typeof choice !== 'object' || choice === null) return;
   const { type } = choice as { type?: unknown };
@@ -111,7 +115,7 @@ function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<Ch
   };
 }
 
-/** Refuses a chat that no route can serve. If only some routes can, only those are called. */
+/** Rejects a chat that no route can serve. If only some routes can serve it, only those are called. */
 function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
   const unmet = routes.map((route) => findUnmetNeed(route, body));
   const first = unmet[0] ?? null;

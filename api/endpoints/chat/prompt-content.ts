@@ -4,20 +4,20 @@ import type { ContentItem, Message, ToolCall } from '../../../shared/contract/ch
 import { measureSound } from '../../files/sound-length.ts';
 
 /**
- * Lists the parts of a prepared chat that a vendor counts as prompt. Everything that is sent counts unless it is
- * excluded by name below, so that fields added later are charged automatically.
+ * Lists the parts of a prepared chat that a vendor bills as prompt. Everything that is sent is included unless it is
+ * excluded by name below, so that fields added later are billed automatically.
  */
 
-/** Short option values (`"temperature":0.2`) do not count as prompt. Values longer than this do. */
+/** Option values up to this length (`"temperature":0.2`) are not billed as prompt. Longer values are. */
 const maxOptionCharacters = 64;
 
-/** Images and audio, which are not counted as text. */
+/** Images and audio, which are not tokenized as text. */
 export interface PromptMedia {
   readonly images: number;
   readonly soundSeconds: number;
 }
 
-/** @param maxSeconds of audio; measuring stops beyond it */
+/** @param maxSeconds of audio; measuring may stop once this is exceeded */
 export function countMedia({ messages }: ChatRequest, maxSeconds: number): PromptMedia {
   let images = 0;
   let soundSeconds = 0;
@@ -34,9 +34,9 @@ export function hasFiles({ messages }: ChatRequest): boolean {
   return messages.some((message) => listParts(message).some(({ file }) => Boolean(file)));
 }
 
-/** Every text that is sent, without the bytes of images, audio and files. */
+/** Yields every text that is sent, without the bytes of images, audio and files. */
 export function* listTexts(body: ChatRequest): Generator<string> {
-  // Predicted text is charged as part of the response.
+  // Predicted text is billed as part of the response.
   const { messages, model: _model, prediction: _prediction, ...options } = body;
   for (const message of messages) yield* listMessageTexts(message);
   for (const option of Object.values(options)) {
@@ -50,7 +50,7 @@ function* listMessageTexts({ role, content, tool_calls: calls, ...rest }: Messag
   const texts = Array.isArray(content)
     ? content.flatMap((part) => [...listPartTexts(part)])
     : [content ?? ''];
-  // A tool result that is a JSON object is sent as one, even if it arrived in several parts.
+  // A tool result that is a JSON object is sent as an object, even if it arrived in several parts.
   if (role === 'tool') yield expandNumbers(texts.join(''));
   else yield* texts;
   for (const call of calls ?? []) yield* listCallTexts(call);
@@ -80,7 +80,9 @@ function* listCallTexts({ type: _type, function: called, ...rest }: ToolCall): G
   if (text) yield expandNumbers(text);
 }
 
-/** Lists strings as they are, and objects as JSON with their keys. Field names of the format itself do not count. */
+/**
+ * Lists strings as they are, and objects as JSON with their keys. Field names of the format itself are not included.
+ */
 function* listValues(fields: object): Generator<string> {
   for (const value of Object.values(fields)) {
     if (typeof value === 'string') yield value;
@@ -105,9 +107,9 @@ const lateInstructionTokens = 10;
 const toolResultTokens = 6;
 /** `{"name":…,"input_schema":{"type":"object","properties":{}}}` for a call to an undeclared tool. */
 const undeclaredToolTokens = 16;
-/** The name and type of the schema, which OpenAI's format does not have. */
+/** The name and type of a declared tool's schema, which OpenAI's format does not have. */
 const declaredToolTokens = 8;
-/** `(The conversation begins.)` and `(Continue.)`. */
+/** The filler turns `(The conversation begins.)` and `(Continue.)`. */
 const turnFillTokens = 12;
 
 /** Lists the additions of other vendors' dialects to a conversation: fixed tokens, and names that are repeated. */

@@ -3,14 +3,14 @@ import { type AppError, invalidField } from '../../../shared/contract/errors.ts'
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
 
-/** Number of characters whose tokens are estimated in one turn. */
+/** Number of characters whose tokens are estimated per event-loop turn. */
 const charactersPerTurn = 64 * 1024;
 
 export interface PromptPart {
-  /** According to our own count. */
+  /** Tokens according to our own tokenizer. */
   readonly tokens: number;
   readonly textBytes: number;
-  /** Maximum count in another vocabulary; equals our own count for anything but text. */
+  /** Maximum number of tokens in another vocabulary; equals `tokens` for anything but text. */
   readonly tokensInOtherVocabularies: number;
 }
 
@@ -30,7 +30,7 @@ export class PromptCounter {
     return this.#tokens;
   }
 
-  /** Tokens to reserve. Exceeds our own count if the vendor's vocabulary differs and may need more tokens. */
+  /** Tokens to reserve. More than `tokens` if the vendor's vocabulary differs and may need more. */
   get reservedTokens(): number {
     const max = Math.max(this.#tokens, Math.ceil(this.#tokensInOtherVocabularies));
     return Math.min(max, this.#model.context);
@@ -41,7 +41,7 @@ export class PromptCounter {
     return this.#textBytes;
   }
 
-  /** @throws AppError `content_too_long` beyond the model's context, according to our own count */
+  /** @throws AppError `content_too_long` if our own count exceeds the model's context */
   add({ tokens, textBytes, tokensInOtherVocabularies }: PromptPart): void {
     this.#tokens += tokens;
     this.#textBytes += textBytes;
@@ -59,14 +59,14 @@ export class PromptCounter {
 
   /** @throws AppError `content_too_long` beyond the model's context */
   async addText(text: string): Promise<void> {
-    // Counting stops where the context ends, so a prompt that far exceeds it takes no longer than one that just exceeds
-    // it.
+    // Tokenizing stops where the context ends, so a prompt that far exceeds it takes no longer than one that just
+    // exceeds it.
     const part = await this.countUpTo(text, this.#model.context - this.#tokens);
     if (part === null) throw tooLong(this.#model);
     this.add(part);
   }
 
-  /** Counts without adding. @returns null above the limit, according to our own count */
+  /** Tokenizes a text without adding it. @returns null if our own count exceeds the limit */
   async countUpTo(text: string, limit: number): Promise<PromptPart | null> {
     if (text === '') return { tokens: 0, textBytes: 0, tokensInOtherVocabularies: 0 };
     const { tokenizer, hasTokenizer } = this.#model;

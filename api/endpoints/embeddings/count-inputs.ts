@@ -7,7 +7,7 @@ import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/cou
 
 export interface EmbeddingInputs {
   readonly texts: readonly string[];
-  /** For each input, how many token numbers were sent; null if texts were sent. */
+  /** Number of token numbers sent for each input; null if texts were sent. */
   readonly sentTokens: readonly number[] | null;
   /** Whether a single input was sent instead of a list. */
   readonly isSingle: boolean;
@@ -25,9 +25,9 @@ export function findInputLimit({ context, specialTokens }: CatalogModel): number
 }
 
 /**
- * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers
- * counts at least as many tokens as were sent, and more if the model splits its text into more: vendors receive the
- * text and count that.
+ * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers has
+ * at least as many tokens as were sent, and more if the model splits its text into more, because vendors receive and
+ * tokenize the text.
  * @throws AppError `content_too_long` if an input exceeds the limit
  */
 export async function countInputs(
@@ -40,18 +40,18 @@ export async function countInputs(
   for (const [i, text] of texts.entries()) {
     const tokens = await countTokensAsync(text, { limit, turn, encoding: tokenizer });
     if (tokens === null) tooLong.push(i);
-    // Whitespace alone can count as zero, but vendors count at least one token per input.
+    // Whitespace alone can have zero tokens, but vendors bill at least one token per input.
     else counts.push(Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0));
   }
-  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
+  if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
   return counts;
 }
 
-/** Maximum inputs that the error message lists. */
+/** Maximum number of inputs that the error message lists. */
 const maxListed = 5;
 
 /** @param tooLong indexes of the inputs */
-export function refuseTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
+export function inputsTooLong(tooLong: readonly number[], isSingle: boolean, limit: number): AppError {
   const locations = tooLong.map((i) => (isSingle ? ['input'] : ['input', i]));
   const msg = `is longer than ${limit} tokens`;
   const [first, ...others] = locations.slice(0, maxListed).map((location) => location.join('.'));

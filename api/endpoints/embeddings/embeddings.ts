@@ -7,7 +7,7 @@ import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../../shared/reply/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
 import { estimateWhole, findWorstCase, type Estimate } from '../../admission/estimate.ts';
-import { preAdmit, preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import { preAdmit, preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { DurableWork } from '../../jobs/durable-jobs.ts';
 import { acquireResponseMemory } from '../../replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
@@ -17,8 +17,8 @@ import { parseBody } from '../../middleware/parse-body.ts';
 import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { presentEmbeddings } from '../../present/embeddings.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { creationOptionsOf, refuseAsyncStream } from '../../request/creation-options.ts';
-import { holderOf } from '../../request/holder.ts';
+import { creationOptionsOf, rejectAsyncStream } from '../../request/creation-options.ts';
+import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
 import { countInputs, findInputLimit } from './count-inputs.ts';
@@ -30,7 +30,7 @@ import { sendBody } from '../send-body.ts';
 
 const bytesPerFloat = 4;
 
-/** Most vendors add either a token before and one after each input, or none. */
+/** Most vendors add either two tokens to each input, one before and one after it, or none. */
 const defaultSpecialTokens = 2;
 
 export const createEmbedding = defineEndpoint(
@@ -38,11 +38,11 @@ export const createEmbedding = defineEndpoint(
   [authenticate, noteRefusals, readCreationOptions, parseBody],
   (services) => async (context) => {
     const body = context.state.body;
-    refuseAsyncStream(context);
+    rejectAsyncStream(context);
     const model = findModel(services, body.model, operations.createEmbedding.modelTypes);
     const dimensions = chooseDimensions(body, model);
     precheckBalance(context, model);
-    await preAdmitDoubtful(services, context, model);
+    await preAdmitIfLikelyRejected(services, context, model);
     const turn = createCountingTurn(services, context, model);
     const limit = findInputLimit(model);
     const read = await readInputs(services, context, body.input, { limit, turn });
@@ -50,7 +50,7 @@ export const createEmbedding = defineEndpoint(
     const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
     const isAsync = creationOptionsOf(context).respondsAsync;
-    // A durable job needs no response memory here.
+    // A durable job needs no response memory in this process.
     const asyncAdmission = isAsync ? await admit(services, context, estimate) : null;
     const createWork = (admission: Admitted) => createDurableWork(body, counted, admission);
     if (asyncAdmission !== null && (await respondAsync(services, context, asyncAdmission, createWork)))
@@ -79,7 +79,7 @@ interface CountedInputs {
 function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = findWorstCase(model, {
-    // If the catalog does not specify the tokens that a vendor adds, reserve for some, but do not count them.
+    // If the catalog does not specify how many tokens a vendor adds, reserve money for some.
     promptTokens: promptTokens + (model.specialTokens === null ? defaultSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
   });
@@ -88,7 +88,7 @@ function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: str
 
 /**
  * Acquires memory for the vectors before money is reserved, so that a request that waits for memory has no money
- * reserved. A request that would be refused, for lack of money or another reason, does not wait.
+ * reserved. A request that would be rejected anyway, for lack of money or another reason, does not wait.
  */
 async function acquireMemory(
   services: Services,
@@ -96,7 +96,7 @@ async function acquireMemory(
   { model, dimensions, inputs }: CountedInputs,
   { fixedNano }: Estimate,
 ): Promise<BudgetShare | null> {
-  return await acquireResponseMemory(services.responseMemory, holderOf(context).accountId, {
+  return await acquireResponseMemory(services.responseMemory, keyHolderOf(context).accountId, {
     bytes: inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat,
     signal: context.state.signal,
     response: context.res,
@@ -152,18 +152,18 @@ async function respondWithEmbeddings(
   }
 }
 
-/** Returns null for the model's default. */
+/** Returns the number of dimensions to request; null for the model's default. */
 function chooseDimensions({ dimensions }: EmbeddingRequest, model: CatalogModel): number | null {
   const spec = model.dimensions;
   if (spec === null) throw new AppError('internal_error', { message: `${model.id} has no dimensions` });
   if (dimensions === null || dimensions === undefined || dimensions === spec.default) return null;
-  const refuse = (msg: string): AppError => invalidField(['body', 'dimensions'], msg);
+  const invalidDimensions = (msg: string): AppError => invalidField(['body', 'dimensions'], msg);
   if (!spec.adjustable)
-    throw refuse(`${model.id} always gives ${spec.default} dimensions; leave the field out`);
+    throw invalidDimensions(`${model.id} always gives ${spec.default} dimensions; leave the field out`);
   if (spec.choices !== undefined && !spec.choices.includes(dimensions)) {
-    throw refuse(`must be one of: ${spec.choices.join(', ')}`);
+    throw invalidDimensions(`must be one of: ${spec.choices.join(', ')}`);
   }
   const max = spec.max ?? spec.default;
-  if (dimensions > max) throw refuse(`must be <= ${max}`);
+  if (dimensions > max) throw invalidDimensions(`must be <= ${max}`);
   return dimensions;
 }

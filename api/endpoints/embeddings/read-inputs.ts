@@ -11,11 +11,11 @@ import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pric
 import { holdText } from '../../bodies/hold-text.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
-import { refuseTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
+import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
- * Reads the texts of an embedding request. Arrays of token numbers are checked in the request's turns, and decoded once
- * there is memory for their text. After that, they are handled like any other text.
+ * Reads the texts of an embedding request. Arrays of token numbers are checked in the request's event-loop turns, and
+ * decoded once there is memory for their texts, which are then handled like any other text.
  * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
  */
 export async function readInputs(
@@ -29,7 +29,7 @@ export async function readInputs(
   const isSingle = isListOf(input, 'number');
   const arrays = (isSingle ? [input] : input) as readonly (readonly unknown[])[];
   const tooLong = [...arrays.keys()].filter((i) => arrays[i]!.length > limit);
-  if (tooLong.length > 0) throw refuseTooLong(tooLong, isSingle, limit);
+  if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
   const textBytes = await checkTokens(arrays, isSingle, turn);
   holdText(services, context, textBytes, createEmbedding.bodyLimitBytes);
   const texts: string[] = [];
@@ -40,10 +40,10 @@ export async function readInputs(
   return { texts, sentTokens: arrays.map((tokens) => tokens.length), isSingle };
 }
 
-/** The first item suffices: the validator has checked that all have the same type. */
+/** Checks only the first item, because the validator has checked that all have the same type. */
 const isListOf = (list: readonly unknown[], type: 'string' | 'number'): boolean => typeof list[0] === type;
 
-/** Waits for a turn if this array requires one. Each array fits into one turn. */
+/** Waits for an event-loop turn if this array requires one. Each array fits into one turn. */
 async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): Promise<void> {
   if (turn.mustWaitFor(length) || turn.spend(length)) await turn.next();
 }

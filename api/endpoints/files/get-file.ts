@@ -5,7 +5,7 @@ import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
 import { nextFileTurn } from '../../../shared/fairness/work-turns.ts';
 import { fileLifetimeMs, parseFileName, type FileName } from '../../../shared/storage/file-name.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
-import { noteShare } from '../../replies/response-memory.ts';
+import { trackShare } from '../../replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../middleware/begin-in-turns.ts';
 import { formatContentRange, parseRange } from '../../present/byte-range.ts';
@@ -16,16 +16,16 @@ import { sendInChunks } from '../send-body.ts';
 import { missingFile, StoredFile } from './stored-file.ts';
 
 /**
- * Maximum wait for a download slot. Stalled downloads, and slow ones while others wait, are disconnected within this
- * time.
+ * Maximum wait for a download slot (ms). Within this time, stalled downloads are disconnected, and so are slow ones
+ * while others wait.
  */
 const waitMs = 60_000;
-/** A cache may serve a file this long without revalidation, and never past the file's expiry. */
+/** A cache may serve a file for this long without revalidation, but never past the file's expiry. */
 const maxCacheSeconds = 3_600;
 
 /**
- * Serves a stored file for a day to anyone who knows its name. There is no API key, so download slots and turns at the
- * object store are shared among the callers' networks. The file is read one range at a time, as the client reads it.
+ * Serves a stored file for a day to anyone who knows its name. There is no API key, so download slots and object store
+ * reads are shared fairly among the callers' networks. The file is read one range at a time, as the client reads it.
  */
 export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (services) => async (context) => {
   const name = context.path.slice('/files/'.length);
@@ -33,9 +33,9 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
   if (parsed === null) throw missingFile();
   if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
   const network = callerNetwork(context.ip);
-  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: refuseDownload };
+  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: tooManyDownloads };
   const download = await services.downloads.acquire(network, 1, options);
-  noteShare(context.res, services.downloads, download);
+  trackShare(context.res, services.downloads, download);
   try {
     const file = new StoredFile(services, parsed.key, network, options);
     const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();
@@ -96,15 +96,15 @@ function findSecondsLeft(createdAtMs: number): number {
 }
 
 /**
- * A name always refers to the same bytes. The tag is a hash of the name because tags end up in logs, where links should
- * not.
+ * A name always refers to the same bytes. The tag is a hash of the name, because tags may be logged and links should
+ * not be.
  */
 const createETag = (name: string): string =>
   `"${createHash('sha256').update(name).digest('base64url').slice(0, 22)}"`;
 
 const failedPrecondition = (): AppError => new AppError('validation_failed', { status: 412 });
 
-const refuseDownload = (): AppError =>
+const tooManyDownloads = (): AppError =>
   new AppError('queue_full', {
     message:
       'Too many files are being downloaded from your address. Read those that are, and try again shortly.',

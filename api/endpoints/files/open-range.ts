@@ -8,7 +8,7 @@ import {
 import type { ChunkSource } from '../../present/send-chunks.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
 
-/** Bytes per read. Most files take a few reads, and an unread download holds no more than this. */
+/** Bytes per read. Most files need a few reads, and an unread download occupies no more memory than this. */
 const rangeBytes = 512 * 1024;
 
 export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;
@@ -24,7 +24,7 @@ export interface OpenedRange {
 /**
  * Reads the first requested bytes, which also yields the file's length. Bytes before the range are not read.
  * @param requested null for the whole file
- * @throws AppError if the file is gone or has none of these bytes
+ * @throws AppError if the file no longer exists or has none of these bytes
  */
 export async function openRange(file: RangeSource, requested: RequestedRange | null): Promise<OpenedRange> {
   const { from, end: requestedEnd } = await findOffsets(file, requested);
@@ -41,14 +41,14 @@ export async function openRange(file: RangeSource, requested: RequestedRange | n
 async function findOffsets(file: RangeSource, requested: RequestedRange | null): Promise<ByteRange> {
   if (requested === null) return { from: 0, end: Infinity };
   if (!('lastBytes' in requested)) return requested;
-  // A range of the last bytes depends on the length.
+  // The offsets of a range of the last bytes depend on the length.
   const { objectBytes } = await file.describe();
   const range = resolveRange(requested, objectBytes);
   if (range === null) throw unsatisfiableRange(objectBytes);
   return range;
 }
 
-/** @param start bytes read already; the buffer may be longer than the range */
+/** @param start bytes that were already read; the buffer may be longer than the range */
 function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): ChunkSource {
   let at = from;
   return {

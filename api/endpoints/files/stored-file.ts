@@ -3,17 +3,20 @@ import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
 import type { ObjectMetadata } from '../../../shared/storage/object-store.ts';
 import type { Services } from '../../services.ts';
 
-/** An object store that takes longer for a range counts as down. */
+/** An object store that takes longer for a range is considered down. */
 const rangeTimeoutMs = 30_000;
 
-/** One file in the object store, read for one caller. Reads wait for turns, which are shared among networks. */
+/**
+ * One file in the object store, read for one caller. Reads wait for object store slots, which are shared fairly among
+ * networks.
+ */
 export class StoredFile {
   readonly #services: Services;
   readonly #key: string;
   readonly #network: string;
   readonly #options: AcquireOptions;
 
-  /** @param options the wait limit for a turn, and a signal that aborts when the caller disconnects */
+  /** @param options the wait limit for an object store slot, and a signal that aborts when the caller disconnects */
   constructor(services: Services, key: string, network: string, options: AcquireOptions) {
     this.#services = services;
     this.#key = key;
@@ -21,7 +24,7 @@ export class StoredFile {
     this.#options = options;
   }
 
-  /** @throws AppError if the file is gone */
+  /** @throws AppError if the file no longer exists */
   async describe(): Promise<ObjectMetadata> {
     const facts = await this.#inTurn((signal) => this.#services.objects.describe(this.#key, signal));
     if (facts === null) throw missingFile();
@@ -30,7 +33,7 @@ export class StoredFile {
 
   /**
    * Fills the target with bytes of the file, starting at `at`.
-   * @returns the file's length; null if it is gone or ends before `at`
+   * @returns the file's length; null if the file no longer exists or ends before `at`
    */
   read(at: number, target: Buffer): Promise<number | null> {
     return this.#inTurn(async (signal) => {

@@ -17,7 +17,7 @@ export type AnyImageRequest = ImageRequest &
 
 export type ImageOperation = 'createImage' | 'editImage';
 
-/** The description of the images to generate, as in the job. */
+/** The image request with defaults filled in, in the form that the job contains. */
 export type CheckedImageRequest = Omit<ImageJob, 'v' | 'kind' | 'request' | 'replyChannel'>;
 
 /**
@@ -51,7 +51,7 @@ export function checkImageRequest(
   return checked;
 }
 
-/** Refuses a request that no route can serve. If only some routes can, only those are called. */
+/** Rejects a request that no route can serve. If only some routes can serve it, only those are called. */
 function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
   const imageRequest = toImageRequirements(checked);
   const unmet = routes.map((route) => findUnmetImageNeed(route, imageRequest));
@@ -64,7 +64,7 @@ function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel):
   );
 }
 
-/** OpenAI's clients send this to let the model choose a size or quality. */
+/** The value that OpenAI's clients send to let the model choose a size or quality. */
 const modelChooses = 'auto';
 
 function chooseSize({ size: requested }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
@@ -131,7 +131,7 @@ function readOptions(body: AnyImageRequest): ImageOptions {
   };
 }
 
-/** Null if the response is not streamed. */
+/** Returns the number of partial images to stream; null if the response is not streamed. */
 function readPartialImages(body: AnyImageRequest, n: number): number | null {
   if (body.stream !== true) return null;
   if (n > 1) throw invalidField(['body', 'n'], 'must be 1 with stream: a stream shows one image');

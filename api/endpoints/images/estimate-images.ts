@@ -20,7 +20,7 @@ export async function estimateImages(
   const { n, size, quality, inputs, mask, partialImages } = checked;
   const imageCount = inputs.length + (mask === null ? 0 : 1);
   const promptTokens = (await countPrompt(checked, model, turn)) + imageCount * model.tokensPerImage;
-  // A vendor that makes one image per call reads and charges the prompt for each.
+  // A vendor that generates one image per call reads and bills the prompt for each image.
   const maxCalls = Math.max(1, ...model.routes.map((route) => countImageCalls(route, n)));
   const usage = {
     promptTokens: promptTokens * maxCalls,
@@ -39,7 +39,7 @@ export async function estimateImages(
 /** Tokens for the `Style:` and `Avoid:` labels, added to the prompt if a vendor has no such fields. */
 const joinTokens = 8;
 
-/** Counts the caller's texts that are sent to the vendor. @throws AppError `content_too_long` */
+/** Counts the tokens of the caller's texts that are sent to the vendor. @throws AppError `content_too_long` */
 async function countPrompt(
   { prompt, negativePrompt, style }: CheckedImageRequest,
   model: CatalogModel,

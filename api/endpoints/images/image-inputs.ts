@@ -23,7 +23,7 @@ export type ImageFields = Pick<ImageEditRequest, 'image' | 'images' | 'image_url
 /**
  * Lists the input images of a request: `image_url`, then `image`, then `images`. Each becomes an https link or a data
  * URI and keeps its location in the body for errors found later.
- * @throws AppError if an image is neither, or if there are more images than the model takes
+ * @throws AppError if an image is neither, or if there are more images than the model accepts
  */
 export function listImageInputs(body: ImageFields, model: CatalogModel): ImageInput[] {
   const inputs = [

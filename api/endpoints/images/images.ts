@@ -7,7 +7,7 @@ import type { ImageJob } from '../../../shared/queue/job-kinds.ts';
 import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../../shared/reply/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
-import { preAdmitDoubtful, precheckBalance } from '../../admission/pre-admit.ts';
+import { preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { AwaitedJob, StreamedJob } from '../../dispatch/job-dispatcher.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
@@ -17,7 +17,7 @@ import { readCreationOptions } from '../../middleware/read-creation-options.ts';
 import { presentImages } from '../../present/images.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { refuseAsyncStream } from '../../request/creation-options.ts';
+import { rejectAsyncStream } from '../../request/creation-options.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
 import {
@@ -41,7 +41,7 @@ const createImages =
   (services: Services) =>
   async (context: ApiContext & { readonly state: { readonly body: AnyImageRequest } }): Promise<void> => {
     const { body } = context.state;
-    refuseAsyncStream(context);
+    rejectAsyncStream(context);
     const model = findModel(services, body.model, operations[operation].modelTypes);
     const checked = checkImageRequest(body, model, operation);
     const admitted = await admitImages(services, context, { model, checked, user: body.user ?? null });
@@ -72,7 +72,7 @@ async function admitImages(
   }: { readonly model: CatalogModel; readonly checked: CheckedImageRequest; readonly user: string | null },
 ): Promise<Admitted | Attached> {
   precheckBalance(context, model);
-  await preAdmitDoubtful(services, context, model);
+  await preAdmitIfLikelyRejected(services, context, model);
   const turn = createCountingTurn(services, context, model);
   return await admit(services, context, await estimateImages(checked, model, user, turn));
 }
@@ -124,8 +124,8 @@ function enqueue<T extends Pick<AwaitedJob, 'whenDisconnected' | 'whenEnded' | '
   request: AdmittedRequest,
   checked: CheckedImageRequest,
 ): T {
-  // Earlier jobs of the account go first. An account with few jobs goes before one with many, so that these do not
-  // delay it.
+  // Earlier jobs of an account run first. Jobs of an account with few jobs run before those of one with many, so that
+  // they are not delayed.
   const inFlight = jobs.countOf('image', request.accountId) - 1;
   const lane = chooseLane(inFlight + 1);
   dispatched.whenDisconnected(() => images[lane].dropPayload(request.requestId));

@@ -25,7 +25,7 @@ import type { Services } from '../../services.ts';
 import { findJob, type JobContext } from './jobs.ts';
 import { readJobResponse } from './send-job.ts';
 
-/** Interval for polling a job: after a change, and the maximum while nothing changes. */
+/** Interval for polling a job (ms): after a change, and the maximum while nothing changes. */
 const minPollMs = 200;
 const maxPollMs = 1_000;
 /**
@@ -55,8 +55,8 @@ export const streamJobEvents = defineEndpoint(
 );
 
 /**
- * Writes the events of a job until the job has ended, the client disconnects or the process stops. Survives an outage
- * of Redis. Any other failure ends the stream, and a client that reconnects resumes after its last event.
+ * Writes the events of a job until the job has ended, the client disconnects or the process stops. The stream survives
+ * a Redis outage. Any other failure ends it, and a client that reconnects resumes after its last event.
  */
 async function followJob(
   services: Services,
@@ -93,7 +93,7 @@ async function followJob(
 
 /**
  * Returns null while Redis is down. The stream then stays open: an EventSource that reconnected would get a 503 and
- * give up for good.
+ * never try again.
  */
 async function pollJob(services: Services, context: JobContext): Promise<ShownJob | null> {
   try {
@@ -125,7 +125,7 @@ async function sendEvent(
   }
 }
 
-/** Waits for clients that read slowly. */
+/** Writes text, and waits for clients that read slowly. */
 async function write(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   if (!response.write(text)) await once(response, 'drain', { signal });

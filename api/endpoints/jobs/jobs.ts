@@ -10,22 +10,22 @@ import { limitCalls } from '../../middleware/limit-account-calls.ts';
 import { describePage } from '../../present/history.ts';
 import type { ShownJob } from '../../present/job-text.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { holderOf } from '../../request/holder.ts';
+import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { sendJob } from './send-job.ts';
 
-/** How long the cancellation of a running job waits for its end, and how often it polls. */
+/** How long a request to cancel a running job waits for the job to end, and the interval between polls (ms). */
 const cancelWaitMs = 2_000;
 const cancelPollMs = 50;
 
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A request with a job's id in its path. */
+/** Context of a request with a job's id in its path. */
 export type JobContext = ApiContext & { readonly state: { readonly path: JobPath } };
 
 /** Finds the job in the path. @throws AppError `not_found`, even if another account has such a job */
 export async function findJob({ durableJobs }: Services, context: JobContext): Promise<ShownJob> {
-  const { accountId } = holderOf(context);
+  const { accountId } = keyHolderOf(context);
   const shown = await durableJobs.find(accountId, readJobId(context));
   if (shown === null) throw noSuchJob();
   return shown;
@@ -45,7 +45,10 @@ export const listJobs = defineEndpoint(
   ({ durableJobs }) =>
     async (context) => {
       const { page, page_size: pageSize, status = null } = context.state.query;
-      const { total, jobs } = await durableJobs.list(holderOf(context).accountId, status, { page, pageSize });
+      const { total, jobs } = await durableJobs.list(keyHolderOf(context).accountId, status, {
+        page,
+        pageSize,
+      });
       context.body = {
         ...describePage(total, page, pageSize),
         items: jobs.map(({ job, standing }) => presentJob(job, standing)),
@@ -58,7 +61,7 @@ export const cancelJob = defineEndpoint(
   [authenticate, limitCalls],
   (services) => async (context) => {
     const id = readJobId(context);
-    if (!(await services.durableJobs.cancel(holderOf(context).accountId, id))) throw noSuchJob();
+    if (!(await services.durableJobs.cancel(keyHolderOf(context).accountId, id))) throw noSuchJob();
     await sendJob(services, context, await waitForEnd(services, context));
   },
 );
@@ -75,7 +78,7 @@ async function waitForEnd(services: Services, context: JobContext): Promise<Show
   }
 }
 
-/** Skips the look-up for malformed ids. */
+/** Throws immediately for malformed ids, so that they are not looked up. */
 function readJobId({ state }: JobContext): string {
   const { job_id: id } = state.path;
   if (!jobId.test(id)) throw noSuchJob();

@@ -3,13 +3,13 @@ import type { Admitted, Attached } from '../../admission/admit.ts';
 import type { DurableWork } from '../../jobs/durable-jobs.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { creationOptionsOf } from '../../request/creation-options.ts';
-import { holderOf } from '../../request/holder.ts';
+import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { sendJob } from './send-job.ts';
 
 /**
  * Responds to an admitted request with a durable job if its caller prefers that. If the same request was sent before
- * without that preference, its response is synchronous again: servers may ignore a preference.
+ * without that preference, the response is synchronous again; servers may ignore a preference.
  * @param createWork called for a request that was not sent before
  * @returns whether a response was sent
  */
@@ -26,7 +26,7 @@ export async function respondAsync(
   const shown =
     admitted.outcome === 'ok'
       ? await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl })
-      : await durableJobs.findWhenPlaced(holderOf(context).accountId, requestId, context.state.signal);
+      : await durableJobs.findWhenPlaced(keyHolderOf(context).accountId, requestId, context.state.signal);
   if (shown === null) return false;
   context.set({ location: jobPath(requestId), 'preference-applied': 'respond-async' });
   await sendJob(services, context, shown, 202);

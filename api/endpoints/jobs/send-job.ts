@@ -14,8 +14,8 @@ import { createFileLinks } from '../files/file-links.ts';
 import { sendBody } from '../send-body.ts';
 
 /**
- * Responds with a job, including its response if it has succeeded. If the response cannot be read, the job is still
- * sent, because its outcome and cost are known without the response.
+ * Responds with a job, including the job's response if it has succeeded. If that response cannot be read, the job is
+ * sent without it, because its outcome and cost are known anyway.
  */
 export async function sendJob(
   services: Services,
@@ -71,7 +71,7 @@ export async function readJobResponse(
   }
 }
 
-/** Takes the cost from the job, because the response was stored before settlement. */
+/** Sets the cost from the job record, because the response was stored before settlement. */
 function presentResponse(services: Services, job: JobRecord, bytes: Buffer): Buffer | ChunkedBody {
   const { id: requestId, model, operation, receipt, format } = job;
   if (receipt === null) throw new AppError('internal_error', { message: 'a succeeded job has no receipt' });

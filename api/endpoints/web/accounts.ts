@@ -66,7 +66,7 @@ export const renameApiAccount = defineEndpoint(
   },
 );
 
-/** Links an account to the user. The user proves ownership by its API key. */
+/** Links an account to the user. The user proves ownership with its API key. */
 export const linkApiAccount = defineEndpoint(
   operations.linkApiAccount,
   [...changeAsUser, limitChanges, parseBody],
@@ -87,13 +87,13 @@ export const linkApiAccount = defineEndpoint(
           throw unknownKeyToLink();
         }
         const action = { action: 'account-linked', userId, accountId, label } as const;
-        await refuseIfLinked(services, action);
+        await rejectIfLinked(services, action);
         const link = await record(services, context, action, () => linkByKey(services, action, apiKey)).catch(
           async (error: unknown) => {
-            // A parallel call linked it first. Check again, because the error depends on whether the link is the user's
-            // own.
+            // A parallel call linked the account first. Check again, because the error depends on whether the link is
+            // the user's own.
             if (error instanceof AppError && error.code === 'already_linked')
-              await refuseIfLinked(services, action);
+              await rejectIfLinked(services, action);
             throw error;
           },
         );
@@ -104,7 +104,7 @@ export const linkApiAccount = defineEndpoint(
   },
 );
 
-async function refuseIfLinked(
+async function rejectIfLinked(
   { web }: Services,
   { userId, accountId }: Pick<WebLink, 'userId' | 'accountId'>,
 ): Promise<void> {

@@ -20,7 +20,7 @@ import type { Services } from '../../services.ts';
 import { generateKey } from '../generate-key.ts';
 import { languageOf, originOf } from './caller.ts';
 import { enterCode } from './enter-code.ts';
-import { readEmail, refuseMailedCode } from './fields.ts';
+import { readEmail, invalidMailedCode } from './fields.ts';
 import { findUser } from './find-user.ts';
 import { accountGone, findLink, noSuchLink, openLink, type LinkContext } from './linked-account.ts';
 import { mailCode } from './mail-code.ts';
@@ -49,8 +49,8 @@ interface WithBody<B> {
 type Check<T extends Target> = (services: Services, context: LinkContext) => Promise<T>;
 
 /**
- * Binds a code to one user and account, and for actions on the key also to the current key, so that codes requested by
- * a thief become useless once the key is replaced.
+ * Binds a code to one user and account, and for actions on the key also to the current key. Codes requested by an
+ * attacker thus become useless once the key is replaced.
  */
 const subjectOfCode = ({ link: { userId, _id }, keyHash }: Target): string =>
   [userId, _id, ...(keyHash === null ? [] : [keyHash])].join(':');
@@ -68,8 +68,7 @@ const createRequestConfirmation = (action: ConfirmedAction, check: Check<Target>
         });
       }
       await limits.take([
-        // Counted per user. Otherwise a stranger could block confirmations by requesting sign-in codes for this
-        // mailbox.
+        // Limited per user. Otherwise anyone could block confirmations by requesting sign-in codes for this mailbox.
         { name: 'confirmation-codes-user', who: user._id },
         { name: 'mailed-codes-network', who: callerNetwork(context.ip) },
       ]);
@@ -148,7 +147,7 @@ export const unlinkApiAccount = defineEndpoint(
   },
 );
 
-/** Also checked before a code is mailed, because the code would be useless. */
+/** Also runs before a code is mailed, because the code would be useless if there is no key to show. */
 const findRevealable: Check<KeyTarget> = async (services, context) => {
   if (!services.config.revealsKeys) throw noKeyToShow();
   return await withKey(services, await findLink(services, context));
@@ -219,7 +218,7 @@ async function regenerate(
 ): Promise<string> {
   const expected = { expectedKeyHash: keyHash };
   const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, late));
-  // Another call has replaced the key, and the key that its caller received must stay valid.
-  if (apiKey === null) throw refuseMailedCode();
+  // Another call has already replaced the key. The key that it returned must stay valid.
+  if (apiKey === null) throw invalidMailedCode();
   return apiKey;
 }

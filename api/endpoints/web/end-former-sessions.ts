@@ -6,8 +6,8 @@ import { record } from './record.ts';
 
 /**
  * Ends the session that the browser had before this sign-in. Otherwise it would stay open unnoticed. It is identified
- * by the refresh cookie, because the session cookie expires after a quarter of an hour. A refresh token that was
- * already replaced is treated as in a refresh: a copy of it was used elsewhere, so the user is notified by mail.
+ * by the refresh cookie, because the session cookie expires after a quarter of an hour. If its refresh token was
+ * already replaced, a copy of it was used elsewhere, so the user is notified by mail, as in a refresh.
  */
 export async function endFormerSession(services: Services, context: ApiContext): Promise<void> {
   const { sessions } = services.web;

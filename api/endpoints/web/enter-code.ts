@@ -2,12 +2,12 @@ import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 import type { AcceptedCode, ExpectedCode } from '../../web/email-code-store.ts';
-import { refuseMailedCode } from './fields.ts';
+import { invalidMailedCode } from './fields.ts';
 
 /**
- * Verifies a typed code against the mailed one. Only wrong codes count against the limit of a network: made-up or
- * expired challenges reveal nothing, and must not lock out everyone behind one address. The response is the same in all
- * cases.
+ * Verifies a typed code against the mailed one. Only wrong codes count against the limit of a network. Attempts with
+ * bogus or expired challenges reveal nothing, and must not lock out everyone behind one address. The error is the same
+ * in all cases.
  * @throws AppError `invalid_code`, `too_many_attempts`, `service_unavailable`
  */
 export async function enterCode(
@@ -25,5 +25,5 @@ export async function enterCode(
   const entered = await emailCodes.verify(typed.challenge_id, code, expected);
   if (entered.outcome === 'right') return entered;
   if (entered.outcome === 'wrong') await limits.count(guesses);
-  throw refuseMailedCode();
+  throw invalidMailedCode();
 }

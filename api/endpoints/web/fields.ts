@@ -23,7 +23,7 @@ export function readTimeZone(text: string): string {
 }
 
 /** The error for an invalid code. Does not reveal whether it was never mailed, used, expired or mistyped too often. */
-export const refuseMailedCode = (): AppError =>
+export const invalidMailedCode = (): AppError =>
   invalidField(
     ['body', 'code'],
     'The code is wrong, used or expired, or was mailed for something else. Check what you typed; after five attempts, ask for another code.',

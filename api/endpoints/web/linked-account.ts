@@ -10,7 +10,7 @@ import type { ShownAccount } from '../../present/web.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 
-/** A request with a link's id in its path. */
+/** Context of a request with a link's id in its path. */
 export type LinkContext = ApiContext & { readonly state: { readonly path: AccountPath } };
 
 /** Finds the link in the path. @throws AppError `not_found`, even if another user has such a link */
@@ -65,7 +65,7 @@ export async function openLinkedAccount(services: Services, context: LinkContext
 }
 
 /**
- * Accounts may have to be loaded from MongoDB, and a list of a hundred must not take all connections of the process.
+ * Accounts may have to be loaded from MongoDB, and a list of a hundred must not occupy all connections of the process.
  */
 const maxConcurrentLoads = 8;
 

@@ -17,7 +17,7 @@ export async function mailCode(
     await mails.add(write({ code, expiresAt: expiresAt.getTime() }));
   } catch (error) {
     await emailCodes.discard(challengeId).catch(() => {
-      // It expires by itself and was never sent.
+      // The code was never sent and expires by itself.
     });
     throw error;
   }

@@ -25,8 +25,8 @@ import { record } from './record.ts';
 import { changeAsUser, changeFromPage, readAsUser } from './steps.ts';
 
 /**
- * Refreshes a session. If the refresh token was used before, ends the session, because one of the token's two users has
- * stolen it.
+ * Refreshes a session. If the refresh token was used before, ends the session, because one of its two users must have
+ * stolen the token.
  */
 export const refreshSession = defineEndpoint(operations.refreshSession, changeFromPage, (services) => {
   const { web, config } = services;
@@ -45,7 +45,8 @@ export const refreshSession = defineEndpoint(operations.refreshSession, changeFr
       const found = await web.sessions.findByRefreshToken(token);
       const user = found === null ? null : await web.users.findById(found.userId);
       if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
-      // Must be the last step that can fail: if the client does not get the new token, its retry ends the session.
+      // Must be the last step that can fail: if the client does not get the new token, it retries with the old one,
+      // which ends the session.
       const refreshed =
         found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found, late);
       if (user !== null && refreshed?.kind === 'refreshed') {
@@ -91,8 +92,8 @@ export const updateWebUser = defineEndpoint(
 );
 
 /**
- * Ends sessions in the user's database turn and records that. Looks them up first, so that repeated calls with no
- * sessions to end record nothing.
+ * Ends sessions in the user's database turn and records that in the audit log. Looks the sessions up first, so that
+ * repeated calls with no sessions to end record nothing.
  * @returns whether there were any
  */
 async function endSessions(

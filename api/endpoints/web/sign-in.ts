@@ -11,7 +11,7 @@ import { respondWithSession } from './respond-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
 import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
 import { enterCode } from './enter-code.ts';
-import { readEmail, readTimeZone, refuseMailedCode } from './fields.ts';
+import { readEmail, readTimeZone, invalidMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
 import { record } from './record.ts';
 import { changeFromPage } from './steps.ts';
@@ -35,7 +35,7 @@ export const requestCode = defineEndpoint(
         { name: 'mailed-codes-mailbox', who: email },
         { name: 'mailed-codes-network', who: network },
       ] as const;
-      // Do not consume a captcha for a request that is refused anyway.
+      // Do not consume a captcha for a request that is rejected anyway.
       await limits.check(baseLimits);
       const isPerson = await checkCaptcha(services, request, network);
       await limits.take([
@@ -75,7 +75,7 @@ function checkPurpose({ config }: Services, purpose: SignInPurpose): void {
 }
 
 /**
- * @returns whether the caller counts as human; with captchas off, every caller does
+ * @returns whether the caller is considered human; always true while captchas are off
  * @throws AppError `captcha_failed`
  */
 async function checkCaptcha(
@@ -113,8 +113,8 @@ export const verifyCode = defineEndpoint(
       const request = context.state.body;
       const { timezone: requestedZone = null } = request;
       const timezone = requestedZone === null ? undefined : readTimeZone(requestedZone);
-      // The code is verified inside the turn: the attempt may consume it, so nothing after it may have to wait for a
-      // turn.
+      // The code is verified inside the database turn: the attempt may consume the code, so nothing after it may have
+      // to wait.
       await inDatabaseTurn(services, context, async () => {
         const expected = { purposes: ['login', 'signup'], subject: '' } as const;
         const found = await enterCode(services, context, request, expected);
@@ -123,8 +123,8 @@ export const verifyCode = defineEndpoint(
         const { user, isNew } = signsUp
           ? await users.findOrCreate(found.email, { timezone, language })
           : { user: await users.findByEmail(found.email), isNew: false };
-        // No code is mailed for a user that does not exist, so this one was guessed.
-        if (user === null) throw refuseMailedCode();
+        // No code is mailed to a user that does not exist, so this code was guessed.
+        if (user === null) throw invalidMailedCode();
         const { _id: userId } = user;
         if (user.bannedAt !== null) {
           const action = { action: 'sign-in-refused', userId } as const;

@@ -3,7 +3,7 @@ import { resolveSchema } from '../../../shared/contract/openapi/schema-component
 
 export type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** A row of a table of fields, and the fields of the objects in it. */
+/** A row in a table of fields, and the fields of the objects in that field. */
 export interface Field {
   readonly name: string;
   readonly type: string;
@@ -12,16 +12,19 @@ export interface Field {
   readonly default: string | null;
   /** The only allowed values, as JSON. */
   readonly choices: readonly string[];
-  /** Such as `0 to 2` or `at most 255 characters`. */
+  /** For example `0 to 2` or `at most 255 characters`. */
   readonly bounds: string;
   readonly description: string;
-  /** Path to the objects in it: `messages[]` for each item of a list, `sums{}` for each entry of a map. */
+  /** Path to the objects in the field: `messages[]` for each item of a list, `sums{}` for each entry of a map. */
   readonly path: string;
   /** The fields of those objects. */
   readonly fields: readonly Field[];
 }
 
-/** No schema of the contract is recursive or even a tenth as deep. A recursive one must not hang the page. */
+/**
+ * Bounds the recursion, so that a recursive schema could not hang the page. No schema of the contract is recursive or
+ * even a tenth as deep.
+ */
 const maxDepth = 20;
 
 /** Lists the fields of an object, or of the objects in a list or map. */
@@ -71,7 +74,7 @@ function findObject(schema: JsonSchema, schemas: Schemas, path: string): FoundOb
   return null;
 }
 
-/** Such as `string or null` or `array of object`. */
+/** Returns text such as `string or null` or `array of object`. */
 function describeType(schema: JsonSchema, schemas: Schemas): string {
   const resolved = resolveSchema(schema, schemas) ?? schema;
   if (resolved.anyOf !== undefined) {

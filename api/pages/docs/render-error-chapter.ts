@@ -7,7 +7,7 @@ import { html, type Html } from '../../../shared/runtime/html.ts';
 import { codesOf } from './render-errors.ts';
 import { renderCode } from './render-examples.ts';
 
-/** Errors of calls that match no operation, and which therefore no operation lists. */
+/** Errors of calls that do not match any operation, so no operation lists them. */
 const codesOfNoOperation = ['not_found', 'method_not_allowed'] as const satisfies readonly ErrorCode[];
 
 const introduction =

@@ -40,7 +40,7 @@ function titleOfRequest(status: string, contentType: string): string {
   return contentType === 'text/event-stream' ? 'Request of a stream' : 'Request';
 }
 
-/** Finds the request example for this response format: the one named after the format, or the usual one. */
+/** Finds the request example for this response format: the one named after the format, or otherwise the default one. */
 function findBody({ requestBody }: OperationObject, contentType: string): unknown {
   const examples = requestBody?.content[json]?.examples ?? {};
   return (examples[contentType.split('/')[1] ?? ''] ?? examples['usual'])?.value;

@@ -77,7 +77,7 @@ function renderParameters(parameters: readonly ParameterObject[], schemas: Schem
   if (parameters.length === 0) return null;
   const toField = ({ name, in: location, required, description = '', schema }: ParameterObject): Field => {
     const field = describeField(name, schema, schemas, required);
-    // Outside JSON, strings have no quotes.
+    // Outside JSON, strings are written without quotes.
     const choices = field.choices.map((choice) => choice.replaceAll(/^"|"$/g, ''));
     return { ...field, choices, description: `${parameterLocations[location]}. ${description}` };
   };
