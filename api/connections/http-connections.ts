@@ -18,7 +18,7 @@ import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit
 import type { ClientErrorOptions } from './client-error.ts';
 import { serveHalfClosed } from './half-close.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
-import { refuseRequest } from './refused-requests.ts';
+import { markOverLimit } from './refused-requests.ts';
 import { StallGuard, type FindContested } from './stall-guard.ts';
 
 /** Time limit from the opening of a connection, or the first byte of a request, to the end of the headers. */
@@ -193,7 +193,7 @@ export class HttpConnections {
       if (request.complete && connection.request === request) connection.request = null;
       if (!request.complete) endUnlessComplete(connection, request, this.#options.unwantedBodyMs);
     });
-    if (this.#refused.has(connection)) refuseRequest(request);
+    if (this.#refused.has(connection)) markOverLimit(request);
     this.#options.handle(request, response);
   }
 

@@ -5,7 +5,7 @@ import { closeHeaders } from './http-errors.ts';
 const refused = new WeakSet<IncomingMessage>();
 
 /** Marks a request that came on a connection over the limit. `checkRefused` later fails it. */
-export function refuseRequest(request: IncomingMessage): void {
+export function markOverLimit(request: IncomingMessage): void {
   refused.add(request);
 }
 

@@ -8,7 +8,7 @@ import type { JobOperation, JobStatus } from '../../shared/contract/job-terms.ts
 import { JobStore, type FoundJob } from '../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob, type PlacedJob } from '../../shared/jobs/place-job-script.ts';
-import { noStanding } from '../../shared/jobs/present-job.ts';
+import { noEstimate } from '../../shared/jobs/present-job.ts';
 import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { Job } from '../../shared/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
@@ -137,7 +137,7 @@ export class DurableJobs {
 
   /** Describes an existing job, even if its position cannot be determined. */
   async #describe(found: FoundJob): Promise<ShownJob> {
-    return { job: found.job, standing: await this.#standings.find(found).catch(() => noStanding) };
+    return { job: found.job, standing: await this.#standings.find(found).catch(() => noEstimate) };
   }
 
   /** Returns null if the account has no such job. */
@@ -150,7 +150,7 @@ export class DurableJobs {
    * Like `find`, for a request admitted by another call, which may be about to create its job. Stops waiting when the
    * request has no reservation, because it has then ended, with or without a job.
    */
-  async findWhenPlaced(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
+  async findOnceCreated(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
     const { redis } = this.#deps;
     const reservations = redisKeys.reservations(shardOf(accountId));
     for (const untilMs = performance.now() + creationTimeoutMs; ;) {

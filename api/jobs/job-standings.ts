@@ -3,7 +3,7 @@ import type { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
 import { estimatePosition } from '../../shared/jobs/job-position.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import type { FoundJob, JobStore } from '../../shared/jobs/job-store.ts';
-import { noStanding, type JobStanding } from '../../shared/jobs/present-job.ts';
+import { noEstimate, type JobEstimate } from '../../shared/jobs/present-job.ts';
 
 /** Estimates the positions of jobs among those of all accounts, and when they will finish. */
 export class JobStandings {
@@ -16,8 +16,8 @@ export class JobStandings {
   }
 
   /** @throws AppError `service_unavailable` while Redis is down */
-  async find({ job, rank, nowMs }: FoundJob): Promise<JobStanding> {
-    if (hasEnded(job)) return noStanding;
+  async find({ job, rank, nowMs }: FoundJob): Promise<JobEstimate> {
+    if (hasEnded(job)) return noEstimate;
     const outlook = await this.#outlooks.get({ queue: job.queue, model: job.model });
     if (job.status === 'active') {
       const sinceMs = job.transitions.at(-1)?.atMs ?? job.createdAtMs;

@@ -1,6 +1,6 @@
 import type { AppError } from '../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
-import { noStanding } from '../../shared/jobs/present-job.ts';
+import { noEstimate } from '../../shared/jobs/present-job.ts';
 import { frameJob, type ShownJob } from './job-text.ts';
 
 /**
@@ -71,7 +71,7 @@ function describePast(job: JobRecord, index: number): JobEvent {
     receipt: null,
   };
   const detail = status === 'active' ? 100 : 0;
-  return { id: { index, detail }, job: past, standing: noStanding, isLast: false };
+  return { id: { index, detail }, job: past, standing: noEstimate, isLast: false };
 }
 
 /** Compares two events of the job's current status. */

@@ -1,12 +1,12 @@
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { JobError } from '../../shared/contract/jobs.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
-import { presentJob, type JobStanding } from '../../shared/jobs/present-job.ts';
+import { presentJob, type JobEstimate } from '../../shared/jobs/present-job.ts';
 
 /** A job with its position and ETA. */
 export interface ShownJob {
   readonly job: JobRecord;
-  readonly standing: JobStanding;
+  readonly standing: JobEstimate;
 }
 
 /**

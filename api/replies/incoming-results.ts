@@ -157,7 +157,7 @@ export class IncomingResults {
   }
 
   /** Called once a second. Requests stalled results again, after all others that wait. */
-  remind(): void {
+  rerequestStalled(): void {
     const nowMs = this.#nowMs();
     for (const result of this.#results.values()) {
       if (result.requestedTo === result.received || nowMs - result.lastSeenAtMs < silenceTimeoutMs) continue;

@@ -9,7 +9,7 @@ import type { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import { decodeFrames, decodeMark, decodeOffer, type Frame } from '../../shared/reply/frame.ts';
 import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import type { CancelCause } from '../../shared/reply/worker-control.ts';
-import { ownBuffer, type PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
+import { unpooledBuffer, type PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import {
@@ -220,7 +220,7 @@ export class PendingReplies {
       case 'result':
       // The result itself is in storage, where its readers fetch it.
       case 'stored':
-        this.#end(pending, ownBuffer(frame.payload));
+        this.#end(pending, unpooledBuffer(frame.payload));
         return;
       // Announces a large result, which the worker sends in pieces on request.
       case 'offered': {
@@ -293,7 +293,7 @@ export class PendingReplies {
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
       // Runs after a round trip to Redis, so that pieces that arrived while this process was stalled have been read by
       // now.
-      this.#results.remind();
+      this.#results.rerequestStalled();
     } catch (error) {
       this.#log.debug({ err: error }, 'worker look-up failed');
       this.#absence.reset();

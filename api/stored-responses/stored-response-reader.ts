@@ -8,7 +8,7 @@ import { readErrorPayload } from '../../shared/reply/error-payload.ts';
 import { FrameOrder } from '../replies/frame-order.ts';
 import { decodeFirstFrame, type Frame } from '../../shared/reply/frame.ts';
 import type { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
-import { ownBuffer } from '../../shared/runtime/buffer-pool.ts';
+import { unpooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { ResponseAvailability } from './response-availability.ts';
 import type { Receiver } from '../replies/pending-reply.ts';
@@ -221,7 +221,7 @@ export class StoredResponseReader implements FollowedResponse {
         this.#receiver.delta(frame.payload);
         return;
       case 'result':
-        this.#end(() => this.#receiver.end(ownBuffer(frame.payload)));
+        this.#end(() => this.#receiver.end(unpooledBuffer(frame.payload)));
         return;
       case 'stored':
         await this.#endWithStored(frame.payload);

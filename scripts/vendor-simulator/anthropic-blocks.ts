@@ -1,6 +1,6 @@
 import { encryptResult } from './anthropic-messages.ts';
 import type { ChatScript, ScriptedToolCall } from './chat-script.ts';
-import { signText } from './issued-text.ts';
+import { signText } from './signatures.ts';
 import { findCitedFrom, SEARCH_RESULTS } from './web-search.ts';
 
 /** A content block: its complete form, and the start and deltas of a stream. */

@@ -2,7 +2,7 @@ import { checkToolPairs, checkToolLoop } from './anthropic-tool-loop.ts';
 import { type AnthropicTurn, mergeTurns, type PlacedBlock, placeBlocks } from './anthropic-turns.ts';
 import { sniffImageType } from '../../shared/contract/image-type.ts';
 import { readBase64 } from './read-base64.ts';
-import { isSignatureOf } from './issued-text.ts';
+import { isSignatureOf } from './signatures.ts';
 import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { readRecord, readText } from './json-record.ts';
 import { SEARCH_RESULTS } from './web-search.ts';

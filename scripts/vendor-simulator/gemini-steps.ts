@@ -1,7 +1,7 @@
 import type { ChatScript } from './chat-script.ts';
 import type { Faults } from './faults.ts';
 import { signCall } from './gemini-tool-turns.ts';
-import { signText } from './issued-text.ts';
+import { signText } from './signatures.ts';
 import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 import { makeSampleImage } from './sample-image.ts';
 

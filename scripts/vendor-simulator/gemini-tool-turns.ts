@@ -1,5 +1,5 @@
 import type { FunctionPart, GeminiContent } from './gemini-contents.ts';
-import { isSignatureOf, signText } from './issued-text.ts';
+import { isSignatureOf, signText } from './signatures.ts';
 import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
 /** Placeholder for a lost signature. */

@@ -102,7 +102,7 @@ return 1
 /** A reservation without a heartbeat. */
 export interface Orphan extends Reservation {
   /** When it lost its heartbeat, in ms of Redis's clock. */
-  readonly lostSinceMs: number;
+  readonly heartbeatLostAtMs: number;
 }
 
 export interface OrphanScan {
@@ -183,13 +183,13 @@ export class ReservationStore {
     }
     const orphans = old.flatMap((reservation, i): Orphan[] => {
       const untilMs = Number(heldUntil[i] ?? reservation.admittedAtMs + graceMs);
-      return untilMs < nowMs ? [{ ...reservation, lostSinceMs: untilMs }] : [];
+      return untilMs < nowMs ? [{ ...reservation, heartbeatLostAtMs: untilMs }] : [];
     });
     return { orphans, ahead, nowMs };
   }
 
   /** Moves heartbeats back if Redis's clock has stepped back since the last call. */
-  async followClock(shard: number): Promise<void> {
+  async correctForClockStep(shard: number): Promise<void> {
     const keys = [redisKeys.heldRequests(shard), redisKeys.orphanClock(shard)];
     await callRedis(() => followClockScript.run(this.#redis, keys, []));
   }

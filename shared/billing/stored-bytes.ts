@@ -19,7 +19,7 @@ export const maxStoredBytesPerAccount = 64_000_000;
 export const maxStoredBytesInFlight = 4 * maxStoredBytesPerAccount;
 
 /** Above this, for either kind, the account's smaller responses are also moved out of Redis once they are complete. */
-export const crowdedBytes = maxStoredBytesPerAccount / 2;
+export const moveThresholdBytes = maxStoredBytesPerAccount / 2;
 
 /** Maximum size of one response. */
 export const maxStoredBytesPerResponse = 64_000_000;

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
 /** Removes Ajv errors that do not help the caller. */
-export function dropNoise(all: readonly ErrorObject[]): ErrorObject[] {
+export function removeUnhelpfulErrors(all: readonly ErrorObject[]): ErrorObject[] {
   const errors = removeErrorsOfOtherLists(all);
   // A failed union reports itself and each of its branches. If a branch of the value's type failed, only that branch's
   // error helps the caller. Otherwise only the union's error does.

@@ -8,7 +8,7 @@ import {
 } from 'ajv/dist/2020.js';
 import formatsPlugin from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
-import { dropNoise } from './drop-noise.ts';
+import { removeUnhelpfulErrors } from './drop-noise.ts';
 import { describeIssue, type TextFormats } from './describe-issue.ts';
 import { AppError, prefixWithField, type ValidationIssue } from './errors.ts';
 import { lateItems, wrongTypeHint } from './fields.ts';
@@ -98,7 +98,7 @@ export function compileValidator<T extends TSchema>(
       findAll ??= allErrorsAjv.compile(schema);
       if (!findAll(value)) errors = findAll.errors ?? [];
     }
-    const relevant = dropNoise(errors);
+    const relevant = removeUnhelpfulErrors(errors);
     throw toValidationError(describeIssues(relevant, part), relevant.length);
   };
 }
@@ -115,7 +115,8 @@ export function compileChecker(
   const ajv = from === 'json' ? allErrorsAjv : createAjv(true, true);
   for (const [name, { isValid }] of Object.entries(formats)) ajv.addFormat(name, isValid);
   const validate: ValidateFunction = ajv.compile(schema);
-  return (value) => (validate(value) ? [] : describeIssues(dropNoise(validate.errors ?? []), null, formats));
+  return (value) =>
+    validate(value) ? [] : describeIssues(removeUnhelpfulErrors(validate.errors ?? []), null, formats);
 }
 
 /** Returns whether a value contains at most `limit` nested values. Stops counting at the limit. */

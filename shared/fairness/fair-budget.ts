@@ -19,7 +19,7 @@ export interface FairBudgetOptions {
    * Whether holders together may exceed the capacity, because the amount they will hold is not known in advance. Shares
    * still limit each holder, but a holder that holds nothing never waits.
    */
-  readonly mayOverrun?: boolean;
+  readonly mayExceedCapacity?: boolean;
   /** How many requests of one holder may wait at the same time; further ones fail. */
   readonly maxWaitingPerHolder?: number;
   /** A clock in milliseconds, for tests. */
@@ -72,7 +72,7 @@ interface PendingAcquire {
  */
 export class FairBudget {
   #capacity: number;
-  readonly #mayOverrun: boolean;
+  readonly #mayExceedCapacity: boolean;
   readonly #maxWaitingPerHolder: number;
   readonly #nowMs: () => number;
   readonly #queue = new FairQueue<PendingAcquire>();
@@ -80,9 +80,9 @@ export class FairBudget {
   /** The part of the holdings that was granted while capacity was being saved up for another amount. */
   readonly #overtaking = new Holdings();
 
-  constructor({ capacity, mayOverrun = false, maxWaitingPerHolder, nowMs }: FairBudgetOptions) {
+  constructor({ capacity, mayExceedCapacity = false, maxWaitingPerHolder, nowMs }: FairBudgetOptions) {
     this.#capacity = capacity;
-    this.#mayOverrun = mayOverrun;
+    this.#mayExceedCapacity = mayExceedCapacity;
     this.#maxWaitingPerHolder = maxWaitingPerHolder ?? defaultMaxWaitingPerHolder;
     this.#nowMs = nowMs ?? (() => performance.now());
   }
@@ -224,7 +224,7 @@ export class FairBudget {
   /** @param before the amount that the same request already holds and that the new amount replaces */
   #isAvailable(before: number, amount: number): boolean {
     const heldByOthers = this.held - before;
-    return this.#mayOverrun || heldByOthers === 0 || heldByOthers + amount <= this.#capacity;
+    return this.#mayExceedCapacity || heldByOthers === 0 || heldByOthers + amount <= this.#capacity;
   }
 
   #isWithinShare(holder: string, before: number, amount: number): boolean {

@@ -205,7 +205,7 @@ export async function expireJobs(
  * Deletes jobs that ended a day ago.
  * @returns whether there may be more
  */
-export async function forgetJobs(redis: RedisClient, shard: number): Promise<boolean> {
+export async function deleteEndedJobs(redis: RedisClient, shard: number): Promise<boolean> {
   return (await callRedis(() => deleteEndedScript.run(redis, [prefixOf(shard)], []))) === maxPerScript;
 }
 

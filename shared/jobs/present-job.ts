@@ -5,17 +5,17 @@ import type { WebhookState } from '../webhooks/webhook-delivery.ts';
 import { findTransition, hasEnded, jobLifetimeMs, type JobRecord } from './job-record.ts';
 
 /** A job's position in its line and its estimated end. */
-export interface JobStanding {
+export interface JobEstimate {
   /** Number of jobs in its line that start before it. Null unless it waits. */
   readonly position: number | null;
   /** Seconds until it has ended. Null if unknown. */
   readonly etaSeconds: number | null;
 }
 
-export const noStanding: JobStanding = { position: null, etaSeconds: null };
+export const noEstimate: JobEstimate = { position: null, etaSeconds: null };
 
 /** Converts a job to its public form, without its response. */
-export function presentJob(job: JobRecord, { position, etaSeconds }: JobStanding): JobSummary {
+export function presentJob(job: JobRecord, { position, etaSeconds }: JobEstimate): JobSummary {
   const isQueued = job.status === 'queued';
   const endedAtMs = findTransition(job, 'succeeded', 'failed', 'cancelled');
   const { error, receipt } = job;

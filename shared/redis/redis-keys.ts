@@ -174,15 +174,17 @@ export const redisKeys = {
    */
   keysOnCooldown: (upstream: string) => `mg:{routes}:set-aside:${upstream}`,
   /** Sorted set: account → when its last call on this route succeeded (ms); half a minute after the last one. */
-  servedOn: (routeId: string) => `mg:{routes}:served:route:${routeId}`,
+  accountsServedOnRoute: (routeId: string) => `mg:{routes}:served:route:${routeId}`,
   /** Sorted set: account whose latest two calls failed because of this route's server → when the last one did (ms). */
-  failedOn: (routeId: string) => `mg:{routes}:failed:route:${routeId}`,
+  accountsFailedOnRoute: (routeId: string) => `mg:{routes}:failed:route:${routeId}`,
   /** Sorted set: account whose latest call failed because of the server, but not the one before → when (ms); 30 s. */
-  struckOn: (routeId: string) => `mg:{routes}:struck:route:${routeId}`,
+  accountsStruckOnRoute: (routeId: string) => `mg:{routes}:struck:route:${routeId}`,
   /** Sorted set: account → when its last call with this key on this route succeeded (ms); half a minute. */
-  servedBy: (routeId: string, fingerprint: string) => `mg:{routes}:served:key:${fingerprint}:${routeId}`,
+  accountsServedWithKey: (routeId: string, fingerprint: string) =>
+    `mg:{routes}:served:key:${fingerprint}:${routeId}`,
   /** Sorted set: account for which the vendor rejected this key on this route → when its cooldown ends (ms). */
-  refusedTo: (routeId: string, fingerprint: string) => `mg:{routes}:refused:key:${fingerprint}:${routeId}`,
+  accountsRejectedWithKey: (routeId: string, fingerprint: string) =>
+    `mg:{routes}:refused:key:${fingerprint}:${routeId}`,
   /** Sorted set: running call at an upstream, with one of its keys, or on one route → when its lease expires (ms). */
   callsOfUpstream: (upstream: string) => `mg:{routes}:calls:upstream:${upstream}`,
   callsOfKey: (upstream: string, fingerprint: string) => `mg:{routes}:calls:key:${upstream}:${fingerprint}`,

@@ -1,6 +1,6 @@
 import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
 import {
-  crowdedBytes,
+  moveThresholdBytes,
   storedBytesFunctions,
   maxStoredBytesPerResponse,
   maxStoredBytesInFlight,
@@ -32,7 +32,7 @@ end
 
 /**
  * Appends a frame and counts its bytes. Rejects a bounded frame if a limit is reached. Unbounded frames are small. For
- * frames that are not deltas, also returns whether the account has more than `crowdedBytes` in Redis.
+ * frames that are not deltas, also returns whether the account has more than `moveThresholdBytes` in Redis.
  */
 const appendScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
 local frames, counter = KEYS[1], KEYS[2]
@@ -111,7 +111,7 @@ export interface StoredSize {
   /** Total size of this request's frames. */
   readonly bytes: number;
   /** Whether the account has so many bytes in Redis that its smaller responses should move, too. */
-  readonly isCrowded: boolean;
+  readonly isAboveMoveThreshold: boolean;
 }
 
 /** A request whose response is stored. */
@@ -159,7 +159,7 @@ export class StoredFramesStore {
       kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
       maxStoredBytesPerResponse,
       maxStoredBytesInFlight,
-      crowdedBytes,
+      moveThresholdBytes,
       ...fence.args,
     ];
     const [bytes, crowded] = (await callRedis(() =>
@@ -169,7 +169,7 @@ export class StoredFramesStore {
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     if (bytes < 0) throw new AttemptOvertaken();
-    return bytes === 0 ? null : { bytes, isCrowded: crowded === 1 };
+    return bytes === 0 ? null : { bytes, isAboveMoveThreshold: crowded === 1 };
   }
 
   /**

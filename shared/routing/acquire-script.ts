@@ -277,8 +277,11 @@ export async function runAcquire(
       ...slots.keys.map(redisKeys.waitingFor),
       ...slots.keys.map(redisKeys.slotUsersOf),
     );
-    keys.push(redisKeys.failedOn(candidate.route.id), redisKeys.servedOn(candidate.route.id));
-    keys.push(redisKeys.refusedTo(candidate.route.id, candidate.fingerprint));
+    keys.push(
+      redisKeys.accountsFailedOnRoute(candidate.route.id),
+      redisKeys.accountsServedOnRoute(candidate.route.id),
+    );
+    keys.push(redisKeys.accountsRejectedWithKey(candidate.route.id, candidate.fingerprint));
     args.push(...slots.limits, fields.key, fields.keyOnRoute);
   }
   const [candidateNumber, accountNumber, third, fourth, fifth] = (await acquireScript.run(redis, keys, [

@@ -209,11 +209,11 @@ export async function runOutcome(
     [
       redisKeys.routeHealth(route.id),
       redisKeys.keysOnCooldown(route.upstream.name),
-      redisKeys.servedOn(route.id),
-      redisKeys.failedOn(route.id),
-      redisKeys.struckOn(route.id),
-      redisKeys.servedBy(route.id, fingerprint),
-      redisKeys.refusedTo(route.id, fingerprint),
+      redisKeys.accountsServedOnRoute(route.id),
+      redisKeys.accountsFailedOnRoute(route.id),
+      redisKeys.accountsStruckOnRoute(route.id),
+      redisKeys.accountsServedWithKey(route.id, fingerprint),
+      redisKeys.accountsRejectedWithKey(route.id, fingerprint),
       ...taken,
     ],
     [
@@ -242,6 +242,10 @@ return 1
  */
 export async function confirmProbe(redis: RedisClient, { candidate }: CallSlot): Promise<boolean> {
   const { id } = candidate.route;
-  const keys = [redisKeys.routeHealth(id), redisKeys.failedOn(id), redisKeys.struckOn(id)];
+  const keys = [
+    redisKeys.routeHealth(id),
+    redisKeys.accountsFailedOnRoute(id),
+    redisKeys.accountsStruckOnRoute(id),
+  ];
   return (await confirmScript.run(redis, keys, [])) === 1;
 }

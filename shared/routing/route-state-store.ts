@@ -39,7 +39,7 @@ export class RouteStateStore {
     const [health, failedAccounts, forAll, forSome, calls] = await callRedis(() =>
       Promise.all([
         this.#redis.hgetall(redisKeys.routeHealth(route.id)),
-        this.#redis.zcount(redisKeys.failedOn(route.id), nowMs - breakerRules.failedMs, '+inf'),
+        this.#redis.zcount(redisKeys.accountsFailedOnRoute(route.id), nowMs - breakerRules.failedMs, '+inf'),
         this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.key, fields.keyOnRoute),
         this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.keyForSome),
         this.#redis.zcount(keys[0]!, nowMs, '+inf'),
@@ -57,11 +57,11 @@ export class RouteStateStore {
       .flatMap(listCandidates)
       .flatMap(({ route: { id }, fingerprint }) => [
         redisKeys.routeHealth(id),
-        redisKeys.servedOn(id),
-        redisKeys.failedOn(id),
-        redisKeys.struckOn(id),
-        redisKeys.servedBy(id, fingerprint),
-        redisKeys.refusedTo(id, fingerprint),
+        redisKeys.accountsServedOnRoute(id),
+        redisKeys.accountsFailedOnRoute(id),
+        redisKeys.accountsStruckOnRoute(id),
+        redisKeys.accountsServedWithKey(id, fingerprint),
+        redisKeys.accountsRejectedWithKey(id, fingerprint),
       ]);
     await callRedis(() => this.#redis.del(redisKeys.keysOnCooldown(upstream.name), ...names));
   }

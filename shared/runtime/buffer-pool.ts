@@ -11,7 +11,7 @@ export interface PooledBuffer {
 }
 
 /** Wraps a buffer that does not come from a pool. Releasing it has no effect. */
-export const ownBuffer = (bytes: Buffer): PooledBuffer => ({ bytes, release: () => undefined });
+export const unpooledBuffer = (bytes: Buffer): PooledBuffer => ({ bytes, release: () => undefined });
 
 /** A free buffer more than this many times larger than needed is kept for larger requests. */
 const maxSlack = 8;

@@ -83,9 +83,9 @@ export class TrafficStore {
       [redisKeys.modelTraffic(''), redisKeys.totalTraffic('')],
       [
         modelWindow.bucketSeconds,
-        modelWindow.keptSeconds,
+        modelWindow.retentionSeconds,
         totalWindow.bucketSeconds,
-        totalWindow.keptSeconds,
+        totalWindow.retentionSeconds,
         models.length,
         ...models,
         ...toTotalFields(sums.totals).flat(),

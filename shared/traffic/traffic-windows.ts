@@ -4,7 +4,7 @@ export interface TrafficWindow {
   /** Full buckets before the current one. */
   readonly previousBuckets: number;
   /** How long a bucket is kept after its last write. Longer than the window that it belongs to. */
-  readonly keptSeconds: number;
+  readonly retentionSeconds: number;
 }
 
 const minute = 60;
@@ -14,14 +14,14 @@ const hour = 60 * minute;
 export const modelWindow: TrafficWindow = {
   bucketSeconds: 5 * minute,
   previousBuckets: 6,
-  keptSeconds: 40 * minute,
+  retentionSeconds: 40 * minute,
 };
 
 /** Stats over all models: 24 hours plus the current bucket. */
 export const totalWindow: TrafficWindow = {
   bucketSeconds: 10 * minute,
   previousBuckets: 144,
-  keptSeconds: 25 * hour,
+  retentionSeconds: 25 * hour,
 };
 
 export const totalPeriodHours = 24;

@@ -89,7 +89,7 @@ export class WebhookQueue {
 /**
  * Call this when a delivery has succeeded or failed for good, so that it no longer counts against the account's limit.
  */
-export async function stopCountingDelivery(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
+export async function removeUndelivered(redis: RedisClient, delivery: WebhookDelivery): Promise<void> {
   const key = redisKeys.undeliveredWebhooks(delivery.accountId);
   await callRedis(() => redis.zrem(key, deliveryIdOf(delivery)));
 }

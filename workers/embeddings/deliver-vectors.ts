@@ -60,7 +60,7 @@ export function deliverVectors(
 }
 
 /** Treats an invalid vector as a rejection of the input, because the model returns the same on a retry. */
-export function describeBroken({ request: { task }, index }: InputClaim): AppError {
+export function describeInvalidVector({ request: { task }, index }: InputClaim): AppError {
   const input = task.inputs.length === 1 ? 'the input' : `input.${index}`;
   const message = `The model gave ${input} a vector that is not all finite numbers.`;
   return new AppError('upstream_rejected', { message, cause: new UpstreamError('rejected', message) });

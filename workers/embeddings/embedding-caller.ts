@@ -160,7 +160,7 @@ export class EmbeddingCaller {
       if (accountToCheck !== null) this.#quarantine.addCheck(accountToCheck, tokensOf.get(accountToCheck)!);
       return;
     }
-    this.#quarantine.addDivergent(tokensOf);
+    this.#quarantine.addDivergentCall(tokensOf);
     if (tokensOf.size === 1) return;
     const routes = model.routes.filter((route) => route.model === target.model);
     this.#dependencies.log.warn(

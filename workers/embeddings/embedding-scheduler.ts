@@ -4,7 +4,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
 import { chooseShare, findLimits, minShare, type ShareDecision } from './call-share.ts';
-import { describeBroken } from './deliver-vectors.ts';
+import { describeInvalidVector } from './deliver-vectors.ts';
 import { EmbeddingCaller, NobodyWaiting, type CallDeps } from './embedding-caller.ts';
 import {
   PendingRequest,
@@ -177,7 +177,7 @@ export class EmbeddingScheduler {
       const accountIds = (): Iterable<string> =>
         inputs === null ? this.#waiting.accountIds() : findAccounts(inputs);
       const broken = await this.#caller.call(model, { accountIds, stop, chooseInputs });
-      this.#failInputs(broken, describeBroken);
+      this.#failInputs(broken, describeInvalidVector);
     } catch (error) {
       if (error instanceof NobodyWaiting) return;
       if (inputs === null) {

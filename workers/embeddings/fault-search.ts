@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { describeBroken } from './deliver-vectors.ts';
+import { describeInvalidVector } from './deliver-vectors.ts';
 import { NobodyWaiting, type EmbeddingCaller } from './embedding-caller.ts';
 import { isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
 import { abortWhenAbandoned, findAccounts, groupByRequest } from './call-inputs.ts';
@@ -56,8 +56,8 @@ export class FaultSearch {
     if (isRejected) {
       // Inputs of disconnected callers are not searched. Quarantine their accounts: otherwise a client could hide its
       // bad inputs by disconnecting early.
-      for (const input of inputs) if (!input.isNeeded) quarantine.addRefused(input.accountId);
-      if (groups.length === 1 && !someDisconnected) quarantine.addRefused(neededInputs[0]!.accountId);
+      for (const input of inputs) if (!input.isNeeded) quarantine.addRejected(input.accountId);
+      if (groups.length === 1 && !someDisconnected) quarantine.addRejected(neededInputs[0]!.accountId);
     }
     if (!isRejected || (groups.length <= 1 && !someDisconnected)) {
       failInputs(neededInputs, () => error);
@@ -88,11 +88,11 @@ export class FaultSearch {
     try {
       const accounts = findAccounts(part);
       const call = { accountIds: () => accounts, stop, chooseInputs: () => part };
-      failInputs(await caller.call(findModel(), call), describeBroken);
+      failInputs(await caller.call(findModel(), call), describeInvalidVector);
     } catch (error) {
       // If all callers disconnect during the search, quarantine their accounts: otherwise they could hide a bad input
       // by disconnecting.
-      if (error instanceof NobodyWaiting) for (const { accountId } of part) quarantine.addRefused(accountId);
+      if (error instanceof NobodyWaiting) for (const { accountId } of part) quarantine.addRejected(accountId);
       await this.#fail(part, error, search);
     }
   }

@@ -61,7 +61,7 @@ export class Quarantine {
    * Quarantines an account after the vendor rejected one of its inputs. Accepted inputs do not predict the next
    * one, so only time ends the quarantine.
    */
-  addRefused(accountId: string): void {
+  addRejected(accountId: string): void {
     this.#putAlone(accountId, Infinity, quarantineMs);
   }
 
@@ -77,7 +77,7 @@ export class Quarantine {
    * calls that diverged: a small input whose count agrees proves nothing about a large one.
    * @param tokensOf our own token counts, by account
    */
-  addDivergent(tokensOf: ReadonlyMap<string, number>): void {
+  addDivergentCall(tokensOf: ReadonlyMap<string, number>): void {
     if (tokensOf.size === 1) {
       for (const accountId of tokensOf.keys()) this.#putAlone(accountId, Infinity, provenQuarantineMs);
       return;

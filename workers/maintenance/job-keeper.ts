@@ -1,7 +1,7 @@
 import {
   expireJobs,
   findDueHooks,
-  forgetJobs,
+  deleteEndedJobs,
   listLines,
   recoverLostJobs,
   markHookQueued,
@@ -49,7 +49,7 @@ export class JobKeeper {
   }
 
   async look(): Promise<void> {
-    await this.#followClock();
+    await this.#correctForClockStep();
     const shards = Array.from({ length: shardCount }, (_, shard) => shard);
     const passes = await Promise.allSettled(shards.map((shard) => this.#maintain(shard)));
     const firstFailure = passes.find((pass) => pass.status === 'rejected');
@@ -57,7 +57,7 @@ export class JobKeeper {
   }
 
   /** If Redis's clock was adjusted, leases mean nothing until live workers have renewed theirs. */
-  async #followClock(): Promise<void> {
+  async #correctForClockStep(): Promise<void> {
     const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
     const offsetMs = seconds * 1_000 + micros / 1_000 - performance.now();
     if (Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) > clockStepMs) this.#maintainedSince.clear();
@@ -119,7 +119,7 @@ export class JobKeeper {
 
   async #deleteOld(shard: number): Promise<void> {
     for (let executions = 0; executions < maxExecutions; executions++) {
-      if (!(await forgetJobs(this.#options.redis, shard))) return;
+      if (!(await deleteEndedJobs(this.#options.redis, shard))) return;
     }
   }
 

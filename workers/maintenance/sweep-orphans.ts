@@ -32,7 +32,7 @@ export class OrphanSweeper {
     const orphanPasses = new Map<string, number>();
     for (let shard = 0; shard < shardCount; shard++) {
       if (!(await this.#leases.take(shard))) continue;
-      await this.#reservations.followClock(shard);
+      await this.#reservations.correctForClockStep(shard);
       const { orphans, ahead } = await this.#reservations.findOrphans(shard);
       for (const reservation of ahead) await this.#reservations.resetAge(reservation);
       for (const orphan of orphans) {

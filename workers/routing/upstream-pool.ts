@@ -48,7 +48,7 @@ export class UpstreamPool {
   }
 
   /** Closes upstreams that a reloaded catalog no longer contains, after a delay. */
-  forgetMissing(catalog: Catalog): void {
+  removeMissing(catalog: Catalog): void {
     const names = new Set(catalog.upstreams.map((upstream) => upstream.name));
     for (const [name, entry] of this.#entries) {
       if (names.has(name)) continue;

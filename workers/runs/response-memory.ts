@@ -7,7 +7,7 @@ const defaultResponseMemoryBytes = 512_000_000;
 
 /** Creates the memory budget for complete responses. Their size is unknown until a vendor has generated them. */
 export function createResponseBudget(capacity = defaultResponseMemoryBytes): FairBudget {
-  return new FairBudget({ capacity, mayOverrun: true, maxWaitingPerHolder: Infinity });
+  return new FairBudget({ capacity, mayExceedCapacity: true, maxWaitingPerHolder: Infinity });
 }
 
 /**

@@ -41,8 +41,8 @@ export class StoredResponseMover implements Running {
   }
 
   /** Queues the complete frames of a request. Short responses stay in Redis, unless their account has many. */
-  frames(request: StoredRequest, { bytes, isCrowded }: StoredSize): void {
-    const minBytes = isCrowded ? minMovedBytes : maxInlineBytes;
+  frames(request: StoredRequest, { bytes, isAboveMoveThreshold }: StoredSize): void {
+    const minBytes = isAboveMoveThreshold ? minMovedBytes : maxInlineBytes;
     if (bytes > minBytes) this.#add({ part: 'frames', request, bytes });
   }
 

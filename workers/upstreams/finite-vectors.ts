@@ -1,7 +1,7 @@
 import { endianness } from 'node:os';
 
 /** Returns the indices of the vectors that contain non-finite numbers. */
-export function findBroken(vectors: Buffer, dimensions: number): number[] {
+export function findInvalidVectors(vectors: Buffer, dimensions: number): number[] {
   const size = dimensions * 4;
   const count = vectors.length / size;
   const indices = Array.from({ length: count }, (_, i) => i);

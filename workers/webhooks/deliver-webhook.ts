@@ -9,9 +9,9 @@ import {
   type WebhookReporter,
   type WebhookState,
 } from '../../shared/webhooks/webhook-delivery.ts';
-import { stopCountingDelivery, webhookAttempts } from '../../shared/webhooks/webhook-queue.ts';
+import { removeUndelivered, webhookAttempts } from '../../shared/webhooks/webhook-queue.ts';
 import type { WebhookSecretStore } from '../../shared/webhooks/webhook-secret-store.ts';
-import type { DeliveryTurns } from './delivery-turns.ts';
+import type { DeliverySlots } from './delivery-slots.ts';
 import type { computeRetryDelayMs } from './retry-delay.ts';
 import { signWebhook } from './sign-webhook.ts';
 import type { WaitingDeliveries } from './waiting-deliveries.ts';
@@ -23,7 +23,7 @@ export interface DeliveryDeps {
   readonly secrets: Pick<WebhookSecretStore, 'listSigning'>;
   readonly loadPayload: LoadWebhookPayload;
   readonly reporter: WebhookReporter;
-  readonly turns: DeliveryTurns;
+  readonly turns: DeliverySlots;
   readonly waiting: WaitingDeliveries;
   readonly computeRetryDelayMs: typeof computeRetryDelayMs;
   readonly log: Logger;
@@ -211,7 +211,7 @@ export async function reportState(
   try {
     await Promise.all([
       reporter.report(delivery, state),
-      state.status === 'pending' ? null : stopCountingDelivery(redis, delivery),
+      state.status === 'pending' ? null : removeUndelivered(redis, delivery),
     ]);
   } catch (error) {
     log.error({ jobId, state, err: error }, 'reporting a webhook state failed');

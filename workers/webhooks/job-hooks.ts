@@ -1,7 +1,7 @@
 import type { DueHook } from '../../shared/jobs/end-job-scripts.ts';
 import { findTransition, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobStore } from '../../shared/jobs/job-store.ts';
-import { noStanding, presentJob } from '../../shared/jobs/present-job.ts';
+import { noEstimate, presentJob } from '../../shared/jobs/present-job.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import type {
   WebhookDelivery,
@@ -35,7 +35,7 @@ export class JobHooks implements WebhookReporter {
     const foundJob = await this.#jobs.find(accountId, jobId);
     if (foundJob === null) return null;
     const timestamp = new Date(endOf(foundJob.job)).toISOString();
-    return { type: event, timestamp, data: presentJob(foundJob.job, noStanding) };
+    return { type: event, timestamp, data: presentJob(foundJob.job, noEstimate) };
   }
 
   async report({ accountId, jobId }: WebhookDelivery, state: WebhookState): Promise<void> {

@@ -15,7 +15,7 @@ import {
   reportState,
   type DeliveryDeps,
 } from './deliver-webhook.ts';
-import { DeliveryTurns } from './delivery-turns.ts';
+import { DeliverySlots } from './delivery-slots.ts';
 import { computeRetryDelayMs } from './retry-delay.ts';
 import { WaitingDeliveries } from './waiting-deliveries.ts';
 
@@ -43,7 +43,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   const dependencies: DeliveryDeps = {
     ...options,
-    turns: new DeliveryTurns(),
+    turns: new DeliverySlots(),
     waiting: new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId)),
     computeRetryDelayMs: options.computeRetryDelayMs ?? computeRetryDelayMs,
   };

@@ -26,7 +26,7 @@ export async function respondAsync(
   const shown =
     admitted.outcome === 'ok'
       ? await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl })
-      : await durableJobs.findWhenPlaced(keyHolderOf(context).accountId, requestId, context.state.signal);
+      : await durableJobs.findOnceCreated(keyHolderOf(context).accountId, requestId, context.state.signal);
   if (shown === null) return false;
   context.set({ location: jobPath(requestId), 'preference-applied': 'respond-async' });
   await sendJob(services, context, shown, 202);

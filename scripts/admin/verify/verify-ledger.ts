@@ -97,7 +97,7 @@ async function checkOrphans(
     if (account !== null && orphan.accountId !== account) continue;
     if (doesRelease) {
       if (await reservations.releaseOrphan(orphan)) released.push(describeOrphan(orphan));
-    } else if (nowMs - orphan.lostSinceMs > orphanGraceMs) {
+    } else if (nowMs - orphan.heartbeatLostAtMs > orphanGraceMs) {
       const { requestId: request_id, accountId, costNano } = orphan;
       const check = 'no reservation outlives its request';
       differences.push({ account: accountId, check, request_id, expected: '0', found: formatRub(costNano) });

@@ -187,7 +187,7 @@ function replaceCommand(redis: RedisClient, command: string, instead: () => unkn
   });
 }
 
-test('findWhenPlaced does not wait for a request that ended without a job, and finds the job of one still being enqueued', async (t) => {
+test('findOnceCreated does not wait for a request that ended without a job, and finds the job of one still being enqueued', async (t) => {
   const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
   const { signal } = new AbortController();
   let checks = 0;
@@ -198,13 +198,13 @@ test('findWhenPlaced does not wait for a request that ended without a job, and f
     if (checks === 2) await placeJob(services.redis, services.redis, admitted);
     return checks === 1 ? 1 : 0;
   });
-  t.is((await createJobs(placing).findWhenPlaced(accountId, admitted.id, signal))?.job.id, admitted.id);
+  t.is((await createJobs(placing).findOnceCreated(accountId, admitted.id, signal))?.job.id, admitted.id);
   t.is(checks, 2);
   const ended = replaceCommand(services.redis, 'hexists', async () => {
     checks += 1;
     return 0;
   });
-  t.is(await createJobs(ended).findWhenPlaced(accountId, randomUUID(), signal), null);
+  t.is(await createJobs(ended).findOnceCreated(accountId, randomUUID(), signal), null);
   t.is(checks, 3);
 });
 

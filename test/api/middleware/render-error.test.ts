@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
-import { checkRefused, refuseRequest } from '../../../api/connections/refused-requests.ts';
+import { checkRefused, markOverLimit } from '../../../api/connections/refused-requests.ts';
 import { renderError } from '../../../api/middleware/render-error.ts';
 import type { ApiMiddleware, RequestState } from '../../../api/request/context.ts';
 import { requestContext } from '../../../api/middleware/request-context.ts';
@@ -27,7 +27,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
 
 test('a request rejected for lack of connection memory has its access line and no warning', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
-    refuseRequest(context.req);
+    markOverLimit(context.req);
     checkRefused(context.req);
   });
   t.is(status, 503);

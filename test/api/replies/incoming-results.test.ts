@@ -149,10 +149,10 @@ test('bytes that do not arrive within 2 s are requested again, after results tha
   results.add('next', 'ann', maxBytes - pieceBytes);
   t.deepEqual(takeRequested(), [['silent', maxBytes]]);
   pass(1_999);
-  results.remind();
+  results.rerequestStalled();
   t.deepEqual(takeRequested(), []);
   pass(1);
-  results.remind();
+  results.rerequestStalled();
   t.deepEqual(takeRequested(), [
     ['next', maxBytes - pieceBytes],
     ['silent', pieceBytes],
@@ -165,7 +165,7 @@ test('a result whose pieces keep arriving is not requested again', (t) => {
   for (let i = 1; i < maxPieces; i++) {
     pass(1_900);
     results.take('slow', zeros);
-    results.remind();
+    results.rerequestStalled();
   }
   t.deepEqual(takeRequested(), [['slow', maxBytes]]);
 });
@@ -175,7 +175,7 @@ test('pieces that arrive late are accepted, and reduce the budget in flight once
   results.add('late', 'ann', maxBytes + pieceBytes);
   results.add('next', 'ann', maxBytes);
   pass(2_000);
-  results.remind();
+  results.rerequestStalled();
   t.deepEqual(takeRequested().slice(1), [['next', maxBytes]]);
   for (let i = 0; i < maxPieces; i++) t.is(results.take('late', zeros), null);
   t.deepEqual(takeRequested(), [], 'the other result uses the whole budget');
@@ -193,7 +193,7 @@ test('a result is silent while no piece arrives for its request, but not while i
   t.is(results.silentForMs('second'), 0);
   t.is(results.silentForMs('unknown'), 0);
 
-  results.remind();
+  results.rerequestStalled();
   pass(60_000);
   t.is(results.silentForMs('first'), 0, 'the first result is queued behind the second');
   t.is(results.silentForMs('second'), 60_000);
@@ -201,7 +201,7 @@ test('a result is silent while no piece arrives for its request, but not while i
   results.drop('second');
   pass(1_000);
   t.is(results.silentForMs('first'), 6_000, 'the sum of both periods in which it was requested');
-  results.remind();
+  results.rerequestStalled();
   pass(1_000);
   t.is(results.silentForMs('first'), 7_000, 'requesting it again does not reset its silence');
   results.take('first', zeros);
@@ -245,7 +245,7 @@ test('a result that waits for memory is not silent, and is not requested', async
   const other = budget.tryAcquire('other', pieceBytes)!;
   results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
   pass(120_000);
-  results.remind();
+  results.rerequestStalled();
   await nextTurn();
   t.deepEqual([takeRequested(), results.silentForMs('a'), results.has('a')], [[], 0, true]);
   other.release();
@@ -380,7 +380,7 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
             one.silentMs += ms;
             if (one.silentMs >= 2_000) one.requestedTo = one.sent;
           }
-          results.remind();
+          results.rerequestStalled();
         };
 
         for (const one of steps) {

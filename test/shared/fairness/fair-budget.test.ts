@@ -141,7 +141,7 @@ test('no account has more than the specified number of requests waiting', async 
 });
 
 test('if shares may overrun, an account above its share waits, but one that holds nothing never does', async (t) => {
-  const budget = new FairBudget({ capacity: 16, mayOverrun: true });
+  const budget = new FairBudget({ capacity: 16, mayExceedCapacity: true });
   const many = Array.from({ length: 5 }, () => request(budget, 'many', 2));
   await nextTurn();
   t.deepEqual(statesOf(many), ['holds', 'holds', 'holds', 'holds', 'waits']);

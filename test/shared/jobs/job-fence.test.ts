@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import {
   cancelJob,
   expireJobs,
-  forgetJobs,
+  deleteEndedJobs,
   recoverLostJobs,
   maxDeaths,
 } from '../../../shared/jobs/end-job-scripts.ts';
@@ -253,7 +253,7 @@ test('the Redis memory of a job, including the body of a retryable failure, is c
   t.is(await bytes(), whole);
   const shard = shardOf(job.accountId);
   await books.redis.zadd(redisKeys.jobsEnded(shard), 1, `${job.accountId} ${job.id}`);
-  await forgetJobs(books.redis, shard);
+  await deleteEndedJobs(books.redis, shard);
   t.is(await bytes(), 0);
   t.is(await new JobStore(books.redis).find(job.accountId, job.id), null);
   t.is(await books.redis.exists(redisKeys.jobBody(job.accountId, job.id)), 0);

@@ -174,6 +174,9 @@ test('expired bytes do not count against an account forever', async (t) => {
   const request = createRequest();
   await setStoredBytes(redis(), request.accountId, maxStoredBytesInFlight + 1, -20);
   const frame = makeFrame(request, 'delta', 1, 'text');
-  t.deepEqual(await store.append(request, 'delta', frame), { bytes: frame.length, isCrowded: false });
+  t.deepEqual(await store.append(request, 'delta', frame), {
+    bytes: frame.length,
+    isAboveMoveThreshold: false,
+  });
   t.is((await readStoredBytes(redis(), request.accountId))['sum'], frame.length);
 });

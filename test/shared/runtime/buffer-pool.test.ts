@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { BufferPool, ownBuffer, type PooledBuffer } from '../../../shared/runtime/buffer-pool.ts';
+import { BufferPool, unpooledBuffer, type PooledBuffer } from '../../../shared/runtime/buffer-pool.ts';
 
 const kB = 1024;
 
@@ -41,7 +41,7 @@ test('a buffer that is returned twice is lent once', (t) => {
 });
 
 test('a buffer that was not lent may be returned', (t) => {
-  const own = ownBuffer(Buffer.from('abc'));
+  const own = unpooledBuffer(Buffer.from('abc'));
   own.release();
   t.is(own.bytes.toString(), 'abc');
 });

@@ -40,7 +40,7 @@ test.serial("recorded sums go into the bucket of Redis's own time, and expire", 
   const before = await readSeconds();
   await new TrafficStore(redis).record(sums);
   const after = await readSeconds();
-  for (const [toKey, seconds, keptSeconds] of [
+  for (const [toKey, seconds, retentionSeconds] of [
     [redisKeys.modelTraffic, 300, 2_400],
     [redisKeys.totalTraffic, 600, 90_000],
   ] as const) {
@@ -49,7 +49,7 @@ test.serial("recorded sums go into the bucket of Redis's own time, and expire", 
     const bucket = Number(key!.slice(toKey('').length));
     t.true(bucket >= Math.floor(before / seconds) && bucket <= Math.floor(after / seconds));
     const ttl = await redis.ttl(key!);
-    t.true(ttl > 0 && ttl <= keptSeconds);
+    t.true(ttl > 0 && ttl <= retentionSeconds);
   }
 });
 

@@ -23,7 +23,7 @@ for (const [what, window, periodMs] of [
   });
 
   test(`${what}: a bucket is kept for as long as any window reads it`, (t) => {
-    t.true(window.keptSeconds >= (window.previousBuckets + 1) * window.bucketSeconds);
+    t.true(window.retentionSeconds >= (window.previousBuckets + 1) * window.bucketSeconds);
   });
 }
 

@@ -82,7 +82,11 @@ test('a cancelled request gets the outcomes of inputs that were sent to a model,
   t.is(releases, 1);
   const result = await cancelled.answer;
   const billed = { ...outcome, vector: Buffer.alloc(0), hold: null };
-  t.deepEqual(result, { outcomes: [billed, billed, { error: reason }], reachedModel: true, hasDisconnected: true });
+  t.deepEqual(result, {
+    outcomes: [billed, billed, { error: reason }],
+    reachedModel: true,
+    hasDisconnected: true,
+  });
   dropVectors(result);
   t.is(releases, 1);
 });

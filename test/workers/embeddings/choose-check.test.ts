@@ -68,7 +68,7 @@ test('an account that hides in the tolerance of others is isolated after a few c
       const bill = billCall(call, counted);
       const ownTokens = new Map(call.map(({ accountId, tokens }) => [accountId, tokens]));
       if (call.length > 1 && ownTokens.has('eve')) shared += 1;
-      if (bill.agrees === false) quarantine.addDivergent(ownTokens);
+      if (bill.agrees === false) quarantine.addDivergentCall(ownTokens);
       else quarantine.vouch(ownTokens);
       const checked = chooseCheck(ownTokens, bill, random);
       if (checked !== null) quarantine.addCheck(checked, ownTokens.get(checked)!);

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { billCall } from '../../../workers/embeddings/bill-call.ts';
-import { deliverVectors, describeBroken } from '../../../workers/embeddings/deliver-vectors.ts';
+import { deliverVectors, describeInvalidVector } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
   PendingRequest,
   isRefusal,
@@ -10,7 +10,7 @@ import {
   type EmbeddingTask,
   type InputOutcome,
 } from '../../../workers/embeddings/embedding-work.ts';
-import { findBroken } from '../../../workers/upstreams/finite-vectors.ts';
+import { findInvalidVectors } from '../../../workers/upstreams/finite-vectors.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 const task: Omit<EmbeddingTask, 'inputs'> = {
@@ -37,10 +37,10 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   });
   const bytes = Buffer.from(Float32Array.from(vectors.flat()).buffer);
   const dimensions = vectors[0]!.length;
-  const broken = findBroken(bytes, dimensions);
+  const broken = findInvalidVectors(bytes, dimensions);
   const response = { vectors: bytes, dimensions, broken, promptTokens: null, release: null };
   for (const input of deliverVectors(inputs, response, billCall(inputs, null), null, 10).broken) {
-    input.fail(describeBroken);
+    input.fail(describeInvalidVector);
   }
   const results = await Promise.all(requests.map((request) => request.answer));
   return results.map((result) => result.outcomes[0]!);
@@ -74,7 +74,7 @@ test('the error of each request states which of its own inputs has a vector that
   const response = { vectors, dimensions: 1, broken: [1], promptTokens: null, release: null };
   const delivery = deliverVectors([good, bad], response, billCall([good, bad], null), null, 10);
   t.deepEqual(delivery.broken, [bad]);
-  bad.fail(describeBroken);
+  bad.fail(describeInvalidVector);
   const results = await Promise.all(requests.map((request) => request.answer));
   const toMessage = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
   t.deepEqual(

@@ -7,10 +7,10 @@ test('an account with a rejected input shares no calls for a minute after the la
   let nowMs = 5;
   const quarantine = new Quarantine(() => nowMs);
   t.is(quarantine.cohortOf('ann'), null);
-  quarantine.addRefused('ann');
+  quarantine.addRejected('ann');
   nowMs += 30_000;
-  quarantine.addRefused('bob');
-  quarantine.addRefused('ann');
+  quarantine.addRejected('bob');
+  quarantine.addRejected('ann');
   quarantine.vouch(tokens({ ann: 1e9, bob: 1e9 }));
   nowMs += 59_999;
   t.not(quarantine.cohortOf('ann'), null);
@@ -23,7 +23,7 @@ test('an account with a rejected input shares no calls for a minute after the la
 
 test('all accounts of a divergent call are isolated; calls that agree on as many tokens clear an account immediately', (t) => {
   const quarantine = new Quarantine(() => 0);
-  quarantine.addDivergent(tokens({ ann: 10, bob: 20, eve: 500 }));
+  quarantine.addDivergentCall(tokens({ ann: 10, bob: 20, eve: 500 }));
   const cohorts = ['ann', 'bob', 'eve'].map((id) => quarantine.cohortOf(id));
   t.false(cohorts.includes(null));
   t.is(new Set(cohorts).size, 3);
@@ -40,9 +40,9 @@ test('all accounts of a divergent call are isolated; calls that agree on as many
 test('an account whose own call diverges stays isolated for ten minutes, whatever else it sends or is checked for', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
-  quarantine.addDivergent(tokens({ ann: 10, eve: 10 }));
+  quarantine.addDivergentCall(tokens({ ann: 10, eve: 10 }));
   nowMs += 50_000;
-  quarantine.addDivergent(tokens({ eve: 10 }));
+  quarantine.addDivergentCall(tokens({ eve: 10 }));
   nowMs += 50_000;
   t.is(quarantine.cohortOf('ann'), null);
   quarantine.vouch(tokens({ eve: 1e9 }));
@@ -80,13 +80,13 @@ test('one bad account among hundreds is isolated after the second divergent call
     }
     return [...groups.values()];
   };
-  quarantine.addDivergent(new Map(accounts.map((id) => [id, 5])));
+  quarantine.addDivergentCall(new Map(accounts.map((id) => [id, 5])));
   let calls = 0;
   for (let round = 0; round < 3; round++) {
     for (const group of groupByCohort()) {
       calls += 1;
       const tokensOf = new Map(group.map((id) => [id, 10]));
-      if (group.includes(bad)) quarantine.addDivergent(tokensOf);
+      if (group.includes(bad)) quarantine.addDivergentCall(tokensOf);
       else quarantine.vouch(tokensOf);
     }
   }
@@ -96,7 +96,7 @@ test('one bad account among hundreds is isolated after the second divergent call
 
 test('only a limited number of accounts is remembered, the latest ones', (t) => {
   const quarantine = new Quarantine(() => 0);
-  for (let i = 0; i < 20_000; i++) quarantine.addRefused(`account ${i}`);
+  for (let i = 0; i < 20_000; i++) quarantine.addRejected(`account ${i}`);
   t.is(quarantine.cohortOf('account 0'), null);
   t.not(quarantine.cohortOf('account 19999'), null);
 });

@@ -398,7 +398,7 @@ test('a Redis clock that steps back by an hour keeps neither a breaker open nor 
     'pauses',
     1,
   );
-  await redis().zadd(redisKeys.failedOn(route.id), anHourAhead, 'account');
+  await redis().zadd(redisKeys.accountsFailedOnRoute(route.id), anHourAhead, 'account');
   await redis().zadd(redisKeys.callsOfUpstream(route.upstream.name), anHourAhead, 'other|dead');
   await redis().zadd(
     redisKeys.waitingFor(redisKeys.callsOfUpstream(route.upstream.name)),

@@ -11,7 +11,7 @@ test('requests from before and after a catalog change alternate between two upst
   const used = new Set<unknown>();
   for (let i = 0; i < 20; i++) used.add(pool.get(before)).add(pool.get(after));
   t.is(used.size, 2);
-  pool.forgetMissing({ upstreams: [] } as unknown as Catalog);
+  pool.removeMissing({ upstreams: [] } as unknown as Catalog);
   t.true(used.has(pool.get(before)));
   await pool.close();
   t.false(used.has(pool.get(before)));

@@ -36,8 +36,8 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 test('short responses stay in Redis; if their account has many there, all but the shortest move', async (t) => {
   const { mover, copies } = setUp();
   for (const bytes of [100, 1_024, 1_025, 65_536, 65_537]) {
-    mover.frames(createRequest(), { bytes, isCrowded: false });
-    mover.frames(createRequest('crowded'), { bytes, isCrowded: true });
+    mover.frames(createRequest(), { bytes, isAboveMoveThreshold: false });
+    mover.frames(createRequest('crowded'), { bytes, isAboveMoveThreshold: true });
   }
   await nextTurn();
   t.deepEqual(

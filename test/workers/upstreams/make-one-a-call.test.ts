@@ -135,13 +135,17 @@ test('images are made one after another in the only slot if no further slot beco
   };
   const progress: number[] = [];
   const onProgress = (done: number): void => void progress.push(done);
-  const { images } = await makeOneImagePerCall(4, createContext({ acquireExtraSlot, onProgress }), async () => {
-    inFlight += 1;
-    t.is(inFlight, 1);
-    await nextTurn();
-    inFlight -= 1;
-    return toResponse(1, 1);
-  });
+  const { images } = await makeOneImagePerCall(
+    4,
+    createContext({ acquireExtraSlot, onProgress }),
+    async () => {
+      inFlight += 1;
+      t.is(inFlight, 1);
+      await nextTurn();
+      inFlight -= 1;
+      return toResponse(1, 1);
+    },
+  );
   t.is(images.length, 4);
   t.deepEqual(progress, [0.25, 0.5, 0.75, 1]);
   t.is(slotSignals.length, 3);
@@ -179,6 +183,8 @@ test('no further call starts if it would fail as well, or if nobody waits for it
 
 test('images are returned even if requesting a further slot fails', async (t) => {
   const acquireExtraSlot: AcquireExtraSlot = async () => Promise.reject(new TypeError('oops'));
-  const { images } = await makeOneImagePerCall(3, createContext({ acquireExtraSlot }), async () => toResponse(1, 1));
+  const { images } = await makeOneImagePerCall(3, createContext({ acquireExtraSlot }), async () =>
+    toResponse(1, 1),
+  );
   t.is(images.length, 3);
 });

@@ -3,7 +3,7 @@ import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
 import { JobStore } from '../../../shared/jobs/job-store.ts';
 import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
 import { placeJob } from '../../../shared/jobs/place-job-script.ts';
-import { noStanding, presentJob } from '../../../shared/jobs/present-job.ts';
+import { noEstimate, presentJob } from '../../../shared/jobs/present-job.ts';
 import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { Faults } from '../../../shared/storage/faults.ts';
@@ -64,7 +64,7 @@ test.serial('the end of a job is announced to its webhook, and the job shows the
     const found = await new JobStore(redis).find(accountId, id);
     return typeof found?.job.webhook?.report === 'string' ? found.job : null;
   });
-  t.like(presentJob(job, noStanding).webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
+  t.like(presentJob(job, noEstimate).webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
   const late = {
     status: 'pending',
     attempts: 1,
@@ -74,7 +74,7 @@ test.serial('the end of a job is announced to its webhook, and the job shows the
   } as const;
   await hooks.report({ v: 1, accountId, jobId: id, url: receiver.url, event: 'job.cancelled' }, late);
   const reported = (await new JobStore(redis).find(accountId, id))!.job;
-  t.like(presentJob(reported, noStanding).webhook, { status: 'delivered' }, 'a late report changes nothing');
+  t.like(presentJob(reported, noEstimate).webhook, { status: 'delivered' }, 'a late report changes nothing');
   const [received] = receiver.received;
   t.like(JSON.parse(received!.body), { type: 'job.cancelled', data: { id, status: 'cancelled' } });
   t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);

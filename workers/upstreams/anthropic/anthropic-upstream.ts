@@ -10,7 +10,7 @@ import {
 } from '../http-client.ts';
 import { type HttpHeaders, readHeader } from '../http-failure.ts';
 import type { CallContext, ChatBody, ChatEvent, Upstream, UpstreamTarget } from '../upstream.ts';
-import { createAnswer } from './response-translator.ts';
+import { createMessageTranslator } from './response-translator.ts';
 import { toUpstreamError } from './from-error.ts';
 import { fromMessage } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
@@ -53,7 +53,7 @@ async function* chat(
   const media = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
-  const answer = createAnswer({ model: target.model, remembers: first.thinks });
+  const answer = createMessageTranslator({ model: target.model, remembers: first.thinks });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
     // Servers that cannot stream send a complete response, whatever was requested.

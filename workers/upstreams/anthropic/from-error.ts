@@ -53,7 +53,7 @@ export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: 
 }
 
 /** Translates an error after a 200, either an event of the stream or the body: `{"type": "error", "error": …}`. */
-export function toErrorWithin(value: JsonRecord, apiKey: string | null): UpstreamError {
+export function toEmbeddedError(value: JsonRecord, apiKey: string | null): UpstreamError {
   const error = readError(value);
   return buildError(lookUp(TYPES, error.type)?.status ?? 500, error, apiKey, null);
 }

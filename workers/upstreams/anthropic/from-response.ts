@@ -2,13 +2,13 @@ import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { MessageTranslator } from './response-translator.ts';
-import { isErrorBody, toErrorWithin } from './from-error.ts';
+import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 /** Translates a complete message into the events of an equivalent stream. Pure. */
 export function fromMessage(text: string, answer: MessageTranslator, apiKey: string | null): ChatEvent[] {
   const message = parseRecord(text, 'a chat answer');
   if (isErrorBody(message)) {
-    throw toErrorWithin(message, apiKey);
+    throw toEmbeddedError(message, apiKey);
   }
   const content: unknown = message['content'];
   if (!Array.isArray(content)) {

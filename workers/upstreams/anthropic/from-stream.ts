@@ -4,7 +4,7 @@ import { parseRecord, readCount } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { MessageTranslator } from './response-translator.ts';
-import { isErrorBody, toErrorWithin } from './from-error.ts';
+import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 /** Search results arrive encrypted in a single event: ten pages of some tens of kilobytes each. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
@@ -28,7 +28,7 @@ export function createChatStreamTranslator(
     }
     const event = parseRecord(data, 'an event');
     if (isErrorBody(event)) {
-      throw toErrorWithin(event, apiKey);
+      throw toEmbeddedError(event, apiKey);
     }
     if (event['type'] === 'message_start' && !hasBegun) {
       hasBegun = true;

@@ -52,7 +52,7 @@ interface OpenBlock {
   readonly callIndex: number | null;
 }
 
-export function createAnswer({ model, remembers }: ResponseOptions): MessageTranslator {
+export function createMessageTranslator({ model, remembers }: ResponseOptions): MessageTranslator {
   const usage = createUsageMeter();
   const thinking: Block[] = [];
   const callIds: string[] = [];

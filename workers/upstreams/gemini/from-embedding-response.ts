@@ -1,8 +1,8 @@
-import { findBroken } from '../finite-vectors.ts';
+import { findInvalidVectors } from '../finite-vectors.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount } from '../json-value.ts';
 import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
-import { isErrorBody, toErrorWithin } from './from-error.ts';
+import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 const BYTES_PER_FLOAT = 4;
 
@@ -16,7 +16,7 @@ export function fromEmbeddingResponse(
 ): EmbeddingAnswer {
   const body = parseRecord(text, 'an embedding answer');
   if (isErrorBody(body)) {
-    throw toErrorWithin(body, apiKey);
+    throw toEmbeddedError(body, apiKey);
   }
   const embeddings = readArray(body['embeddings']);
   const count = call.inputs.length;
@@ -42,7 +42,13 @@ export function fromEmbeddingResponse(
   }
   const usage = isRecord(body['usageMetadata']) ? body['usageMetadata'] : {};
   const promptTokens = readCount(usage['promptTokenCount']);
-  return { vectors, dimensions, broken: findBroken(vectors, dimensions), promptTokens, release: null };
+  return {
+    vectors,
+    dimensions,
+    broken: findInvalidVectors(vectors, dimensions),
+    promptTokens,
+    release: null,
+  };
 }
 
 function readValues(embedding: unknown): readonly unknown[] {

@@ -33,7 +33,7 @@ export function toUpstreamError(response: Refusal, apiKey: string | null): Upstr
 }
 
 /** Translates an error in a 200 response: as a chunk of a stream, or as bare JSON between its events. */
-export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
+export function toEmbeddedError(value: unknown, apiKey: string | null): UpstreamError {
   return buildError(findError(value) ?? {}, null, apiKey, null);
 }
 

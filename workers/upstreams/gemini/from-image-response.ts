@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.
 import { readArray, readText } from '../json-value.ts';
 import { type GeneratedImage, type ImageResponse, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
-import { isErrorBody, toErrorWithin } from './from-error.ts';
+import { isErrorBody, toEmbeddedError } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function fromImageResponse(
   accountId: string,
 ): Promise<ImageResponse> {
   if (isErrorBody(body)) {
-    throw toErrorWithin(body, apiKey);
+    throw toEmbeddedError(body, apiKey);
   }
   const candidates = readArray(body['candidates']).filter(isRecord);
   const data = candidates.flatMap(listImages)[0];

@@ -26,7 +26,7 @@ import { fromImageResponse } from './from-image-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator, MAX_ANSWER_BYTES } from './from-stream.ts';
 import { toMethodPath } from './model-name.ts';
-import type { Gathered } from './to-contents.ts';
+import type { ConversationInputs } from './to-contents.ts';
 import { toEmbeddingRequest } from './to-embedding-request.ts';
 import { toImageRequest } from './to-image-request.ts';
 import { isSentAsBytes } from './to-parts.ts';
@@ -82,7 +82,7 @@ async function collectInputs(
   target: UpstreamTarget,
   body: ChatBody,
   context: CallContext,
-): Promise<Gathered> {
+): Promise<ConversationInputs> {
   const images = await collectImages(body, context, (url) => isSentAsBytes(target, url));
   return { images, recalled: context.recalled };
 }

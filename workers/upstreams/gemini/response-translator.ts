@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.
 import { readArray, readCount, readText } from '../json-value.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
-import { isErrorBody, toErrorWithin } from './from-error.ts';
+import { isErrorBody, toEmbeddedError } from './from-error.ts';
 import { createCandidate, type Candidate, type CandidateOptions } from './from-candidate.ts';
 import { type GeminiCounts, isSameCounts, readCounts, toUsage } from './from-usage.ts';
 
@@ -43,7 +43,7 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
 
   function take(response: JsonRecord): ChatEvent[] {
     if (isErrorBody(response)) {
-      throw toErrorWithin(response, options.apiKey);
+      throw toEmbeddedError(response, options.apiKey);
     }
     counts = readCounts(response, counts);
     const feedback = isRecord(response['promptFeedback']) ? response['promptFeedback'] : {};

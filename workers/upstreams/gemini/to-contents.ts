@@ -19,7 +19,7 @@ export interface Content {
 }
 
 /** Data that is loaded for a conversation before it is translated. */
-export interface Gathered {
+export interface ConversationInputs {
   readonly images: LoadedImages;
   readonly recalled: Recalled;
 }
@@ -61,7 +61,7 @@ class KnownCalls {
 export function toContents(
   target: UpstreamTarget,
   body: ChatBody,
-  { images, recalled }: Gathered,
+  { images, recalled }: ConversationInputs,
 ): { readonly contents: Content[]; readonly systemInstruction?: JsonRecord } {
   const contents: Content[] = [];
   const instructions: JsonRecord[] = [];

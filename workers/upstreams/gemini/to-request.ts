@@ -1,6 +1,6 @@
 import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { ChatBody, UpstreamTarget } from '../upstream.ts';
-import { type Gathered, toContents } from './to-contents.ts';
+import { type ConversationInputs, toContents } from './to-contents.ts';
 import { toGenerationConfig } from './to-generation-config.ts';
 import { toTools } from './to-tools.ts';
 
@@ -9,7 +9,11 @@ import { toTools } from './to-tools.ts';
  * that it does not support: `user`, `logit_bias`, `metadata`, `parallel_tool_calls` and the like. Safety settings
  * keep the vendor's defaults. Pure.
  */
-export function toChatRequest(target: UpstreamTarget, body: ChatBody, gathered: Gathered): JsonRecord {
+export function toChatRequest(
+  target: UpstreamTarget,
+  body: ChatBody,
+  gathered: ConversationInputs,
+): JsonRecord {
   const request = dropFields(body, target.drops);
   const generationConfig = toGenerationConfig(target, request);
   return {

@@ -1,7 +1,7 @@
 import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
 import { isFiniteVector } from '../finite-vectors.ts';
 import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
-import { toErrorWithin } from './from-error.ts';
+import { toEmbeddedError } from './from-error.ts';
 import { isErrorBody, readUsage } from './from-response.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount } from '../json-value.ts';
@@ -23,7 +23,7 @@ export function fromEmbeddingResponse(
   const { text, spans } = cutBase64(body);
   const response = parseRecord(text, 'an embedding answer');
   if (isErrorBody(response)) {
-    throw toErrorWithin(response, apiKey);
+    throw toEmbeddedError(response, apiKey);
   }
   const count = call.inputs.length;
   const items = readArray(response['data']);

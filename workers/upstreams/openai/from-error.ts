@@ -58,7 +58,7 @@ export function toUpstreamError(response: Refusal, apiKey: string | null): Upstr
 }
 
 /** Translates an error that is the body of a 200, or a chunk of a stream: `{"error": …}`. */
-export function toErrorWithin(value: unknown, apiKey: string | null): UpstreamError {
+export function toEmbeddedError(value: unknown, apiKey: string | null): UpstreamError {
   const error = readVendorError(value);
   const numeric = Number(error.code);
   const status =

@@ -7,7 +7,7 @@ import {
   UpstreamError,
   type UpstreamUsage,
 } from '../upstream.ts';
-import { toErrorWithin } from './from-error.ts';
+import { toEmbeddedError } from './from-error.ts';
 import { isErrorBody } from './from-response.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readCount, readText } from '../json-value.ts';
@@ -24,7 +24,7 @@ export async function fromImageResponse(
   accountId: string,
 ): Promise<ImageResponse> {
   if (isErrorBody(body)) {
-    throw toErrorWithin(body, apiKey);
+    throw toEmbeddedError(body, apiKey);
   }
   const images: GeneratedImage[] = [];
   let firstError: UpstreamError | undefined;

@@ -8,7 +8,7 @@ import {
   type ImageCall,
   UpstreamError,
 } from '../upstream.ts';
-import { toErrorWithin } from './from-error.ts';
+import { toEmbeddedError } from './from-error.ts';
 import { readImageUsage, toImage } from './from-image-response.ts';
 import { isErrorBody } from './from-response.ts';
 
@@ -33,7 +33,7 @@ export async function readImageStream(
     for (;;) {
       const event = await readNext(reader);
       const type = readText(event.data['type']) ?? event.name;
-      if (type === 'error' || isErrorBody(event.data)) throw toErrorWithin(event.data, apiKey);
+      if (type === 'error' || isErrorBody(event.data)) throw toEmbeddedError(event.data, apiKey);
       if (type.endsWith('.partial_image') && previews < (call.partialImages ?? 0)) {
         if (await sendPreview(event.data, previews, call, context)) previews += 1;
       }

@@ -1,5 +1,5 @@
 import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } from '../upstream.ts';
-import { toErrorWithin } from './from-error.ts';
+import { toEmbeddedError } from './from-error.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { lookUp, parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
@@ -11,7 +11,7 @@ import { readCitations } from './url-citations.ts';
 export function fromChatResponse(text: string, apiKey: string | null): ChatEvent[] {
   const body = parseRecord(text, 'a chat answer');
   if (isErrorBody(body)) {
-    throw toErrorWithin(body, apiKey);
+    throw toEmbeddedError(body, apiKey);
   }
   const events: ChatEvent[] = [];
   for (const [position, choice] of readArray(body['choices']).entries()) {

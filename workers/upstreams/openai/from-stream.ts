@@ -1,7 +1,7 @@
 import type { ChatStreamTranslator } from '../chat-stream.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
-import { toErrorWithin } from './from-error.ts';
+import { toEmbeddedError } from './from-error.ts';
 import { toEmptyResponse, isErrorBody, readUsage, toFinish } from './from-response.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
@@ -50,7 +50,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     const chunk = parseRecord(data, 'a chunk');
     if (isErrorBody(chunk)) {
-      throw toErrorWithin(chunk, apiKey);
+      throw toEmbeddedError(chunk, apiKey);
     }
     const previousUsage = usage;
     usage = readUsage(chunk, previousUsage);

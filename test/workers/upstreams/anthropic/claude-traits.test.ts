@@ -67,6 +67,10 @@ test('the name of a model determines what it supports, however it is written', (
 });
 
 test('a name without a version counts as an older model if its route specifies a budget', (t) => {
-  t.like(readClaudeTraits('kimi-k2', 'budget'), { sampling: 'both', thinking: 'budget', supportsPrefill: true });
+  t.like(readClaudeTraits('kimi-k2', 'budget'), {
+    sampling: 'both',
+    thinking: 'budget',
+    supportsPrefill: true,
+  });
   t.is(readClaudeTraits('claude-opus-5', 'budget').sampling, 'none');
 });

@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { toErrorWithin, toUpstreamError } from '../../../../workers/upstreams/anthropic/from-error.ts';
+import { toEmbeddedError, toUpstreamError } from '../../../../workers/upstreams/anthropic/from-error.ts';
 import type { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
 const KEY = 'sk-ant-api03-abcdefghijkl';
@@ -32,7 +32,7 @@ const documented = [
 test('each documented error maps to its failure kind, before a response and within one', (t) => {
   for (const [status, type, failure] of documented) {
     t.like(refuse(status, toBody(type)), { failure, status }, type);
-    t.like(toErrorWithin({ ...toBody(type) }, KEY), { failure, status, retryAfterMs: null }, type);
+    t.like(toEmbeddedError({ ...toBody(type) }, KEY), { failure, status, retryAfterMs: null }, type);
   }
 });
 
@@ -62,7 +62,7 @@ test('the status outranks the type if it concerns the key, and the type outranks
   t.is(refuse(503, toBody('a type of tomorrow')).failure, 'unavailable');
   t.is(refuse(502, '<html>Bad gateway</html>').failure, 'unavailable');
   t.is(refuse(400, '').failure, 'rejected');
-  t.like(toErrorWithin({ type: 'error' }, KEY), { failure: 'unavailable', status: 500 });
+  t.like(toEmbeddedError({ type: 'error' }, KEY), { failure: 'unavailable', status: 500 });
 });
 
 test('an error code about the account is an auth failure, whatever the status and type', (t) => {
@@ -85,7 +85,7 @@ const SPENT_ACCOUNT =
 test('an exhausted account, identified only by its message, is an auth failure, and a similar message is not', (t) => {
   t.is(refuse(400, toBody('invalid_request_error', EMPTY_ACCOUNT)).failure, 'auth');
   t.is(refuse(400, toBody('invalid_request_error', SPENT_ACCOUNT)).failure, 'auth');
-  t.is(toErrorWithin({ ...toBody('invalid_request_error', EMPTY_ACCOUNT) }, KEY).failure, 'auth');
+  t.is(toEmbeddedError({ ...toBody('invalid_request_error', EMPTY_ACCOUNT) }, KEY).failure, 'auth');
   t.is(refuse(400, toBody('invalid_request_error', `messages.0: ${EMPTY_ACCOUNT}`)).failure, 'rejected');
   t.is(refuse(400, toBody('invalid_request_error', 'Your credit balance')).failure, 'rejected');
   t.is(refuse(500, toBody('api_error', EMPTY_ACCOUNT)).failure, 'unavailable');

@@ -1,13 +1,13 @@
 import test from 'ava';
 
-import { createAnswer } from '../../../../workers/upstreams/anthropic/response-translator.ts';
+import { createMessageTranslator } from '../../../../workers/upstreams/anthropic/response-translator.ts';
 import { fromMessage } from '../../../../workers/upstreams/anthropic/from-response.ts';
 import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
 const options = { model: 'claude-sonnet-4-5', remembers: false };
 
 function translate(message: object, more: Partial<typeof options> = {}): ChatEvent[] {
-  return fromMessage(JSON.stringify(message), createAnswer({ ...options, ...more }), 'sk-ant-key');
+  return fromMessage(JSON.stringify(message), createMessageTranslator({ ...options, ...more }), 'sk-ant-key');
 }
 
 function toMessage(content: object[], stop_reason: string | null, usage: object = {}): object {
@@ -231,7 +231,7 @@ test('unknown blocks are skipped', (t) => {
 });
 
 test('a pause is not a finish: the response continues with another message, and usage is summed', (t) => {
-  const answer = createAnswer({ ...options, remembers: true });
+  const answer = createMessageTranslator({ ...options, remembers: true });
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const usage = (input_tokens: number, output_tokens: number): object => ({ input_tokens, output_tokens });
   const read = (message: object): ChatEvent[] => fromMessage(JSON.stringify(message), answer, null);
@@ -263,7 +263,7 @@ test('a pause is not a finish: the response continues with another message, and 
 });
 
 test('a response that is given up in a pause was cut short', (t) => {
-  const answer = createAnswer(options);
+  const answer = createMessageTranslator(options);
   fromMessage(JSON.stringify(toMessage([], 'pause_turn')), answer, null);
   t.deepEqual(answer.giveUp(), [
     { type: 'finish', index: 0, finishReason: 'length', nativeFinishReason: 'pause_turn' },
@@ -277,7 +277,7 @@ test('an error within a 200 and an invalid body are errors', (t) => {
     { failure: 'unavailable', status: 529 },
   );
   for (const text of ['<html>', '[]', '{}', '{"content": "text"}']) {
-    const thrown = t.throws(() => fromMessage(text, createAnswer(options), null), {
+    const thrown = t.throws(() => fromMessage(text, createMessageTranslator(options), null), {
       instanceOf: UpstreamError,
     });
     t.is(thrown.failure, 'unavailable');

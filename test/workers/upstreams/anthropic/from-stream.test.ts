@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { createAnswer } from '../../../../workers/upstreams/anthropic/response-translator.ts';
+import { createMessageTranslator } from '../../../../workers/upstreams/anthropic/response-translator.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/anthropic/from-stream.ts';
 import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
@@ -8,7 +8,7 @@ import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../work
 type Outcome = (ChatEvent | UpstreamError)[];
 
 function translate(pieces: readonly Uint8Array[], remembers = true): Outcome {
-  const answer = createAnswer({ model: 'claude-sonnet-4-5', remembers });
+  const answer = createMessageTranslator({ model: 'claude-sonnet-4-5', remembers });
   const translator = createChatStreamTranslator(answer, 'sk-ant-1234567890');
   const outcome: Outcome = [];
   try {
@@ -370,7 +370,7 @@ const PAUSED = toStream(
 );
 
 test('a pause keeps the blocks as a non-streamed response has them, and the next stream continues', (t) => {
-  const answer = createAnswer({ model: 'claude-opus-4-8', remembers: false });
+  const answer = createMessageTranslator({ model: 'claude-opus-4-8', remembers: false });
   const read = (text: string): ChatEvent[] => {
     const translator = createChatStreamTranslator(answer, null);
     const events = [...translator.push(Buffer.from(text)), ...translator.end()];

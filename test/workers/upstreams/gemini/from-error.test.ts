@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { toErrorWithin, toUpstreamError } from '../../../../workers/upstreams/gemini/from-error.ts';
+import { toEmbeddedError, toUpstreamError } from '../../../../workers/upstreams/gemini/from-error.ts';
 import type { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
 const KEY = 'AIzaSyD-0123456789abcdef';
@@ -32,8 +32,8 @@ test('every error name maps to its failure kind, before a response and within on
   for (const [status, name, failure] of TABLE) {
     t.like(refuse(status, error(status, name)), { failure, status }, name);
     t.like(refuse(status, [error(status, name)]), { failure, status }, name);
-    t.like(toErrorWithin(error(status, name), KEY), { failure, status }, name);
-    t.like(toErrorWithin({ error: { status: name } }, KEY), { failure, status }, name);
+    t.like(toEmbeddedError(error(status, name), KEY), { failure, status }, name);
+    t.like(toEmbeddedError({ error: { status: name } }, KEY), { failure, status }, name);
   }
 });
 
@@ -41,8 +41,8 @@ test('the status decides for an error without a name, and one with neither is un
   t.like(refuse(429, '<html>Too many</html>'), { failure: 'rate_limited', status: 429 });
   t.like(refuse(502, ''), { failure: 'unavailable', status: 502 });
   t.like(refuse(403, { error: { code: 403 } }), { failure: 'auth' });
-  t.like(toErrorWithin({ error: { code: 404 } }, KEY), { failure: 'missing', status: 404 });
-  t.like(toErrorWithin({ error: {} }, KEY), { failure: 'unavailable', status: 500 });
+  t.like(toEmbeddedError({ error: { code: 404 } }, KEY), { failure: 'missing', status: 404 });
+  t.like(toEmbeddedError({ error: {} }, KEY), { failure: 'unavailable', status: 500 });
 });
 
 /** As recorded in FirebaseExtended/vertexai-sdk-test-data, googleai/unary-failure-api-key.txt. */
@@ -64,7 +64,7 @@ const WRONG_KEY = {
 };
 
 test('an invalid key is an auth failure despite its status 400, and is never echoed', (t) => {
-  for (const wrong of [refuse(400, WRONG_KEY), toErrorWithin(WRONG_KEY, KEY)]) {
+  for (const wrong of [refuse(400, WRONG_KEY), toEmbeddedError(WRONG_KEY, KEY)]) {
     t.is(wrong.failure, 'auth');
     t.false(`${wrong.message} ${wrong.stack}`.includes(KEY));
   }
@@ -85,7 +85,7 @@ test('the retry delay is read from the header, or from the details if there is n
   t.is(limited('soon'), null);
   t.is(limited('38s', { 'retry-after': '2' }), 2000);
   t.is(refuse(429, error(429, 'RESOURCE_EXHAUSTED')).retryAfterMs, null);
-  t.is(toErrorWithin(error(429, 'RESOURCE_EXHAUSTED', details('3s')), KEY).retryAfterMs, 3000);
+  t.is(toEmbeddedError(error(429, 'RESOURCE_EXHAUSTED', details('3s')), KEY).retryAfterMs, 3000);
 });
 
 test('message texts do not affect the failure kind', (t) => {

@@ -2,19 +2,19 @@ import test from 'ava';
 
 import type { JsonRecord } from '../../../../shared/encoding/json-record.ts';
 import { toMethodPath, toModelName } from '../../../../workers/upstreams/gemini/model-name.ts';
-import type { Gathered } from '../../../../workers/upstreams/gemini/to-contents.ts';
+import type { ConversationInputs } from '../../../../workers/upstreams/gemini/to-contents.ts';
 import { isSentAsBytes } from '../../../../workers/upstreams/gemini/to-parts.ts';
 import { toChatRequest } from '../../../../workers/upstreams/gemini/to-request.ts';
 import { UpstreamError, type UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
 
-const NOTHING: Gathered = { images: new Map(), recalled: new Map() };
+const NOTHING: ConversationInputs = { images: new Map(), recalled: new Map() };
 const HELLO = [{ role: 'user', content: 'hi' }];
 
 function translate(
   body: JsonRecord,
   { model = 'gemini-2.5-flash', ...more }: Partial<UpstreamTarget> = {},
-  gathered: Partial<Gathered> = {},
+  gathered: Partial<ConversationInputs> = {},
 ): JsonRecord {
   return toChatRequest(createTarget(model, more), { messages: HELLO, ...body }, { ...NOTHING, ...gathered });
 }

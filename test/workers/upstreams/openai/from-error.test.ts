@@ -1,7 +1,7 @@
 import test from 'ava';
 
 import type { UpstreamError, UpstreamFailure } from '../../../../workers/upstreams/upstream.ts';
-import { toErrorWithin, toUpstreamError } from '../../../../workers/upstreams/openai/from-error.ts';
+import { toEmbeddedError, toUpstreamError } from '../../../../workers/upstreams/openai/from-error.ts';
 
 const KEY = 'sk-proj-1234567890';
 
@@ -87,7 +87,7 @@ test('an error within a 200 is classified by its code or type', (t) => {
     [{ object: 'error', message: 'x', code: 40_303 }, 'unavailable'],
   ];
   for (const [body, failure] of expected) {
-    t.is(toErrorWithin(body, KEY).failure, failure, JSON.stringify(body));
+    t.is(toEmbeddedError(body, KEY).failure, failure, JSON.stringify(body));
   }
 });
 
@@ -100,7 +100,7 @@ test('a request flagged by moderation is rejected, and is not an auth failure', 
   const error = toError(403, { error: flagged });
   t.is(error.failure, 'rejected');
   t.is(error.message, 'Your input was flagged.');
-  t.is(toErrorWithin({ error: flagged }, KEY).failure, 'rejected');
+  t.is(toEmbeddedError({ error: flagged }, KEY).failure, 'rejected');
 });
 
 test('content rejected with a 403 is not an auth failure, and its message omits the ids of the key owner', (t) => {

@@ -1,8 +1,8 @@
 import test from 'ava';
-import { DeliveryTurns } from '../../../workers/webhooks/delivery-turns.ts';
+import { DeliverySlots } from '../../../workers/webhooks/delivery-slots.ts';
 
 test('an account has at most two attempts in flight, and another once one of them ends', (t) => {
-  const turns = new DeliveryTurns();
+  const turns = new DeliverySlots();
   const end = turns.tryBegin('ann')!;
   t.truthy(turns.tryBegin('ann'));
   t.is(turns.tryBegin('ann'), null);

@@ -5,7 +5,7 @@ const maxPerAccount = 2;
  * Limits concurrent attempts per account, so that a receiver that does not respond delays only the deliveries of its
  * own account.
  */
-export class DeliveryTurns {
+export class DeliverySlots {
   readonly #active = new Map<string, number>();
 
   isFree(accountId: string): boolean {
