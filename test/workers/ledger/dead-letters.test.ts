@@ -241,7 +241,8 @@ test('a shard whose dead letters are full waits, and goes on once some are disca
   await waitFor('the process to report it', () => faults.count === 1);
   t.is((await readAtRest(books, id)).balanceNano, 1_000n);
   t.regex(String(errors()[0]!['msg']), /1000 dead letters, and 2 more than.*"admin ledger discard"/);
-  for await (const letter of letters.listShard(shard)) await letters.delete(letter);
+  // The shard may go on before all of them are deleted.
+  for (const letter of await listLetters(letters)) await letters.delete(letter);
   await waitFor('the shard to go on', async () => (await readAtRest(books, id)).balanceNano === 993n);
   await waitFor('the process to be healthy', () => faults.count === 0);
   await waitFor('both to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
