@@ -12,7 +12,7 @@ const inputs = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-test('nobody is billed more than the slack above their own count because of neighbours, whatever the vendor reports', (t) => {
+test('an account is billed at most the slack above its own count because of neighbours, whatever the vendor reports', (t) => {
   fc.assert(
     fc.property(inputs, fc.double({ min: 0, max: 30, noNaN: true }), fc.nat(100), (all, factor, more) => {
       const own = all.map(({ tokens }) => tokens);
@@ -26,7 +26,7 @@ test('nobody is billed more than the slack above their own count because of neig
       const slack = sum(accounts.map((id) => findSlack(sumOf(id, own))));
       t.is(agrees, Math.abs(reported - countedSum) <= findTolerance(countedSum, accounts.length));
       if (accounts.length === 1 || (agrees === true && reported <= countedSum + slack)) {
-        t.is(sum(tokens), reported, 'all that the vendor charges is billed');
+        t.is(sum(tokens), reported, 'everything that the vendor charges is billed');
         t.false(isCounted);
       } else {
         t.deepEqual(tokens, own);
@@ -43,7 +43,7 @@ test('nobody is billed more than the slack above their own count because of neig
   );
 });
 
-test('the slack is a tenth of an account’s own count, and not a token more', (t) => {
+test('the slack is exactly a tenth of an account’s own count', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
     { accountId: 'bob', tokens: 60 },
@@ -58,29 +58,29 @@ test('the slack is a tenth of an account’s own count, and not a token more', (
   t.like(billCall(texts, 109 - 15), { tokens: own, agrees: false, isCounted: true });
 });
 
-test('many short inputs have no more room than one long one: none of them hides a neighbour’s text', (t) => {
+test('many short inputs get no more slack than one long one: none of them can hide a neighbour’s text', (t) => {
   const words = Array.from({ length: 200 }, () => ({ accountId: 'ann', tokens: 1 }));
   const bill = billCall([...words, { accountId: 'eve', tokens: 67 }], 200 + 442);
   t.like(bill, { agrees: false, isCounted: true });
   t.is(sum(bill.tokens.slice(0, 200)), 200);
 });
 
-test('a neighbour whose text is many times dearer to the vendor than to us costs nobody anything', (t) => {
+test('a neighbour whose text has many times more tokens for the vendor than in our count does not raise anyone’s bill', (t) => {
   const call = [
     ...Array.from({ length: 9 }, () => ({ accountId: 'eve', tokens: 160 })),
     { accountId: 'bob', tokens: 10 },
   ];
   t.is(billCall(call, 9 * 4_640 + 10).tokens.at(-1), 10);
-  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor does one whose text is cheaper');
+  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor does a neighbour whose text has fewer');
 });
 
-test('one account alone is billed exactly what the vendor reports', (t) => {
+test('an account that is alone in a call is billed exactly what the vendor reports', (t) => {
   const call = [3, 5].map((tokens) => ({ accountId: 'ann', tokens }));
   t.like(billCall(call, 800), { tokens: [300, 500], agrees: false, isCounted: false });
   t.like(billCall(call, null), { tokens: [3, 5], agrees: null, isCounted: true });
 });
 
-test('no vector is kept with a share of what its neighbours may have to themselves', (t) => {
+test('a vector is not cached at a cost that may include its neighbours’ excess', (t) => {
   const pair = [100, 100].map((tokens) => ({ accountId: 'ann', tokens }));
   const own = { tokens: [100, 100], isCounted: true };
   t.like(billCall(pair, 5_100), { tokens: [2_550, 2_550], isCounted: false, kept: own });
@@ -94,7 +94,7 @@ test('no vector is kept with a share of what its neighbours may have to themselv
   t.like(billCall(pair.slice(1), 5_000), { kept: { tokens: [5_000], isCounted: false } }, 'alone');
 });
 
-test('a vector that was kept never costs more than it did at first, nor, with others, more than the slack above our own count', (t) => {
+test('a cached vector never costs more than it did at first, nor, with others, more than our own count plus the slack', (t) => {
   fc.assert(
     fc.property(inputs, fc.integer({ min: 1, max: 100_000 }), (all, reported) => {
       const { tokens, kept } = billCall(all, reported);
@@ -106,7 +106,7 @@ test('a vector that was kept never costs more than it did at first, nor, with ot
   );
 });
 
-test('no tokens are no count of what was sent: everybody is billed by our own', (t) => {
+test('a reported usage of zero tokens is ignored: every account is billed from our own count', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
     { accountId: 'ann', tokens: 60 },

@@ -23,7 +23,7 @@ const ask = (inputs: readonly string[], progress?: (done: number) => void): Pend
   return new PendingRequest({ accountId: 'ann', inputs, ...rest } satisfies EmbeddingTask);
 };
 
-test('the vectors of a call are given back once every request that was given any has dropped them, and not before', async (t) => {
+test('the buffer of a call is returned to the pool once all requests with vectors in it have released them, and not before', async (t) => {
   let given = 0;
   const hold = new BufferRef(() => {
     given += 1;
@@ -41,7 +41,7 @@ test('the vectors of a call are given back once every request that was given any
   const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
   a.deliver(outcome);
   b.deliver(outcome);
-  // Whoever asked twice, or left meanwhile, holds nothing twice.
+  // Neither a request that was added twice nor one that disconnected in between holds a second reference.
   first.deliver(1, outcome);
   hold.drop();
   t.is(given, 0);
@@ -53,7 +53,7 @@ test('the vectors of a call are given back once every request that was given any
   t.is(given, 1);
 });
 
-test('a caller who leaves has what a model was asked for, without holding vectors, and nothing else', async (t) => {
+test('a disconnected caller keeps only what was sent to a model, without holding vectors', async (t) => {
   let given = 0;
   const hold = new BufferRef(() => {
     given += 1;
@@ -83,7 +83,7 @@ test('a caller who leaves has what a model was asked for, without holding vector
   t.is(given, 1);
 });
 
-test('a caller who leaves before a model was asked for anything has reached none', async (t) => {
+test('a caller that disconnects before anything was sent to a model has nothing in flight', async (t) => {
   const leaving = ask(['a']);
   const input = new PendingInput(leaving, 'a', 1);
   input.claim(leaving, 0);
@@ -91,7 +91,7 @@ test('a caller who leaves before a model was asked for anything has reached none
   t.like(await leaving.answer, { reachedModel: false, hasDisconnected: true });
 });
 
-test('an input that is asked for again after its call failed is asked for on behalf of those who still wait alone', async (t) => {
+test('an input that is requested again after its call failed is requested for the callers that are still waiting', async (t) => {
   const [leaving, staying] = [ask(['a']), ask(['a'])];
   const input = new PendingInput(leaving, 'a', 1);
   input.claim(leaving, 0);
@@ -112,10 +112,14 @@ test('an input that is asked for again after its call failed is asked for on beh
     billedMs: 4,
   };
   input.deliver(outcome);
-  t.deepEqual((await staying.answer).outcomes, [outcome], 'all of the time, as it was asked for it alone');
+  t.deepEqual(
+    (await staying.answer).outcomes,
+    [outcome],
+    'all of the time, because it was the only one to request it',
+  );
 });
 
-test('of a request that has failed nothing is wanted any more that no model was asked for, but by others who share it', async (t) => {
+test('no input of a failed request is needed any more if it was not sent to a model, except by others that share it', async (t) => {
   const [failing, other] = [ask(['a', 'b', 'c']), ask(['c'])];
   const [a, b, c] = ['a', 'b', 'c'].map((text, i) => {
     const input = new PendingInput(failing, text, 1);
@@ -126,7 +130,7 @@ test('of a request that has failed nothing is wanted any more that no model was 
   a.markSent();
   const refused = new Error('refused');
   t.deepEqual([...failing.withdraw(refused)], [b, c]);
-  t.true(a.isNeeded, 'a model was asked for it');
+  t.true(a.isNeeded, 'it was sent to a model');
   t.false(b.isNeeded);
   t.true(c.isNeeded, 'by another');
   const outcome = {
@@ -145,7 +149,7 @@ test('of a request that has failed nothing is wanted any more that no model was 
   t.like((await other.answer).outcomes[0], { tokens: 1 });
 });
 
-test('a request is told how many of its inputs are done, until all are', async (t) => {
+test('a request is notified how many of its inputs are done, until all are', async (t) => {
   const told: number[] = [];
   const asked = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
   const vector = {

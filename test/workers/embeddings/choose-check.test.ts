@@ -9,10 +9,10 @@ const tokensOf = new Map([
   ['eve', 67],
 ]);
 const countedSum = 1_967;
-/** What is tolerated: a tenth, and two tokens for each account. */
+/** The tolerance: a tenth, plus two tokens per account. */
 const tolerance = 196 + 6;
 
-test('nobody is checked where a call is of one account, or counts no more than we do', (t) => {
+test('no account is checked if a call has one account, or if the vendor counts no more than we do', (t) => {
   t.is(
     chooseCheck(tokensOf, { countedSum, excess: 0 }, () => 0),
     null,
@@ -23,7 +23,7 @@ test('nobody is checked where a call is of one account, or counts no more than w
   );
 });
 
-test('the more of what is tolerated an excess takes, the likelier somebody is checked', (t) => {
+test('the more of the tolerance an excess uses, the more likely a check is', (t) => {
   for (const excess of [20, 100, tolerance]) {
     t.not(
       chooseCheck(tokensOf, { countedSum, excess }, () => (excess - 0.1) / tolerance),
@@ -37,18 +37,18 @@ test('the more of what is tolerated an excess takes, the likelier somebody is ch
   }
 });
 
-test('checked is one of those that could not have had the excess by themselves unnoticed', (t) => {
+test('the checked account is one that could not have caused the excess alone within its own tolerance', (t) => {
   const choose = (excess: number, place: number): string | null => {
     const random = [0, place];
     return chooseCheck(tokensOf, { countedSum, excess }, () => random.shift()!);
   };
   t.is(choose(50, 0), 'eve');
-  t.is(choose(50, 0.99), 'eve', 'the others may count fifty more by themselves');
+  t.is(choose(50, 0.99), 'eve', 'the others may exceed the count by fifty on their own');
   t.deepEqual([choose(100, 0), choose(100, 0.99)], ['ann', 'eve']);
-  t.is(choose(8, 0), null, 'she may count eight more as well');
+  t.is(choose(8, 0), null, 'she may exceed the count by eight as well');
 });
 
-test('whoever hides in what his neighbours may count more is alone after a few calls, for as long as he sends such texts', (t) => {
+test('an account that hides in its neighbours’ tolerance is isolated after a few calls, for as long as it sends such texts', (t) => {
   let seed = 7;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   const quarantine = new Quarantine(() => 0);
@@ -74,6 +74,6 @@ test('whoever hides in what his neighbours may count more is alone after a few c
       if (checked !== null) quarantine.addCheck(checked, own.get(checked)!);
     }
   }
-  t.true(shared < 30, `${shared} calls of 400 were shared`);
+  t.true(shared < 30, `${shared} of 400 calls were shared`);
   t.not(quarantine.cohortOf('eve'), null);
 });

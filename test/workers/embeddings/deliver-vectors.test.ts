@@ -25,7 +25,7 @@ const ask: Omit<EmbeddingTask, 'inputs'> = {
   log: undefined as never,
 };
 
-/** Each vector for a request of its own, all with one call. @returns what each request gets */
+/** Delivers each vector to its own request, all from one call. @returns the result of each request */
 async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOutcome[]> {
   const units: PendingInput[] = [];
   const asks = vectors.map((_, i) => {
@@ -46,7 +46,7 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   return answers.map((answer) => answer.outcomes[0]!);
 }
 
-test('of inputs that share a call only those whose vector is not finite fail', async (t) => {
+test('of the inputs that share a call, only those whose vector is not finite fail', async (t) => {
   for (const wrong of [NaN, Infinity, -Infinity, 3.5e38]) {
     const [good, bad, other] = await deliver([
       [1, -2],
@@ -62,7 +62,7 @@ test('of inputs that share a call only those whose vector is not finite fail', a
   }
 });
 
-test('each request is told which of its own inputs has a vector that is not finite', async (t) => {
+test('the error of each request identifies which of its own inputs has a vector that is not finite', async (t) => {
   const first = new PendingRequest({ ...ask, inputs: [] });
   const [good, bad] = [new PendingInput(first, 'good', 1), new PendingInput(first, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {
@@ -85,7 +85,7 @@ test('each request is told which of its own inputs has a vector that is not fini
   );
 });
 
-test('a call without any finite vector is its upstream’s failure', async (t) => {
+test('a call without any finite vector is a failure of its upstream', async (t) => {
   const error = await t.throwsAsync(
     deliver([
       [NaN, 0],
@@ -96,7 +96,7 @@ test('a call without any finite vector is its upstream’s failure', async (t) =
   t.is(error?.failure, 'unavailable');
 });
 
-test('a vector is taken exactly if all of its numbers are finite', async (t) => {
+test('a vector is accepted if and only if all of its numbers are finite', async (t) => {
   const isTaken = async (numbers: readonly number[]): Promise<boolean> =>
     'vector' in (await deliver([numbers, numbers.map(() => 0)]))[0]!;
   await fc.assert(

@@ -7,11 +7,11 @@ import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 
-/** Of work that need not end at once. */
+/** The signal of work that may continue. */
 const never = new AbortController().signal;
 
-test('when nobody waits any more, none of a line stays at the gate; who comes then is let in', async (t) => {
-  // A gate of which every slot is taken.
+test('when no caller waits any more, a scheduler leaves no request at the limiter, and later requests get a slot', async (t) => {
+  // A limiter whose slots are all taken.
   const entered: AbortSignal[] = [];
   const acquire: RouteLimiter['acquire'] = (_, { signal }) => {
     entered.push(signal);
@@ -62,7 +62,7 @@ test('when nobody waits any more, none of a line stays at the gate; who comes th
   );
 });
 
-test('a text that is asked for again while the call it went with is searched for bad inputs is computed anew', async (t) => {
+test('a text that is requested again while its call is searched for bad inputs is computed again', async (t) => {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
   const searched: (() => void)[] = [];
@@ -70,7 +70,7 @@ test('a text that is asked for again while the call it went with is searched for
   const upstream = {
     async embed(_: unknown, { inputs }: { inputs: readonly string[] }) {
       calls.push(inputs);
-      // The bad one by itself is answered last.
+      // The call with only the bad input is answered last.
       if (inputs.length === 1 && inputs[0] === 'bad')
         await new Promise<void>((done) => void searched.push(done));
       if (inputs.includes('bad')) throw new UpstreamError('rejected', 'no');
@@ -120,7 +120,7 @@ test('a text that is asked for again while the call it went with is searched for
   );
 });
 
-/** What a test decides of each call to the vendor, in the order in which they come. */
+/** Decides the result of each call to the vendor, in the order of the calls. */
 interface VendorCall {
   readonly inputs: readonly string[];
   readonly signal: AbortSignal;
@@ -128,7 +128,7 @@ interface VendorCall {
   fail(error: Error): void;
 }
 
-/** A line whose vendor answers when it is told to, and whose gate lets in one call at a time, when it is told to. */
+/** A scheduler whose vendor responds, and whose limiter grants one slot at a time, only when the test says so. */
 function createHeldLine(): {
   readonly embed: (
     accountId: string,
@@ -184,7 +184,7 @@ function createHeldLine(): {
   });
 }
 
-test('work that must end at once does not wait for a vendor that was asked', async (t) => {
+test('work that must end immediately does not wait for a vendor call in flight', async (t) => {
   const line = createHeldLine();
   const [signals, stop] = [new AbortController(), new AbortController()];
   const ended = line.embed('ann', ['one', 'two'], signals.signal, stop.signal);
@@ -199,7 +199,7 @@ test('work that must end at once does not wait for a vendor that was asked', asy
   call.answer();
 });
 
-test('a vendor that was asked goes on when the last caller leaves, who has what it made', async (t) => {
+test('a vendor call continues when its last caller disconnects, and that caller gets its result', async (t) => {
   const line = createHeldLine();
   const leaving = new AbortController();
   const left = line.embed('ann', ['one', 'two'], leaving.signal);
@@ -216,7 +216,7 @@ test('a vendor that was asked goes on when the last caller leaves, who has what 
   );
 });
 
-test('a call that fails when all of its callers have left is not made again', async (t) => {
+test('a call that fails after all of its callers have disconnected is not retried', async (t) => {
   const line = createHeldLine();
   const leaving = new AbortController();
   const left = line.embed('ann', ['one'], leaving.signal);
@@ -230,7 +230,7 @@ test('a call that fails when all of its callers have left is not made again', as
   t.is(line.calls.length, 1);
 });
 
-test('a call that fails is made again for those who still wait, without what was asked for others', async (t) => {
+test('a failed call is retried for the callers that still wait, without the inputs of others', async (t) => {
   const line = createHeldLine();
   const leaving = new AbortController();
   const left = line.embed('ann', ['hers'], leaving.signal);
@@ -246,7 +246,7 @@ test('a call that fails is made again for those who still wait, without what was
   t.like((await stayed).outcomes[0], { tokens: 1 });
 });
 
-test('a caller who leaves while a search for bad inputs waits for a slot is told at once, and not searched for', async (t) => {
+test('a caller that disconnects while a search for bad inputs waits for a slot is notified immediately, and its inputs are left out of the search', async (t) => {
   const line = createHeldLine();
   const leaving = new AbortController();
   const left = line.embed('ann', ['hers'], leaving.signal);

@@ -3,7 +3,7 @@ import { Quarantine } from '../../../workers/embeddings/quarantine.ts';
 
 const tokens = (counts: Record<string, number>): Map<string, number> => new Map(Object.entries(counts));
 
-test('an account whose input was refused shares calls with nobody for a minute from the last refusal, whatever it sends', (t) => {
+test('an account whose input was rejected shares no calls for a minute after the last rejection, whatever it sends', (t) => {
   let nowMs = 5;
   const quarantine = new Quarantine(() => nowMs);
   t.is(quarantine.cohortOf('ann'), null);
@@ -21,7 +21,7 @@ test('an account whose input was refused shares calls with nobody for a minute f
   t.is(quarantine.cohortOf('bob'), null);
 });
 
-test('all accounts of a diverging call are quarantined alone; calls that agree on as many tokens clear an account at once', (t) => {
+test('all accounts of a diverging call are quarantined separately; an agreeing call of as many tokens clears an account immediately', (t) => {
   const quarantine = new Quarantine(() => 0);
   quarantine.addDivergent(tokens({ ann: 10, bob: 20, eve: 500 }));
   const cohorts = ['ann', 'bob', 'eve'].map((id) => quarantine.cohortOf(id));
@@ -32,12 +32,12 @@ test('all accounts of a diverging call are quarantined alone; calls that agree o
   quarantine.vouch(tokens({ eve: 20 }));
   t.is(quarantine.cohortOf('ann'), null);
   t.not(quarantine.cohortOf('bob'), null);
-  t.not(quarantine.cohortOf('eve'), null, 'a small input does not vouch for a large one');
+  t.not(quarantine.cohortOf('eve'), null, 'a small input does not clear a large one');
   quarantine.vouch(tokens({ bob: 1 }));
   t.is(quarantine.cohortOf('bob'), null);
 });
 
-test('an account whose own call diverges stays for ten minutes, whatever else it sends or is found at', (t) => {
+test('an account whose own call diverges is quarantined for ten minutes, whatever else it sends or is found in', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
   quarantine.addDivergent(tokens({ ann: 10, eve: 10 }));
@@ -53,10 +53,10 @@ test('an account whose own call diverges stays for ten minutes, whatever else it
   t.is(quarantine.cohortOf('eve'), null);
   quarantine.addCheck('eve', 1);
   quarantine.vouch(tokens({ eve: 1 }));
-  t.is(quarantine.cohortOf('eve'), null, 'what is over says nothing of the next time');
+  t.is(quarantine.cohortOf('eve'), null, 'a quarantine that has ended does not affect the next one');
 });
 
-test('an account that is checked is alone until calls of its own agree on as many tokens, or for a minute', (t) => {
+test('a checked account is alone until its own calls agree on as many tokens, or for a minute', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
   for (const id of ['ann', 'bob']) quarantine.addCheck(id, 10);
@@ -68,7 +68,7 @@ test('an account that is checked is alone until calls of its own agree on as man
   t.is(quarantine.cohortOf('ann'), null);
 });
 
-test('one bad account among hundreds is alone after the second call that diverges, and costs the others few calls', (t) => {
+test('one bad account among hundreds is isolated after its second diverging call, and costs the others few calls', (t) => {
   const quarantine = new Quarantine(() => 0);
   const accounts = Array.from({ length: 512 }, (_, i) => `account ${i}`);
   const bad = 'account 77';
@@ -94,7 +94,7 @@ test('one bad account among hundreds is alone after the second call that diverge
   t.deepEqual(groupByCohort(), [[bad]]);
 });
 
-test('it remembers a bounded number of accounts, the latest ones', (t) => {
+test('only a bounded number of accounts is tracked, the most recent ones', (t) => {
   const quarantine = new Quarantine(() => 0);
   for (let i = 0; i < 20_000; i++) quarantine.addRefused(`account ${i}`);
   t.is(quarantine.cohortOf('account 0'), null);

@@ -21,13 +21,13 @@ interface SpaceOptions {
   readonly maxBytes?: number;
 }
 
-/** A space of a model of its own, unless one is named. */
+/** A vector space with its own model, unless one is given. */
 function createSpace(options: SpaceOptions = {}): VectorSpace {
   const { modelId = randomUUID(), dimensions = 64, ttlSeconds = 1_000, maxBytes = 1_000_000 } = options;
   return { modelId, dimensions, identity: 'one', limits: { ttlSeconds, maxBytes } };
 }
 
-/** Any bytes at all: what is kept is given back to the bit, not as numbers. */
+/** Arbitrary bytes: cached bytes are returned bit by bit, not as numbers. */
 function createVectors(space: VectorSpace, names: readonly string[]): NamedVector[] {
   return names.map((name, i) => {
     return { name, vector: randomBytes(space.dimensions * 4), tokens: i, counted: i % 2 === 1 };
@@ -43,7 +43,7 @@ async function findNames(space: VectorSpace, names: readonly string[]): Promise<
   return names.filter((_, i) => kept[i] !== null);
 }
 
-/** What is counted is what is there: one record for each entry, and none beside. */
+/** Asserts that the counters match the content: exactly one record per entry. */
 async function isExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
   const records = await redis().lrange(redisKeys.cachedVectorsOrder(modelId), 0, -1);
   const keys = await redis().keys(redisKeys.cachedVector(modelId, '*'));
@@ -57,7 +57,7 @@ async function isExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<v
   );
 }
 
-test('what was kept is found by its name, to the bit, with what it was billed as', async (t) => {
+test('a cached vector is found by its name, bit for bit, with the tokens that it was billed as', async (t) => {
   const space = createSpace({ dimensions: 1536 });
   const vectors = createVectors(space, ['a', 'b', 'c']);
   await openStore().write(space, vectors);
@@ -68,10 +68,14 @@ test('what was kept is found by its name, to the bit, with what it was billed as
   };
   t.deepEqual(kept, [expect(2), null, expect(0), expect(1), expect(0)]);
   t.deepEqual(await openStore().read(space, []), []);
-  t.deepEqual(await findNames(createSpace({ dimensions: 1536 }), ['a']), [], 'another model has none of it');
+  t.deepEqual(
+    await findNames(createSpace({ dimensions: 1536 }), ['a']),
+    [],
+    'another model has none of them',
+  );
 });
 
-test('thousands of inputs are looked up and kept by commands of a bounded size', async (t) => {
+test('thousands of inputs are looked up and cached with commands of a bounded size', async (t) => {
   const server = await startTestRedis();
   const own = createRedis(server.url, 'commands', log);
   t.teardown(async () => {
@@ -93,12 +97,12 @@ test('thousands of inputs are looked up and kept by commands of a bounded size',
   );
   t.true(kept.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
   t.is(await countCalls('mget'), 8);
-  // Each was sent by its hash first, which this Redis did not know yet.
+  // Each was first sent by its hash, which this Redis did not know yet.
   const writes = (await countCalls('evalsha')) + (await countCalls('eval'));
   t.true(writes >= 13 && writes <= 30, `${writes} scripts for 12.6 MB`);
 });
 
-test('many writes never take more than the bound, and the oldest go first', async (t) => {
+test('many writes never exceed the limit, and the oldest entries are evicted first', async (t) => {
   const space = createSpace({ dimensions: 256 });
   const store = openStore();
   const names = createNames(3_000);
@@ -108,12 +112,12 @@ test('many writes never take more than the bound, and the oldest go first', asyn
     t.true(bytes <= 1_000_000, `${bytes} bytes`);
   }
   const { entries, bytes } = await countCachedVectors(redis(), space.modelId);
-  t.true(bytes > 990_000, 'the bound is made use of');
+  t.true(bytes > 990_000, 'the available space is used');
   t.deepEqual(await findNames(space, names), names.slice(-entries));
   await isExact(t, space);
 });
 
-test('short vectors make room for long ones, and the other way round', async (t) => {
+test('short vectors are evicted for long ones, and vice versa', async (t) => {
   const short = createSpace({ dimensions: 8 });
   const long = createSpace({ modelId: short.modelId, dimensions: 3072 });
   for (let round = 0; round < 40; round++) {
@@ -128,7 +132,7 @@ test('short vectors make room for long ones, and the other way round', async (t)
   await isExact(t, short);
 });
 
-test('an entry that is there is neither doubled nor made younger by a second write', async (t) => {
+test('a second write of a cached entry neither duplicates it nor renews its age', async (t) => {
   const space = createSpace({ dimensions: 2048 });
   const first = createVectors(space, ['first']);
   await openStore().write(space, first);
@@ -141,7 +145,7 @@ test('an entry that is there is neither doubled nor made younger by a second wri
   await isExact(t, space);
 });
 
-test('a bound that was lowered holds after a few writes', async (t) => {
+test('a lowered limit is reached after a few writes', async (t) => {
   const wide = createSpace({ dimensions: 256, maxBytes: 5_000_000 });
   await openStore().write(wide, createVectors(wide, createNames(3_000)));
   const narrow = createSpace({ modelId: wide.modelId, dimensions: 256 });
@@ -150,7 +154,7 @@ test('a bound that was lowered holds after a few writes', async (t) => {
   await isExact(t, narrow);
 });
 
-test('entries expire when they should, are not counted then, and leave nothing behind', async (t) => {
+test('entries expire on time, are not counted after that, and leave nothing behind', async (t) => {
   const space = createSpace({ ttlSeconds: 1 });
   const store = openStore();
   const names = createNames(1_500);
@@ -166,10 +170,10 @@ test('entries expire when they should, are not counted then, and leave nothing b
   await store.write(space, [again!]);
   t.like(await countCachedVectors(redis(), space.modelId), { entries: 1 });
   const ttlMs = await redis().pttl(redisKeys.cachedVectorsOrder(space.modelId));
-  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, and not for ever');
+  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, but not forever');
 });
 
-test('what expires is dropped bit by bit by the writes that come', async (t) => {
+test('later writes delete expired entries a few at a time', async (t) => {
   const space = createSpace({ ttlSeconds: 1, dimensions: 8, maxBytes: 10_000_000 });
   const names = createNames(2_000);
   await openStore().write(space, createVectors(space, names));
@@ -184,7 +188,7 @@ test('what expires is dropped bit by bit by the writes that come', async (t) => 
   t.deepEqual(lengths, [1_501, 1_002, 503, 4, 5]);
 });
 
-test('an entry that was kept anew after it expired outlives its first record', async (t) => {
+test('an entry that was cached again after it expired outlives its first record', async (t) => {
   const space = createSpace({ dimensions: 2048, ttlSeconds: 1_000 });
   const brief = { ...space, limits: { ...space.limits, ttlSeconds: 1 } };
   await openStore().write(space, createVectors(space, ['old']));
@@ -193,7 +197,7 @@ test('an entry that was kept anew after it expired outlives its first record', a
   const others = createNames(50);
   await openStore().write(space, createVectors(space, others));
   await openStore().write(space, createVectors(space, ['text']));
-  // The records of `old` and of the first `text` go, and with them one entry.
+  // The records of `old` and of the first `text` are removed, and one entry with them.
   let written = 0;
   while (
     (await redis().lindex(redisKeys.cachedVectorsOrder(space.modelId), 0))!.split(' ')[0] !== others[0]
@@ -205,7 +209,7 @@ test('an entry that was kept anew after it expired outlives its first record', a
   await isExact(t, space);
 });
 
-test('bytes that are no vector of the length asked for are a miss, and give way to the one made then', async (t) => {
+test('bytes that are not a vector of the requested length are a miss, and are replaced by the new vector', async (t) => {
   const space = createSpace({ dimensions: 4 });
   const [vector] = createVectors(space, ['good']);
   await openStore().write(space, [vector!]);
@@ -244,14 +248,14 @@ test('a value of another type is a miss', async (t) => {
   t.deepEqual(await openStore().read(space, ['list']), [null]);
 });
 
-test('a vector of another length than the space’s is not kept', async (t) => {
+test('a vector whose length differs from that of its space is not cached', async (t) => {
   const space = createSpace({ dimensions: 4 });
   await openStore().write(space, createVectors(createSpace({ dimensions: 3 }), ['odd']));
   await openStore().write(space, []);
   t.is((await countCachedVectors(redis(), space.modelId)).entries, 0);
 });
 
-test('many workers that keep the same and other vectors at once agree on what is there', async (t) => {
+test('concurrent writes of the same and different vectors by many workers stay consistent', async (t) => {
   const space = createSpace({ dimensions: 512 });
   const common = createNames(100);
   const clients = await Promise.all(
@@ -278,7 +282,7 @@ test('many workers that keep the same and other vectors at once agree on what is
   await isExact(t, space);
 });
 
-test('hits and misses are counted input by input, spoilt ones as misses', async (t) => {
+test('hits and misses are counted per input, with corrupt entries as misses', async (t) => {
   const space = createSpace();
   const use = new CacheUseStore(redis());
   t.deepEqual(await use.read(space.modelId), { hits: 0, misses: 0, entries: 0, bytes: 0 });
@@ -294,7 +298,7 @@ test('hits and misses are counted input by input, spoilt ones as misses', async 
   t.true((await redis().ttl(redisKeys.cachedVectorsUse(space.modelId))) > 29 * 86_400);
 });
 
-test('without Redis nothing is found, nothing is kept and nobody fails', async (t) => {
+test('without Redis nothing is found or cached, and no request fails', async (t) => {
   const away = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => away.disconnect());
   const store = new VectorCacheStore(away, log);
@@ -303,7 +307,7 @@ test('without Redis nothing is found, nothing is kept and nobody fails', async (
   t.deepEqual(await store.read(space, ['a', 'b']), [null, null]);
 });
 
-test('a Redis that refuses is a miss', async (t) => {
+test('an error reply from Redis is a miss', async (t) => {
   const space = createSpace();
   const store = openStore();
   await redis().set(redisKeys.cachedVectorsOrder(space.modelId), 'no list');
@@ -311,7 +315,7 @@ test('a Redis that refuses is a miss', async (t) => {
   t.deepEqual(await store.read(space, ['a']), [null]);
 });
 
-test('a Redis that does not answer is a miss after a second', async (t) => {
+test('a Redis that does not reply is a miss after a second', async (t) => {
   const server = await startTestRedis();
   const [own, other] = [server.url, server.url].map((url) => createRedis(url, 'commands', log));
   t.teardown(async () => {

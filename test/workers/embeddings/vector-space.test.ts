@@ -40,12 +40,12 @@ test('a model without a cache has no space', (t) => {
   t.is(findVectorSpace(undefined, null), null);
 });
 
-test('a name is the same wherever and whenever it is made', (t) => {
+test('a name is the same wherever and whenever it is computed', (t) => {
   t.is(nameIn(createModel()), name);
   t.regex(name, /^[\w-]{32}$/);
 });
 
-test('prices, weights, limits and the order of routes are nothing to a vector', (t) => {
+test('prices, weights, limits and the order of routes do not change the space', (t) => {
   for (const same of [
     createModel({ more: 'pricing: { prompt: 2 }' }),
     createModel({ routes: '{ upstream: own, model: b, weight: 3 }, { upstream: lab, model: a }' }),
@@ -54,7 +54,7 @@ test('prices, weights, limits and the order of routes are nothing to a vector', 
     t.is(nameIn(same), name);
 });
 
-test('another account, model, text, length, or place that a route leads to is another name', (t) => {
+test('another account, model, text, length or destination of a route gives another name', (t) => {
   const names = [
     name,
     nameIn(createModel(), null, 'bob'),
@@ -71,7 +71,7 @@ test('another account, model, text, length, or place that a route leads to is an
   t.is(new Set(names).size, names.length);
 });
 
-test('texts that differ in half a character, or in how an account and a text are divided, are told apart', (t) => {
+test('texts that differ in half a character, or in where the account ends and the text starts, have different names', (t) => {
   const model = createModel();
   const texts = ['\uD83D', '\uD83C', '\uFFFD', '😀'].map((text) => nameIn(model, null, 'ann', text));
   t.is(new Set(texts).size, 4);

@@ -6,7 +6,7 @@ import {
   type WaitingInput,
 } from '../../../workers/embeddings/waiting-inputs.ts';
 
-/** What a call takes that is made for the account whose turn it is. */
+/** The inputs of a call made for the account whose fair-queue turn it is. */
 const take = (line: WaitingInputs<Item>, plan: CallPlan): Item[] =>
   line.take([...line.accountIds()][0] ?? '', plan);
 
@@ -29,14 +29,14 @@ function fill(accounts: readonly string[], tokens = 1): WaitingInputs<Item> {
   return line;
 }
 
-test('a call has room for everybody before anybody has a second item in it', (t) => {
+test('every account gets one item into a call before any account gets a second one', (t) => {
   const line = fill([...Array.from({ length: 2_048 }, () => 'heavy'), 'light', 'other']);
   const taken = take(line, { enough: 8, maxInputs: 8, maxTokens: 1_000 });
   t.deepEqual(
     taken.map(({ accountId }) => accountId),
     ['heavy', 'light', 'other', 'heavy', 'heavy', 'heavy', 'heavy', 'heavy'],
   );
-  // Who came last to its turn is first in the next call.
+  // The account whose turn came last is first in the next call.
   line.add(itemOf('light', 9_999));
   t.deepEqual(
     take(line, { enough: 2, maxInputs: 2, maxTokens: 1_000 }).map(({ accountId }) => accountId),
@@ -44,7 +44,7 @@ test('a call has room for everybody before anybody has a second item in it', (t)
   );
 });
 
-test('nothing is lost, repeated, or taken out of its account’s order, and no call passes a limit that more than one item fills', (t) => {
+test('no item is lost, repeated or out of its account’s order, and no call with more than one item exceeds a limit', (t) => {
   const items = fc.array(fc.record({ account: fc.constantFrom('a', 'b', 'c'), tokens: fc.nat(50) }));
   fc.assert(
     fc.property(
@@ -58,7 +58,7 @@ test('nothing is lost, repeated, or taken out of its account’s order, and no c
         let group = {};
         let before: string | null = null;
         all.forEach(({ account, tokens }, number) => {
-          // The inputs of a request are of one account and come together.
+          // The inputs of a request belong to one account and arrive together.
           if (account !== before || number % groupSize === 0) group = {};
           before = account;
           line.add(itemOf(account, number, tokens, group));
@@ -87,7 +87,7 @@ test('nothing is lost, repeated, or taken out of its account’s order, and no c
   t.pass();
 });
 
-test('where everybody has something in a call, the rest of it is many of one account, and then of another', (t) => {
+test('once every account has an item in a call, the remaining space is filled with many items of one account, then of another', (t) => {
   const line = fill(Array.from({ length: 1_200 }, (_, i) => (i % 2 === 0 ? 'a' : 'b')));
   const takeRuns = (enough: number): [string, number][] => {
     const runs: [string, number][] = [];
@@ -112,7 +112,7 @@ test('where everybody has something in a call, the rest of it is many of one acc
   ]);
 });
 
-test('a group that was begun is ended with the call, unless that takes twice as many as were wanted', (t) => {
+test('a group that was started is completed in the same call, unless that takes more than twice the desired size', (t) => {
   const takeSizes = (groups: readonly number[], enough: number, maxInputs: number): number[] => {
     const line = new WaitingInputs<Item>();
     for (const size of groups) {
@@ -129,7 +129,7 @@ test('a group that was begun is ended with the call, unless that takes twice as 
   t.deepEqual(takeSizes([2_000, 100], 512, 2_048), [512, 512, 976, 100]);
 });
 
-test('accounts share calls within their cohort alone, and each cohort has its turn', (t) => {
+test('accounts share calls only within their cohort, and the cohorts take turns', (t) => {
   const cohorts = new Map([
     ['x1', 1],
     ['x2', 2],
@@ -146,7 +146,7 @@ test('accounts share calls within their cohort alone, and each cohort has its tu
   t.deepEqual(Array.from({ length: 6 }, takeAccounts), ['a,b', 'x1', 'b,a', 'x2,x3', 'x3,x2', 'a,b']);
 });
 
-test('inputs that share no calls go with those of their own account and dimensions alone, in its turn', (t) => {
+test('unshared inputs are only combined with those of their own account and dimensions, in its turn', (t) => {
   const line = new WaitingInputs<Item>();
   const alone = (accountId: string, number: number, dimensions: number | null = null): Item => ({
     ...itemOf(accountId, number),
@@ -159,7 +159,7 @@ test('inputs that share no calls go with those of their own account and dimensio
   const left = line.add(alone('d', 9));
   t.is(line.queueCount, 6);
   line.remove(left);
-  t.is(line.queueCount, 5, 'as many calls are needed as there are queues');
+  t.is(line.queueCount, 5, 'there are as many calls as queues');
   const calls: number[][] = [];
   while (line.size > 0) {
     calls.push(take(line, { enough: 32, maxInputs: 64, maxTokens: 1e9 }).map(({ number }) => number));
@@ -167,15 +167,19 @@ test('inputs that share no calls go with those of their own account and dimensio
   t.deepEqual(calls, [[0, 2], [1, 3], [4], [7, 6, 8], [5]]);
 });
 
-test('a call begins with the account that it is made for, whoever waits before it', (t) => {
+test('a call starts with the account that it is made for, whichever account waits before it', (t) => {
   const line = fill(['a', 'b', 'c', 'd', 'e', 'f']);
   const plan = { enough: 3, maxInputs: 3, maxTokens: 1_000 };
   const takeFor = (accountId: string): string[] => line.take(accountId, plan).map((item) => item.accountId);
   t.deepEqual(takeFor('e'), ['e', 'a', 'b']);
-  t.deepEqual(takeFor('gone'), ['c', 'd', 'f'], 'the turns of the others where it waits no more');
+  t.deepEqual(
+    takeFor('gone'),
+    ['c', 'd', 'f'],
+    'the turns of the other accounts, without those that are done',
+  );
 });
 
-test('an account whose item does not fit beside the others’ is first in the next call', (t) => {
+test('an account whose item does not fit beside those of the others is first in the next call', (t) => {
   const line = new WaitingInputs<Item>();
   const accounts = ['a', 'b', 'c', 'd', 'e'];
   for (let number = 0; number < 100; number++) {
@@ -187,14 +191,14 @@ test('an account whose item does not fit beside the others’ is first in the ne
       counts.set(accountId, counts.get(accountId)! + 1);
     }
   }
-  // Four of the five have room in each of sixty calls.
+  // Four of the five fit into each of sixty calls.
   t.true(
     [...counts.values()].every((count) => Math.abs(count - 48) <= 1),
     [...counts.values()].join(),
   );
 });
 
-test('what nobody wants any more leaves, wherever it waits', (t) => {
+test('an item that is no longer needed is removed, wherever it waits', (t) => {
   const line = new WaitingInputs<Item>();
   const entries = ['a', 'a', 'b', 'a'].map((accountId, number) => line.add(itemOf(accountId, number)));
   for (const place of [0, 2, 2]) line.remove(entries[place]!);
@@ -209,7 +213,7 @@ test('what nobody wants any more leaves, wherever it waits', (t) => {
   t.deepEqual([...line.accountIds()], []);
 });
 
-test('three hundred numbers of dimensions of one account keep another waiting for one call', (t) => {
+test('one account’s queues for three hundred dimensions delay another account by one call', (t) => {
   const line = new WaitingInputs<Item>();
   for (let i = 1; i <= 300; i++) line.add({ ...itemOf('many', i), dimensions: i });
   take(line, { enough: 32, maxInputs: 64, maxTokens: 1e9 });
@@ -224,18 +228,18 @@ test('three hundred numbers of dimensions of one account keep another waiting fo
   const positionOf = (number: number): number =>
     calls.findIndex((call) => call.some((item) => item.number === number));
   t.true(positionOf(1_000) <= 2 && positionOf(1_001) <= 2, `${positionOf(1_000)}, ${positionOf(1_001)}`);
-  t.is(calls[positionOf(1_001)]!.length, 2, 'merged with the input of the other account');
+  t.is(calls[positionOf(1_001)]!.length, 2, 'it was merged with the input of the other account');
   t.is(calls.flat().length, 301);
 });
 
-test('the dimensions of one account take turns, however much waits for each, and none starves beside others’ calls', (t) => {
+test('an account’s queues for different dimensions take turns, however long each is, and none starves beside shared calls', (t) => {
   const line = new WaitingInputs<Item>();
   let number = 0;
   for (const dimensions of [null, 8, 16]) {
     for (let i = 0; i < 100; i++) line.add({ ...itemOf('a', (number += 1)), dimensions });
   }
   const takeDimensions = (): number | null => {
-    // Others keep asking for the model's own.
+    // The other accounts keep requesting the model's default dimensions.
     for (const accountId of ['b', 'c']) line.add(itemOf(accountId, (number += 1)));
     return take(line, { enough: 4, maxInputs: 4, maxTokens: 1e9 })[0]!.dimensions;
   };
@@ -246,7 +250,7 @@ test('the dimensions of one account take turns, however much waits for each, and
   }
 });
 
-test('a long queue is taken in time that grows with it, and no faster', (t) => {
+test('the time to drain a long queue grows linearly with its length', (t) => {
   const line = fill(Array.from({ length: 300_000 }, () => 'a'));
   let count = 0;
   while (line.size > 0) count += take(line, { enough: 2_048, maxInputs: 2_048, maxTokens: 1e9 }).length;

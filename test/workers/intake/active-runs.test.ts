@@ -26,7 +26,7 @@ function start(): Rig {
   return { runs, run, ask };
 }
 
-/** Lets everything run that waits for nothing but its turn. @returns whether the promise is still pending then */
+/** Runs everything that only waits for its event-loop turn. @returns whether the promise is still pending after that */
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
   let pending = true;
   const settle = (): void => {
@@ -37,14 +37,14 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return pending;
 }
 
-test('what was asked for before is known at once', async (t) => {
+test('a request that arrived earlier is reported immediately', async (t) => {
   const { run, ask } = start();
   ask(100);
   t.is(await run.whenRequested(0), 100);
   t.is(await run.whenRequested(99), 100);
 });
 
-test('what is asked for later is told when it is, and nothing less than was wanted', async (t) => {
+test('a later request is reported when it arrives, once it covers what the run waits for', async (t) => {
   const { run, ask } = start();
   const asked = run.whenRequested(10);
   t.true(await isPending(asked));
@@ -56,7 +56,7 @@ test('what is asked for later is told when it is, and nothing less than was want
   t.is(await asked, 11);
 });
 
-test('what was asked for is never taken back by a lower number that comes after it', async (t) => {
+test('a request is never reduced by a lower number that arrives later', async (t) => {
   const { run, ask } = start();
   ask(100);
   ask(40);
@@ -68,7 +68,7 @@ test('what was asked for is never taken back by a lower number that comes after 
   t.is(await more, 200);
 });
 
-test('of several that come at once the most counts', async (t) => {
+test('of several simultaneous requests the largest applies', async (t) => {
   const { run, ask } = start();
   const asked = run.whenRequested(0);
   ask(1);
@@ -77,7 +77,7 @@ test('of several that come at once the most counts', async (t) => {
   t.is(await asked, 3);
 });
 
-test('what is asked of another request, or was asked of one that has ended, is not asked of this', async (t) => {
+test('a request for another run, or for one that has ended, does not apply to this run', async (t) => {
   const { runs, run, ask } = start();
   ask(7);
   run.end();
@@ -90,7 +90,7 @@ test('what is asked of another request, or was asked of one that has ended, is n
   t.is(await asked, 1);
 });
 
-test('a run that is cancelled is asked for nothing more, whether it waits or would', async (t) => {
+test('a cancelled run gets no further requests, whether or not it is waiting', async (t) => {
   const { runs, run, ask } = start();
   const asked = run.whenRequested(0);
   runs.control({ action: 'cancel', requestId: 'one' });
@@ -99,7 +99,7 @@ test('a run that is cancelled is asked for nothing more, whether it waits or wou
   await t.throwsAsync(run.whenRequested(0), { instanceOf: CallerGone });
 });
 
-test('when nobody listens any more the runs of that channel stop waiting, those of others do not', async (t) => {
+test('when a channel has no subscriber any more its runs stop waiting, but those of other channels do not', async (t) => {
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two' }, 'other channel', 1);
   const [asked, otherAsked] = [run.whenRequested(0), other.whenRequested(0)];
@@ -110,7 +110,7 @@ test('when nobody listens any more the runs of that channel stop waiting, those 
   await t.throwsAsync(otherAsked, { instanceOf: CallerGone });
 });
 
-test('a run whose caller does not read goes on reading when he leaves', async (t) => {
+test('a run whose caller is not reading continues to read from the vendor after a disconnect', async (t) => {
   const { runs, run } = start();
   runs.control({ action: 'pause', requestId: 'one' });
   const wanted = run.whenResumed();
@@ -120,7 +120,7 @@ test('a run whose caller does not read goes on reading when he leaves', async (t
   t.is(run.whenResumed(), null);
 });
 
-test('a caller who left is told from one whose answer a fault of ours keeps away', (t) => {
+test('a disconnected caller is distinguished from one whose response is withheld by an error of ours', (t) => {
   const causes = [
     { leave: (runs: ActiveRuns) => runs.control({ action: 'cancel', requestId: 'one' }), isOurs: false },
     {
@@ -137,14 +137,14 @@ test('a caller who left is told from one whose answer a fault of ours keeps away
   }
 });
 
-test('a caller who did not read is told from one who left, and is charged as one', (t) => {
+test('a caller that did not read is distinguished from one that disconnected, and is charged like one', (t) => {
   const { runs, run } = start();
   runs.control({ action: 'cancel', requestId: 'one', isUnread: true });
   t.true(run.signal.reason instanceof CallerStalled);
   t.true(hasCallerDisconnected(run.signal));
 });
 
-test('a run that another takes the place of ends, and what is asked for is the other’s', async (t) => {
+test('a run that is replaced by another ends, and later requests are for the new run', async (t) => {
   const { runs, run, ask } = start();
   ask(100);
   const waiting = run.whenRequested(100);
@@ -152,16 +152,16 @@ test('a run that another takes the place of ends, and what is asked for is the o
   await t.throwsAsync(waiting, { instanceOf: RunReplaced });
   const asked = later.whenRequested(0);
   ask(100);
-  t.true(await isPending(asked), 'what the earlier one was asked for is no part of it');
+  t.true(await isPending(asked), 'requests for the earlier run do not carry over');
   run.end();
-  t.is(runs.size, 1, 'the earlier one’s end is not the end of the later');
+  t.is(runs.size, 1, 'the end of the earlier run does not end the later one');
   ask(50, 'one', 2);
   t.is(await asked, 50);
 });
 
-// Serial, since no other test may see these timers.
+// Serial, because no other test may see these timers.
 test.serial(
-  'a result that nobody asks for is given up after five minutes, and each request puts that off',
+  'a result that is not requested is abandoned after five minutes, and each request restarts that time',
   async (t) => {
     const { run, ask } = start();
     ask(10);
@@ -170,7 +170,7 @@ test.serial(
       const asked = run.whenRequested(10);
       mock.timers.tick(5 * 60_000 - 1);
       ask(10);
-      // The next wait begins in a turn of its own.
+      // The next wait starts in its own event-loop turn.
       await Promise.resolve();
       t.true(await isPending(asked));
       mock.timers.tick(5 * 60_000 - 1);
@@ -184,7 +184,7 @@ test.serial(
 );
 
 test.serial(
-  'a run whose caller does not read ends as such once nobody says so any more for half a minute',
+  'a run whose caller is not reading ends as disconnected once no such report has arrived for half a minute',
   (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
@@ -202,7 +202,7 @@ test.serial(
   },
 );
 
-test('a ban ends the runs of its account alone, a paused one too, and goes by its own reason', async (t) => {
+test('a ban ends only the runs of its account, including a paused one, with its own reason', async (t) => {
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two', accountId: 'bob' }, 'channel', 1);
   runs.control({ action: 'pause', requestId: 'one' });

@@ -10,7 +10,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
 
-test('a worker with a backlog leaves its process alone while Redis is away, and takes the rest once Redis is back', async (t) => {
+test('a worker with a backlog does not block its process while Redis is unavailable, and takes the remaining jobs afterwards', async (t) => {
   const server = await startTestRedis();
   const { url, port } = server;
   const bullmq = createRedis(url, 'bullmq', log);
@@ -36,11 +36,11 @@ test('a worker with a backlog leaves its process alone while Redis is away, and 
   t.teardown(() => worker.close(true));
   const queue = openBullQueue<string>('backlog', redis);
   for (const name of ['first', 'second', 'third']) await queue.add(name, name);
-  await waitFor('the first to be taken', async () => (await queue.getActiveCount()) === 1);
+  await waitFor('the first job to be taken', async () => (await queue.getActiveCount()) === 1);
 
   await server.stop();
-  await waitFor('the loss to be noticed', () => bullmq.status !== 'ready');
-  // It ends, and BullMQ asks for the next one, which is refused without any I/O.
+  await waitFor('the outage to be noticed', () => bullmq.status !== 'ready');
+  // The job ends, and BullMQ requests the next one, which fails without any I/O.
   endFirst();
   let turns = 0;
   const timer = setInterval(() => {
@@ -48,15 +48,15 @@ test('a worker with a backlog leaves its process alone while Redis is away, and 
   }, 10);
   await delay(500);
   clearInterval(timer);
-  t.true(turns > 10, 'timers go on');
+  t.true(turns > 10, 'timers continue to run');
 
   const again = await startTestRedis({ port });
   t.teardown(() => again.stop());
-  await waitFor('Redis to take more', () =>
+  await waitFor('Redis to accept commands again', () =>
     queue.add('fourth', 'fourth').then(
       () => true,
       () => false,
     ),
   );
-  await waitFor('what is there after the outage to be taken', () => done.has('fourth'));
+  await waitFor('the remaining jobs to be taken', () => done.has('fourth'));
 });

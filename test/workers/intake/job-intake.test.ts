@@ -47,7 +47,7 @@ async function expectNothingHeld(
   );
 }
 
-test('a job is run, charged once and kept with its answer, and holds nothing any more', async (t) => {
+test('a job runs, is charged once and is stored with its response, and then holds nothing', async (t) => {
   const stack = await useStack(t);
   const { id: accountId } = await stack.createAccount();
   const before = await readBalance(stack.redis, accountId);
@@ -66,7 +66,7 @@ test('a job is run, charged once and kept with its answer, and holds nothing any
   t.is(await stack.redis.exists(redisKeys.jobBody(accountId, id)), 0);
 });
 
-test('a cancelled job that waits is refunded and never runs', async (t) => {
+test('a cancelled job that is still queued is refunded and never runs', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { id: accountId } = await stack.createAccount();
   const id = await enqueueChat(stack, accountId, 'demo-echo');
@@ -89,7 +89,7 @@ const message = (content: string): object => ({
   messages: [{ role: 'user', content }],
   max_tokens: 5,
 });
-/** Several calls of the vendor each, as many inputs as it takes in one. */
+/** Inputs for several vendor calls, each of the maximum size. */
 const inputs = (content: string): object => ({
   model: 'embedding',
   input: Array.from({ length: 200 }, () => `${content} ${randomUUID()}`),
@@ -99,7 +99,7 @@ for (const { what, path, body } of [
   { what: 'chats', path: '/v1/chat/completions', body: message },
   { what: 'embeddings', path: '/v1/embeddings', body: inputs },
 ]) {
-  test(`one account's backlog of ${what} delays another's single job by what runs and one more call`, async (t) => {
+  test(`one account's backlog of ${what} delays another's single job only by the calls in flight and one more`, async (t) => {
     const calls: HeldCall[] = [];
     let isOver = false;
     const vendor = await startScriptedVendor(async ({ input, messages }) => {
@@ -130,14 +130,14 @@ models:
       isOver = true;
       for (const { end } of calls) end();
     };
-    // Also where the test fails: the worker finishes what it has before it stops.
+    // Even if the test fails: the worker finishes its jobs before it stops.
     t.teardown(endAll);
     const [many, single] = [await stack.createAccount(), await stack.createAccount()];
     const backlog = Array.from({ length: 80 }, () => createJob(stack, many, path, body('many')));
     await Promise.all(backlog);
     await waitFor('the first call', () => calls.length === 1);
     const { id } = await createJob(stack, single, path, body('single'));
-    // However many of the other's jobs wait in the worker, this one is taken while the first call still runs.
+    // However many of the other account's jobs wait in the worker, this one is taken while the first call still runs.
     await waitFor('the job to be taken', async () => {
       return (await new JobStore(stack.redis).find(single.id, id))?.job.attempts === 1;
     });
@@ -163,7 +163,7 @@ const answerWithVectors = (count: number): object => ({
 
 const pricing = 'pricing: { type: tokens, prompt: 100, completion: 200 }';
 
-test('jobs that are cancelled while their worker ends have ended before it has: what was generated is charged, what had not begun is free', async (t) => {
+test('jobs cancelled while their worker stops end before it exits: generated output is charged, and unstarted work is free', async (t) => {
   const embeddingCalls: (() => void)[] = [];
   const vendor = await startScriptedVendor(async (_, path, { cut }) => {
     if (path.endsWith('/embeddings')) {
@@ -204,18 +204,18 @@ models:
     model: 'vectors',
     input: 'cat',
   });
-  await waitFor('the call for vectors', () => embeddingCalls.length > 0);
+  await waitFor('the embedding call', () => embeddingCalls.length > 0);
   const unbegun = await enqueueChat(stack, accountId, 'chat');
   await whenJob(stack, accountId, unbegun, ({ workerId }) => workerId !== null);
 
-  // The worker has not heard of it when it gives back what it has not begun.
+  // The worker is not notified of the cancellation until it hands back jobs that have not started.
   await cancelJob(stack.redis, accountId, unbegun);
   const stopped = worker.stop();
   t.like(await whenEnded(stack, accountId, unbegun), { status: 'cancelled', receipt: { costNano: 0n } });
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
     if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
-    // Of the one that it hears of, the vendor's answer would be read to its end.
+    // For the cancellation that it is notified of, it would read the vendor's response to its end.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
   }
@@ -236,7 +236,7 @@ models:
   await stopped;
 });
 
-test('a job of a model that a worker does not know is left to one that does, or ends at its deadline', async (t) => {
+test('a job whose model a worker does not know is left to one that does, or ends at its deadline', async (t) => {
   const catalogOf = (...ids: string[]): string => `
 upstreams: { builtin: { kind: builtin } }
 models:

@@ -9,7 +9,7 @@ import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startRole } from '../../support/worker-process.ts';
 
-/** What else a worker does while it has large jobs on hand; alone in its file, as it is measured. */
+/** The responsiveness of a worker while it processes large jobs; alone in its file, because it is measured. */
 
 const chats = 4;
 
@@ -38,7 +38,7 @@ interface Received {
   readonly length: number;
 }
 
-/** A vendor that reads all of what it is sent, and refuses it. */
+/** A vendor that reads the whole request, and then rejects it. */
 async function startVendor(t: ExecutionContext): Promise<{ port: number; received: Received[] }> {
   const received: Received[] = [];
   const vendor = createServer((request: IncomingMessage, response) => {
@@ -55,7 +55,7 @@ async function startVendor(t: ExecutionContext): Promise<{ port: number; receive
   return { port: (vendor.address() as AddressInfo).port, received };
 }
 
-/** A picture that hardly compresses, of nearly the 20 MB that one may have. */
+/** An image that hardly compresses, of nearly the maximum 20 MB. */
 async function drawLargest(): Promise<string> {
   const side = 2_500;
   const pixels = Buffer.alloc(side * side * 3, 'noise that is as good as any');
@@ -64,7 +64,7 @@ async function drawLargest(): Promise<string> {
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }
 
-test('a worker goes on with other work while it reads, checks and sends the largest chats', async (t) => {
+test('a worker continues other work while it reads, checks and sends the largest chats', async (t) => {
   t.timeout(150_000);
   const { port, received } = await startVendor(t);
   const models = ['openai', 'anthropic', 'gemini'].map(
@@ -90,7 +90,7 @@ ${models.join('\n')}
   const readProbe = async (): Promise<number[]> => {
     const before = readFileSync(log, 'utf8').length;
     worker.child.kill('SIGUSR2');
-    await waitFor('the probe to tell', () => Promise.resolve(readFileSync(log, 'utf8').length > before));
+    await waitFor('the probe to report', () => Promise.resolve(readFileSync(log, 'utf8').length > before));
     return readFileSync(log, 'utf8').slice(before).trim().split(' ').map(Number);
   };
   const account = await stack.createAccount({ balance: '100' });
@@ -107,7 +107,7 @@ ${models.join('\n')}
     t.log(
       `${model}: ${body.length} bytes, longest ${longestMs} ms, stalled ${stalledMs} ms, peak ${peakMb} MB`,
     );
-    t.true(stalledMs! < 400, `${model} held the worker for ${stalledMs} ms`);
+    t.true(stalledMs! < 400, `${model} blocked the worker for ${stalledMs} ms`);
     const sent = received.splice(0);
     t.is(sent.length, chats);
     for (const { declared, length } of sent) {

@@ -9,16 +9,16 @@ test.before(async () => {
 });
 test.after.always(() => stack.close());
 
-// Serial: each is about the only worker there is.
+// Serial: each test needs the only worker.
 test.serial(
-  'a worker stops although the connections on which its queues wait are being made anew',
+  'a worker stops even while the connections on which its queues wait are reconnecting',
   async (t) => {
     const worker = await stack.startWorker();
     const list = async (): Promise<string[]> => {
       const clients = String(await stack.redis.client('LIST'))
         .trim()
         .split('\n');
-      // BullMQ names its own.
+      // BullMQ sets the names of its connections.
       return clients.filter((line) => / name=\{bull\}:/.test(line));
     };
     const idOf = (line: string): string => /^id=(\d+)/.exec(line)![1]!;
@@ -32,7 +32,7 @@ test.serial(
 );
 
 test.serial(
-  'a caller whose request lay on its queue past its deadline is told that, and pays nothing',
+  'a caller whose request stayed queued past its deadline gets an error that says so, and is not charged',
   async (t) => {
     const account = await stack.createAccount();
     const timeoutMs = 1;

@@ -18,11 +18,11 @@ const large = JSON.stringify({
 });
 const payloadKeys = redisKeys.payload('*');
 
-test('a large chat is taken from where it is stored, which is empty then', async (t) => {
+test('a large chat is read from the payload store, which is empty afterwards', async (t) => {
   const stack = await useStack(t, { workers: [], catalog });
   const account = await stack.createAccount({ balance: '100' });
   const asked = stack.post('/v1/chat/completions', account.apiKey, large);
-  await waitFor('it to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
+  await waitFor('the chat to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
   t.is((await stack.redis.keys(payloadKeys)).length, 1);
   await stack.startWorker();
   const answer = await asked;
@@ -30,11 +30,11 @@ test('a large chat is taken from where it is stored, which is empty then', async
   t.deepEqual(await stack.redis.keys(payloadKeys), []);
 });
 
-test('a chat whose body is lost is told so at once, free of charge', async (t) => {
+test('a chat whose body is lost fails immediately, free of charge', async (t) => {
   const stack = await useStack(t, { workers: [], catalog });
   const account = await stack.createAccount({ balance: '100' });
   const asked = stack.post('/v1/chat/completions', account.apiKey, large);
-  await waitFor('it to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
+  await waitFor('the chat to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
   await stack.redis.unlink(await stack.redis.keys(payloadKeys));
   await stack.startWorker();
   const answer = await asked;
@@ -44,7 +44,7 @@ test('a chat whose body is lost is told so at once, free of charge', async (t) =
   t.is(await readLoss(stack, account.id, '100'), 0n);
 });
 
-test('a large embedding request that is left in its queue is not kept, nor read, and costs nothing', async (t) => {
+test('a large embedding request that is abandoned in its queue is neither stored nor read, and is free', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -65,11 +65,14 @@ models:
     body: JSON.stringify({ model: 'vectors', input }),
     signal: caller.signal,
   });
-  await waitFor('it to be queued', async () => (await stack.redis.llen('{bull}:embedding:wait')) === 1);
+  await waitFor(
+    'the request to be queued',
+    async () => (await stack.redis.llen('{bull}:embedding:wait')) === 1,
+  );
   t.is((await stack.redis.keys(payloadKeys)).length, 1);
   caller.abort();
   t.is(await asked.catch(() => 'left'), 'left');
-  await waitFor('its body to go', async () => (await stack.redis.keys(payloadKeys)).length === 0);
+  await waitFor('its body to be deleted', async () => (await stack.redis.keys(payloadKeys)).length === 0);
   t.is((await findReservations(stack, account.id)).length, 1);
   await stack.startWorker();
   await waitForNoReservation(stack, account.id);

@@ -57,7 +57,7 @@ async function openStore(t: ExecutionContext) {
   return { mongo, store, accounts };
 }
 
-test('entries that are applied again, in other batches and by another reader at once, count once', async (t) => {
+test('entries that are applied again, in other batches and by another concurrent reader, count once', async (t) => {
   const { mongo, store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -76,7 +76,7 @@ test('entries that are applied again, in other batches and by another reader at 
     applyEntries(store, entries),
     applyEntries(store, entries.slice(1)),
   ]);
-  // Whoever was overtaken says so, and a further look finds nothing new.
+  // A reader that was overtaken reports it, and another read finds nothing new.
   await applyEntries(store, entries);
   t.like(await accounts.findOne({ _id: 'a' }), {
     balanceNano: 969n,
@@ -95,7 +95,7 @@ test('entries that are applied again, in other batches and by another reader at 
   });
 });
 
-test('a reader that was overtaken fails before anything is trimmed, and the next look applies what is left', async (t) => {
+test('a reader that was overtaken fails before anything is trimmed, and the next read applies the remaining entries', async (t) => {
   const { store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -107,7 +107,7 @@ test('a reader that was overtaken fails before anything is trimmed, and the next
   } as never);
   const entries = [1, 2, 3, 4, 5].map((seq) => charge(100, seq, 1n));
   const read = store.findAccountsApplied.bind(store);
-  // The slow reader's write lands between the other's look and its own write.
+  // The slow reader's write arrives between the other reader's read and write.
   store.findAccountsApplied = async (ids) => {
     const applied = await read(ids);
     store.findAccountsApplied = read;
@@ -119,7 +119,7 @@ test('a reader that was overtaken fails before anything is trimmed, and the next
   t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 95n, appliedSeq: 5 });
 });
 
-test('every way to cut a stream into batches, with any of them applied again, comes to the same sums', async (t) => {
+test('however a stream is split into batches, with any of them applied again, the sums are the same', async (t) => {
   const { mongo, store, accounts } = await openStore(t);
   const empty = { balanceNano: 0n, totalAddedNano: 0n, freeRequests: 0, appliedMs: 0, appliedSeq: 0 };
   const entries = [
@@ -150,7 +150,7 @@ test('every way to cut a stream into batches, with any of them applied again, co
   }
 });
 
-test('a request that is settled again by a Redis that had forgotten it counts once', async (t) => {
+test('a request that is settled again by a Redis that had lost its settlement counts once', async (t) => {
   const { store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -164,7 +164,7 @@ test('a request that is settled again by a Redis that had forgotten it counts on
   await applyEntries(store, [first]);
   await applyEntries(store, [{ ...first, streamId: { ms: 200, seq: 0 } }]);
   t.is(await store.entries.countDocuments({}), 1);
-  // Its second place is behind the sums, so that nobody who restores the account takes it from the stream.
+  // Its second entry is behind the sums, so that restoring the account does not take it from the stream.
   t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 93n, appliedMs: 200, appliedSeq: 0 });
   t.like(await store.stats.findOne({ _id: 'a:2026-11-21' }), { requests: 1, costNano: 7n });
 });

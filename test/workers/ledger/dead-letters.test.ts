@@ -15,7 +15,7 @@ import { openLedgerServices, type LedgerServices } from '../../support/ledger-se
 import { captureLog } from '../../support/captured-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** As pino writes it. */
+/** As formatted by pino. */
 const errorLevel = 50;
 
 async function openStores(t: ExecutionContext) {
@@ -129,7 +129,7 @@ async function moveUnreadably(redis: RedisClient, id: string, fields: Readonly<R
   await redis.xadd(redisKeys.ledgerStream(shardOf(id)), '*', ...Object.entries(fields).flat());
 }
 
-test('moves on past entries that do not count, logs each once, and takes their money back in Redis', async (t) => {
+test('continues past entries that do not count, logs each once, and reverses their amounts in Redis', async (t) => {
   const { books, id, shard, redis, add, letters, errors, faults, startReader } = await openStores(t);
   const refill = createRefillEvent('a refill', id, 'test');
   await moveUnreadably(redis, id, { kind: 'gift', account: id, amount: '300' });
@@ -231,7 +231,7 @@ test('an entry is in the stream or in its copy, even if Redis refuses to copy it
   t.is((await readAtRest(books, id)).balanceNano, 1_000n);
 });
 
-test('a shard whose dead letters are full waits, and goes on once some are discarded', async (t) => {
+test('a shard whose dead letters are full waits, and continues once some are discarded', async (t) => {
   const { books, id, shard, redis, add, letters, faults, errors, startReader } = await openStores(t);
   const values = ['entry', '1-1', 'reason', 'old', 'counted', '1', 'kind', 'gift'];
   for (let n = 0; n < maxDeadLetters; n++) void redis.xadd(redisKeys.ledgerDead(shard), '*', ...values);
@@ -242,7 +242,7 @@ test('a shard whose dead letters are full waits, and goes on once some are disca
   t.is((await readAtRest(books, id)).balanceNano, 1_000n);
   t.regex(String(errors()[0]!['msg']), /1000 dead letters, and 2 more than.*"admin ledger discard"/);
   for await (const letter of letters.listShard(shard)) await letters.delete(letter);
-  await waitFor('the shard to go on', async () => (await readAtRest(books, id)).balanceNano === 993n);
+  await waitFor('the shard to continue', async () => (await readAtRest(books, id)).balanceNano === 993n);
   await waitFor('the process to be healthy', () => faults.count === 0);
   await waitFor('both to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
 });

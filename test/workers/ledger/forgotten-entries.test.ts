@@ -15,8 +15,8 @@ import { takeRedisSnapshot } from '../../support/redis-snapshot.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /**
- * The power fails while a reader moves a batch: MongoDB keeps each step that it was told of, and Redis comes back
- * without its last second. What is in the ledger must be in the balances, at rest and in Redis.
+ * The power fails while a reader moves a batch: MongoDB keeps each completed step, and Redis comes back without its
+ * last second. The balances, settled and in Redis, must match the ledger.
  */
 
 interface TestAccount {
@@ -30,7 +30,7 @@ async function useBooks(t: ExecutionContext): Promise<LedgerServices> {
   return books;
 }
 
-/** An account of 1 000 nano-roubles, at rest; no reader runs. */
+/** An account with a settled balance of 1 000 nano-roubles; no reader runs. */
 async function createAtRest(books: LedgerServices): Promise<TestAccount> {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await books.moveAll();
@@ -61,7 +61,7 @@ async function charge(books: LedgerServices, account: TestAccount, costNano: big
   await settle(books, account, await admit(books, account, costNano), costNano);
 }
 
-/** The steps by which a batch gets to MongoDB, in order. */
+/** The steps that move a batch to MongoDB, in order. */
 const steps = [
   'insertEntries',
   'insertLogs',
@@ -72,12 +72,12 @@ const steps = [
 ] as const satisfies readonly (keyof LedgerStore)[];
 type Step = (typeof steps)[number];
 
-/** A store of which the step does what is given in its place. */
+/** A store in which the given function replaces one step. */
 function replaceStep<S extends Step>(books: LedgerServices, step: S, run: LedgerStore[S]): LedgerStore {
   return Object.assign(new LedgerStore(books.mongo.db), { [step]: run });
 }
 
-/** A reader that begins to move what is there, and gets no further than this step. */
+/** Starts a reader that moves the entries, and stops it at this step. */
 async function crashAt(books: LedgerServices, step: Step): Promise<void> {
   let isReached = false;
   const store = replaceStep(books, step, async () => {
@@ -94,7 +94,7 @@ async function sumAtRest({ ledger }: LedgerServices, id: string): Promise<bigint
   return rows.reduce((sum, row) => sum + row.amountNano, 0n);
 }
 
-/** A reader runs until ledger, balance at rest and balance in Redis are this. */
+/** Runs a reader until the ledger, the settled balance and the balance in Redis have these values. */
 async function expectEverywhere(
   t: ExecutionContext,
   books: LedgerServices,
@@ -113,13 +113,13 @@ async function expectEverywhere(
     const found = await look();
     return (Object.keys(wanted) as (keyof typeof wanted)[]).every((key) => found[key] === wanted[key]);
   };
-  await waitFor('one balance everywhere', isThere, 15_000).catch(() => undefined);
+  await waitFor('the same balance everywhere', isThere, 15_000).catch(() => undefined);
   await reader.stop();
   t.deepEqual(await look(), wanted);
 }
 
 for (const step of steps) {
-  test.serial(`a charge that Redis forgot counts once a reader died before ${step}`, async (t) => {
+  test.serial(`a charge that Redis lost counts if a reader died before ${step}`, async (t) => {
     const books = await useBooks(t);
     const account = await createAtRest(books);
     const goBack = await takeRedisSnapshot(books.redis);
@@ -127,13 +127,13 @@ for (const step of steps) {
     await crashAt(books, step);
     await goBack();
     await charge(books, account, 5n);
-    // Before the first row is written MongoDB knows nothing of the charge, and it is given back.
+    // Before the first row is written MongoDB does not know the charge, and it is refunded.
     await expectEverywhere(t, books, account, step === 'insertEntries' ? 995n : 895n);
   });
 }
 
 test.serial(
-  'a charge that Redis forgot after its sums were written is not given back, although nothing follows it',
+  'a charge that Redis lost after its sums were written is not refunded, even if no entry follows it',
   async (t) => {
     const books = await useBooks(t);
     const account = await createAtRest(books);
@@ -148,14 +148,14 @@ test.serial(
   },
 );
 
-test.serial('the stream of a shard is woken once for all accounts that are restored', async (t) => {
+test.serial('the reader of a shard is notified once for all restored accounts', async (t) => {
   const books = await useBooks(t);
   const first = await createAtRest(books);
   const shard = shardOf(first.id);
   const others = [await books.createAccount({ shard }), await books.createAccount({ shard })];
   await books.moveAll();
   const goBack = await takeRedisSnapshot(books.redis);
-  // In the order in which MongoDB names them, each one's sums end later than those of the one before.
+  // In the order in which MongoDB returns them, the sums of each account end later than those of the previous one.
   for (const account of [first, ...others].toSorted((one, other) => (one.id < other.id ? -1 : 1)))
     await charge(books, account, 100n);
   await crashAt(books, 'writeCheckpoint');
@@ -171,7 +171,7 @@ test.serial('the stream of a shard is woken once for all accounts that are resto
   await expectEverywhere(t, books, first, 900n);
 });
 
-test.serial('Redis is asked for a bounded number of accounts at once', async (t) => {
+test.serial('Redis is queried for a bounded number of accounts at a time', async (t) => {
   const books = await useBooks(t);
   const checkpoint = { ms: 1, seq: 0 };
   await books.ledger.writeCheckpoint(0, checkpoint);
@@ -195,24 +195,21 @@ test.serial('Redis is asked for a bounded number of accounts at once', async (t)
 });
 
 for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
-  test.serial(
-    `a redeemed code that Redis forgot is credited where a reader died before ${step}`,
-    async (t) => {
-      const books = await useBooks(t);
-      const account = await createAtRest(books);
-      const goBack = await takeRedisSnapshot(books.redis);
-      const event = createRefillEvent(randomUUID(), account.id, 'code', 'CODE');
-      await runRefill(books.redis, { amountNano: 50n, freeRequests: 0, event });
-      await crashAt(books, step);
-      await goBack();
-      await charge(books, account, 5n);
-      await expectEverywhere(t, books, account, 1_045n);
-    },
-  );
+  test.serial(`a redeemed code that Redis lost is credited if a reader died before ${step}`, async (t) => {
+    const books = await useBooks(t);
+    const account = await createAtRest(books);
+    const goBack = await takeRedisSnapshot(books.redis);
+    const event = createRefillEvent(randomUUID(), account.id, 'code', 'CODE');
+    await runRefill(books.redis, { amountNano: 50n, freeRequests: 0, event });
+    await crashAt(books, step);
+    await goBack();
+    await charge(books, account, 5n);
+    await expectEverywhere(t, books, account, 1_045n);
+  });
 }
 
 test.serial(
-  'a request that runs again since Redis forgot its end is paid once, whatever is charged after it',
+  'a request that runs again because Redis lost its end is charged once, whatever is charged after it',
   async (t) => {
     const books = await useBooks(t);
     const account = await createAtRest(books);
@@ -228,7 +225,7 @@ test.serial(
 );
 
 test.serial(
-  'requests that ran again are paid once, also where restoring one of their accounts fails at first',
+  'requests that ran again are charged once, even if restoring one of their accounts fails at first',
   async (t) => {
     const books = await useBooks(t);
     const one = await createAtRest(books);
@@ -252,7 +249,7 @@ test.serial(
         shardOf(one.id),
       );
     const ledger = open();
-    t.is(await ledger.moveBatch(), 0, 'what Redis has forgotten is restored first');
+    t.is(await ledger.moveBatch(), 0, 'entries that Redis lost are restored first');
     const { hotAccounts } = books;
     const reload = hotAccounts.reload.bind(hotAccounts);
     hotAccounts.reload = async () => {
@@ -267,14 +264,14 @@ test.serial(
 );
 
 test.serial(
-  'an account whose last charge was forgotten keeps those before it that are still on the stream',
+  'an account whose last charge was lost keeps its earlier ones that are still on the stream',
   async (t) => {
     const books = await useBooks(t);
     const account = await createAtRest(books);
     await charge(books, account, 10n);
     const goBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 200n);
-    // Rows are inserted in no order: the second is there without the first.
+    // Rows are inserted in no particular order: the second exists without the first.
     const entries = await readEntries(books.redis, account.id);
     await books.ledger.insertEntries(entries.slice(1).map(toLedgerDocument));
     await goBack();
@@ -285,7 +282,7 @@ test.serial(
 );
 
 test.serial(
-  'a Redis that goes back while a batch is written is noticed when the batch is trimmed',
+  'a Redis that loses writes while a batch is written is detected when the batch is trimmed',
   async (t) => {
     const books = await useBooks(t);
     const account = await createAtRest(books);
@@ -307,7 +304,7 @@ test.serial(
   },
 );
 
-test.serial('a reader that another overtook looks before it goes on', async (t) => {
+test.serial('a reader that was overtaken checks the state before it continues', async (t) => {
   const books = await useBooks(t);
   const account = await createAtRest(books);
   const shard = shardOf(account.id);
@@ -337,7 +334,7 @@ test.serial('a reader that another overtook looks before it goes on', async (t) 
   t.is(looks, 1);
 });
 
-test.serial('what two readers announce at a time is there of both', async (t) => {
+test.serial('the announcements of two concurrent readers are both stored', async (t) => {
   const { ledger } = await useBooks(t);
   await ledger.intents.add(0, ['one']);
   await Promise.all([ledger.intents.add(0, ['two', 'one']), ledger.intents.add(0, ['three'])]);
@@ -346,7 +343,7 @@ test.serial('what two readers announce at a time is there of both', async (t) =>
   t.deepEqual([...(await ledger.intents.read(0))], ['four']);
 });
 
-test.serial('a batch of accounts that MongoDB was told of costs no further intent', async (t) => {
+test.serial('a batch of accounts that MongoDB already knows needs no further intent', async (t) => {
   const books = await useBooks(t);
   const account = await createAtRest(books);
   const shard = shardOf(account.id);
@@ -363,7 +360,7 @@ test.serial('a batch of accounts that MongoDB was told of costs no further inten
     await charge(books, account, 1n);
     t.is(await first.moveBatch(), 1);
   }
-  // The reader that made the account had told of it.
+  // The reader that created the account had announced it.
   t.deepEqual(written, []);
   const other = await books.createAccount({ shard });
   t.is(await first.moveBatch(), 1);

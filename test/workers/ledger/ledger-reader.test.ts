@@ -11,12 +11,12 @@ import { openLedgerServices } from '../../support/ledger-services.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-test('entries from before what was remembered as trimmed are taken from the stream all the same', async (t) => {
+test('entries from before the stored trim position are still read from the stream', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis } = books;
   const { id } = await books.createAccount({ balanceNano: 5n });
-  // As after a Redis that came back with less than MongoDB has: told how far MongoDB is, with entries from before.
+  // As after a Redis that came back older than MongoDB: it gets MongoDB's position, and has entries from before it.
   const later = `${Date.now() + 60_000}-0`;
   await redis.set(redisKeys.ledgerTrimmed(shardOf(id)), later);
   await books.moveAll();
@@ -24,7 +24,7 @@ test('entries from before what was remembered as trimmed are taken from the stre
   t.is(await redis.get(redisKeys.ledgerTrimmed(shardOf(id))), later);
 });
 
-test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
+test('a worker that is the only one to lose MongoDB leaves the ledger to the others', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const log = createLogger('test', 'silent');
@@ -44,7 +44,7 @@ test('a worker that alone does not reach MongoDB leaves the ledger to those that
   });
   t.teardown(() => cutOff.stop());
   const shards = Array.from({ length: shardCount }, (_, shard) => shard);
-  await waitFor('it to have every shard', async () => {
+  await waitFor('the worker to have every shard', async () => {
     const holders = await Promise.all(shards.map((shard) => redis.get(redisKeys.ledgerLease(shard))));
     return holders.every((holder) => holder === workerId);
   });
@@ -52,6 +52,6 @@ test('a worker that alone does not reach MongoDB leaves the ledger to those that
   const reader = books.startReader();
   t.teardown(() => reader.stop());
   const isAtRest = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
-  await waitFor('the money to be at rest', isAtRest, 15_000);
+  await waitFor('the entries to be settled', isAtRest, 15_000);
   t.not(await redis.get(redisKeys.ledgerLease(shardOf(id))), workerId);
 });

@@ -16,7 +16,7 @@ const languages = ['ru', 'en'] as const;
 
 const count = (text: string, part: string): number => text.split(part).length - 1;
 
-test('a code stands once in each part and in no subject, with how long it holds, in both languages', (t) => {
+test('a code appears once in each part and in no subject, with its lifetime, in both languages', (t) => {
   const validity = { ru: '10 минут.', en: '10 minutes, for one use.' };
   for (const language of languages)
     for (const mail of [
@@ -36,7 +36,7 @@ test('a code stands once in each part and in no subject, with how long it holds,
     }
 });
 
-test('a code is mailed to a user, and to a stranger who may sign up; a stranger who signs in is told so without one', (t) => {
+test('a code is mailed to a user, and to a new address that may sign up; an unknown address that signs in gets a mail without a code', (t) => {
   const cases = [
     { purpose: 'login', isKnown: true, isSignUpOpen: false, hasCode: true },
     { purpose: 'signup', isKnown: true, isSignUpOpen: false, hasCode: true },
@@ -52,14 +52,14 @@ test('a code is mailed to a user, and to a stranger who may sign up; a stranger 
       const title = JSON.stringify({ purpose, language, ...more });
       t.is(text.includes(mail.code) && html.includes(mail.code), hasCode, title);
       t.is(text.includes(mail.email), !hasCode, title);
-      // An account is what has a balance and keys; what an address may lack is a profile.
+      // "Account" means what has a balance and keys; what an address may lack is a profile.
       t.is(/profile|Профиля/.test(text), !hasCode, title);
       if (!hasCode) t.notRegex(text, /account|аккаунт/i);
       if (!hasCode) t.is(/Sign up|Регистрация/.test(text), more.isSignUpOpen, title);
     }
 });
 
-test('a mail says who asked, as far as that is known, and what to do when it was somebody else', (t) => {
+test('a mail reports who requested it, as far as that is known, and what to do if it was somebody else', (t) => {
   for (const language of languages) {
     const known = renderMail(
       createSignInMail({ language, expiresAt, address: '203.0.113.7', device: 'Firefox on Linux' }),
@@ -75,7 +75,7 @@ test('a mail says who asked, as far as that is known, and what to do when it was
   }
 });
 
-test('each notice names what happened, the account, and when, in both languages', (t) => {
+test('each notice states what happened, to which account, and when, in both languages', (t) => {
   const events = [
     'account-linked',
     'account-unlinked',
@@ -99,7 +99,7 @@ test('each notice names what happened, the account, and when, in both languages'
   }
 });
 
-test('a notice says who did it: support, somebody with a copied cookie, or whoever was signed in, and advises by that', (t) => {
+test('a notice states who did it (support, somebody with a stolen cookie, or the signed-in user) and gives matching advice', (t) => {
   const read = (event: NoticeEvent, language: 'ru' | 'en') =>
     renderMail(createNotice({ event, language }), context).text;
   const intruder = { ru: /кто-то мог войти от вашего имени/, en: /someone else may be signed in as you/ };
@@ -130,7 +130,7 @@ test('a Russian mail never breaks the word for an API key', (t) => {
   }
 });
 
-test('minutes that are left are said in words that agree with their number', (t) => {
+test('remaining minutes are written with the right plural form', (t) => {
   const say = (language: 'ru' | 'en', minutes: number): string =>
     renderMail(createSignInMail({ language, expiresAt: now + minutes * 60_000 }), context).text;
   t.true(say('ru', 1).includes('1 минуту'));
@@ -140,7 +140,7 @@ test('minutes that are left are said in words that agree with their number', (t)
   t.true(say('en', 0).includes('1 minute,'));
 });
 
-test('a label brings no link and no sentence into a mail', (t) => {
+test('a label adds no link and no sentence to a mail', (t) => {
   const labels = {
     'Key leaked! Confirm at https://eve.example/now': 'Key leaked! Confirm at …',
     'call www.eve.example, or eve.example/x': 'call … or …',
@@ -154,7 +154,7 @@ test('a label brings no link and no sentence into a mail', (t) => {
   }
 });
 
-test('a label can neither end a line, nor bring HTML, nor make a mail long', (t) => {
+test('a label can neither end a line, nor add HTML, nor make a mail long', (t) => {
   const accountLabel = `a\r\nBcc: eve@example.com\u2028<img src=x onerror="alert(1)">${'x'.repeat(5_000)}`;
   const { subject, text, html } = renderMail(createNotice({ accountLabel }), context);
   t.notRegex(subject, /\p{Cc}/u);
@@ -165,7 +165,7 @@ test('a label can neither end a line, nor bring HTML, nor make a mail long', (t)
   t.true(text.length < 2_000);
 });
 
-test('the HTML loads nothing and links nowhere', (t) => {
+test('the HTML loads nothing and has no links', (t) => {
   for (const mail of [createSignInMail({ expiresAt }), createNotice()])
     t.notRegex(renderMail(mail, context).html, /https?:|<img|<link|<a |url\(|<script|src=/i);
 });

@@ -1,14 +1,14 @@
 import test from 'ava';
 import { computeMailRetryMs } from '../../../workers/mail/retry-delay.ts';
 
-test('a code is tried again every minute at the latest, a notice every quarter of an hour, after pauses that double', (t) => {
+test('the delay doubles up to a minute for a code, and up to a quarter of an hour for a notice', (t) => {
   const pauses = (kind: 'sign-in-code' | 'notice'): number[] =>
     [1, 2, 3, 4, 5, 6, 9, 5_000].map((attempts) => computeMailRetryMs(attempts, kind, () => 0) / 1_000);
   t.deepEqual(pauses('sign-in-code'), [5, 10, 20, 40, 60, 60, 60, 60]);
   t.deepEqual(pauses('notice'), [5, 10, 20, 40, 80, 160, 900, 900]);
 });
 
-test('mails that failed together return at different times', (t) => {
+test('mails that failed together are retried at different times', (t) => {
   t.is(
     computeMailRetryMs(1, 'notice', () => 1),
     6_000,

@@ -4,7 +4,7 @@ import test from 'ava';
 import { SMTPServer } from 'smtp-server';
 import { createSmtpClient, readServer, SendingFailed } from '../../../workers/mail/smtp-client.ts';
 
-test('a password goes to another machine over TLS alone, and without one TLS is taken where it is offered', (t) => {
+test('a password is sent to another machine only over TLS; without a password, TLS is used if it is offered', (t) => {
   const login = { user: 'ann@mail.example', pass: 'p/#s' };
   const cases = {
     'smtp://ann%40mail.example:p%2F%23s@mail.example': {
@@ -33,7 +33,7 @@ test('a password goes to another machine over TLS alone, and without one TLS is 
   t.is(readServer('smtp://[::1]:25').host, '::1');
 });
 
-test('a server whose certificate nobody vouches for is sent no mail, and may be sent it later', async (t) => {
+test('a server with an untrusted certificate is sent no mail, and the mail may be sent later', async (t) => {
   let mails = 0;
   // With the certificate that comes with the library.
   const server = new SMTPServer({

@@ -33,12 +33,12 @@ interface Rig {
   /** Starts a worker that stops with the test. */
   readonly start: (settings?: Partial<MailIntakeOptions>) => Promise<void>;
   readonly add: (mail: Mail, id?: string) => Promise<void>;
-  /** Resolves when no mail waits or is being sent. */
+  /** Resolves when no mail is waiting or being sent. */
   readonly whenEmpty: () => Promise<void>;
   readonly countFailed: () => Promise<number>;
 }
 
-/** A database of Redis for each test: the queue's name is the same everywhere. */
+/** A Redis database for each test: the queue's name is the same in all of them. */
 async function createRig(t: ExecutionContext): Promise<Rig> {
   const redisUrl = `${server.url}/${databases++}`;
   const redis = createRedis(redisUrl, 'commands', createLogger('test', 'silent'));
@@ -71,7 +71,7 @@ async function createRig(t: ExecutionContext): Promise<Rig> {
 
 const idOf = (raw: string): string | undefined => /^Message-ID: (.*)\r$/im.exec(raw)?.[1];
 
-test('a mail arrives as text and HTML, in its language, from and to whom it should, and no program answers it', async (t) => {
+test('a mail arrives as text and HTML, in its language, with the right sender and recipient, and marked against automatic replies', async (t) => {
   const { mailbox, start, add } = await createRig(t);
   await start();
   await add(createSignInMail({ language: 'ru' }), 'first');
@@ -91,13 +91,13 @@ test('a mail arrives as text and HTML, in its language, from and to whom it shou
   t.is(readCode(english), '120934');
 });
 
-test('whether an address has a user is asked when its mail is sent, and only for sign-in codes', async (t) => {
+test('whether an address has a user is looked up when its mail is sent, and only for sign-in codes', async (t) => {
   const { mailbox, start, add } = await createRig(t);
   const asked: string[] = [];
   let failures = 1;
   const isKnown = (email: string): Promise<boolean> => {
     asked.push(email);
-    // MongoDB is away for a moment.
+    // MongoDB is unavailable for a moment.
     if (failures-- > 0) return Promise.reject(new Error('away'));
     return Promise.resolve(email.startsWith('ann'));
   };
@@ -111,17 +111,17 @@ test('whether an address has a user is asked when its mail is sent, and only for
   t.true(stranger.text!.includes('nobody has signed up'));
   t.throws(() => readCode(stranger));
   await mailbox.waitForMail('ann@example.com', ({ subject }) => subject === 'An API key was shown');
-  t.is(asked.length, 3, 'once a code, and once more after the failure');
+  t.is(asked.length, 3, 'once per code, and once more after the failure');
   t.deepEqual(new Set(asked), new Set(['ann@example.com', 'eve@example.com']));
 });
 
-test('a mail server that is silent holds no add back, and one that trickles loses its mail to another attempt', async (t) => {
+test('a silent mail server does not delay adding mails, and one that trickles loses its mail to another attempt', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   const release = mailbox.hold();
   await start({ concurrency: 1, timeouts: { connectMs: 1_000, silenceMs: 60_000, totalMs: 250 } });
   await add(createNotice({ at: Date.now() }), 'held');
   await mailbox.waitForAttempts(1);
-  // They all return while the server keeps the only connection.
+  // All of them return while the server holds the only connection.
   for (let i = 0; i < 50; i++) await add(createSignInMail({ email: `u${i}@example.com` }));
   await mailbox.waitForAttempts(2);
   release();
@@ -130,12 +130,12 @@ test('a mail server that is silent holds no add back, and one that trickles lose
   t.true(mailbox.received.some(({ raw }) => idOf(raw) === '<held@gateway.example>'));
 });
 
-test('a mail server that is down loses no mail: each arrives once when it is back', async (t) => {
+test('no mail is lost while a mail server is down: each arrives once when it is back', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   await start();
   await add(createSignInMail());
   await mailbox.waitForMail('ann@example.com');
-  // The connection of the pool is cut as well.
+  // The pooled connection is cut as well.
   await mailbox.stop();
   const emails = ['a@example.com', 'b@example.com', 'c@example.com'];
   for (const email of emails) await add(createSignInMail({ email }));
@@ -146,7 +146,7 @@ test('a mail server that is down loses no mail: each arrives once when it is bac
   t.is(mailbox.received.length, 5);
 });
 
-test('a code that has expired is not sent, and nothing of it is kept', async (t) => {
+test('an expired code is not sent, and nothing of it is stored', async (t) => {
   const { redis, mailbox, start, add, whenEmpty } = await createRig(t);
   await add(createSignInMail({ expiresAt: Date.now() - 1 }), 'late');
   await add(createNotice({ at: Date.now() - 3 * 24 * 60 * 60_000 }), 'old');
@@ -160,7 +160,7 @@ test('a code that has expired is not sent, and nothing of it is kept', async (t)
   t.is(await redis.exists(...keys), 0);
 });
 
-test('a recipient who is refused for good is not tried again; any other refusal is', async (t) => {
+test('a permanently rejected recipient is not retried; any other rejection is', async (t) => {
   const { redis, mailbox, start, add, whenEmpty, countFailed } = await createRig(t);
   await start();
   mailbox.refusal = { step: 'RCPT TO', status: 550 };
@@ -175,8 +175,8 @@ test('a recipient who is refused for good is not tried again; any other refusal 
   mailbox.refusal = { step: 'RCPT TO', status: 451 };
   await add(createSignInMail({ email: 'bob@example.com' }));
   await mailbox.waitForAttempts(5);
-  t.notRegex(await readAllOfRedis(redis), /bob@|493021/, 'why a mail failed lies in Redis');
-  // Our own address is not theirs to refuse for good: an operator may mend that.
+  t.notRegex(await readAllOfRedis(redis), /bob@|493021/, 'the reason of a failed mail is stored in Redis');
+  // A rejection of our own address is not permanent for the recipient: the operator may fix it.
   mailbox.refusal = { step: 'MAIL FROM', status: 550 };
   await add(createSignInMail({ email: 'cid@example.com' }));
   mailbox.refusal = null;
@@ -186,7 +186,7 @@ test('a recipient who is refused for good is not tried again; any other refusal 
   t.is(mailbox.received.length, 2);
 });
 
-test('a worker that dies while it sends a mail leaves it to another, who sends it under the same Message-ID', async (t) => {
+test('a mail whose worker dies while sending it is sent by another worker under the same Message-ID', async (t) => {
   const { redisUrl, mailbox, start, add, whenEmpty } = await createRig(t);
   const program = fileURLToPath(new URL('../../support/mail-worker.js', import.meta.url));
   const env = { REDIS_URL: redisUrl, SMTP_URL: mailbox.url, LOCK_MS: '500' };
@@ -203,14 +203,14 @@ test('a worker that dies while it sends a mail leaves it to another, who sends i
   t.is(idOf(second.raw), idOf(first.raw));
 });
 
-test('domains in other scripts are written to in punycode, and what is no address is dropped', async (t) => {
+test('mails to domains in other scripts use punycode, and invalid addresses are dropped', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   await start();
   await add(createSignInMail({ email: 'анна@почта.рф' }));
   await add(createSignInMail({ email: 'ann@bücher.example' }));
   for (const email of ['ann@example.com\r\nRCPT TO:<eve@example.com>', 'a@b.example, eve@example.com', 'ann'])
     await add(createSignInMail({ email }));
-  // The server of the tests shows a recipient's domain in its own script, whichever way it came.
+  // The test server shows a recipient's domain in its own script, however it was sent.
   const german = await mailbox.waitForMail('ann@bücher.example');
   t.deepEqual(german.to, [{ name: '', address: 'ann@xn--bcher-kva.example' }]);
   await mailbox.waitForMail('анна@почта.рф');
@@ -218,7 +218,7 @@ test('domains in other scripts are written to in punycode, and what is no addres
   t.is(mailbox.received.length, 2);
 });
 
-test('each worker of the product sends the mails that wait, by the settings of its environment', async (t) => {
+test('each worker of the product sends the waiting mails, with the settings of its environment', async (t) => {
   const stack = await useStack(t, { mail: true, env: { MAIL_FROM: 'Шлюз <no-reply@gateway.example>' } });
   const queue = new MailQueue(stack.redis, stack.config);
   t.teardown(() => queue.close());

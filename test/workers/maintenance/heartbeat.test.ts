@@ -36,7 +36,7 @@ const beat = (redis: RedisClient, healthFile: string, log: Logger): Promise<Runn
     log,
   });
 
-/** What a health check of a container sees. */
+/** The result that a container's health check gets. */
 async function check(...args: string[]): Promise<{ code: number; stderr: string }> {
   try {
     const { stderr } = await run(process.execPath, ['dist/workers/health.js', ...args]);
@@ -46,7 +46,7 @@ async function check(...args: string[]): Promise<{ code: number; stderr: string 
   }
 }
 
-test('a worker is healthy while Redis takes its heartbeats, and no longer once Redis is away or the worker has stopped', async (t) => {
+test('a worker is healthy while Redis accepts its heartbeats, but not while Redis is unavailable or after the worker has stopped', async (t) => {
   const healthFile = join(await useFolder(t), 'health');
   const server = await startTestRedis();
   t.teardown(() => server.stop());
@@ -79,7 +79,7 @@ test('a worker is healthy while Redis takes its heartbeats, and no longer once R
   );
 });
 
-test('a worker that Redis has never heard of is not healthy, and neither is one whose last heartbeat lies in the future', async (t) => {
+test('a worker without any heartbeat in Redis is unhealthy, and so is one whose last heartbeat is in the future', async (t) => {
   const healthFile = join(await useFolder(t), 'health');
   const { log } = captureLog();
   // Nothing listens there.
@@ -93,7 +93,7 @@ test('a worker that Redis has never heard of is not healthy, and neither is one 
   t.not(await findHealthProblem(healthFile), null);
 });
 
-test('a health file that cannot be written is refused at the start, and a check without its file says how it is used', async (t) => {
+test('a health file that cannot be written fails at startup, and a check without its file prints the usage', async (t) => {
   const { log } = captureLog();
   const redis = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => redis.disconnect());

@@ -27,7 +27,7 @@ test('a task whose run fails runs again, and the failure is logged', async (t) =
   t.like(line, { level: 40, err: { message: 'the store is away' } });
 });
 
-test('a stop aborts the run under way and waits for its end, and nothing runs after it', async (t) => {
+test('a stop aborts the run in progress and waits for its end, and nothing runs after it', async (t) => {
   const { log, lines } = captureLog();
   const events = new EventEmitter();
   let isOver = false;

@@ -20,7 +20,7 @@ async function setScene(t: ExecutionContext) {
   const captured = captureLog();
   const createSweeper = (): FileSweeper =>
     new FileSweeper({ redis: redis(), workerId: randomUUID(), objects, log: captured.log, pageKeys: 10 });
-  // Tests share the lease: whoever had it is gone.
+  // Tests share the lease; its previous holder is gone.
   await redis().del(redisKeys.fileSweepLease);
   const put = async (key: string): Promise<string> => {
     await objects.put(key, Buffer.from('x'), 'image/png');
@@ -46,7 +46,7 @@ test.serial('an image is deleted when it is 24 hours old, and not a second befor
   t.deepEqual(await listAll(objects), []);
 });
 
-test.serial('nothing but images with a time in their names is deleted', async (t) => {
+test.serial('only images with a time in their names are deleted', async (t) => {
   const { objects, sweeper, make, put } = await setScene(t);
   await make(now);
   const others = ['answers/019aa652/10', `${'a'.repeat(43)}.png`, 'files/0-readme.txt', 'files0/x', 'zebra'];
@@ -55,7 +55,7 @@ test.serial('nothing but images with a time in their names is deleted', async (t
   t.deepEqual(await listAll(objects), others.toSorted());
 });
 
-test.serial('all that is due is deleted at one look, however much it is', async (t) => {
+test.serial('one sweep deletes everything that is due, however much it is', async (t) => {
   const { objects, sweeper, make, lines } = await setScene(t);
   await Promise.all(Array.from({ length: 22 }, (_, i) => make(now + i)));
   const young = await make(now + day);
@@ -65,7 +65,7 @@ test.serial('all that is due is deleted at one look, however much it is', async 
   t.deepEqual(progress, [10, 20]);
 });
 
-test.serial('one worker at a time deletes, and another goes on when it has died', async (t) => {
+test.serial('one worker at a time deletes, and another continues after it has died', async (t) => {
   const { objects, sweeper, createSweeper, make } = await setScene(t);
   const first = await make(now);
   const second = await make(now + 1_000);
@@ -78,10 +78,10 @@ test.serial('one worker at a time deletes, and another goes on when it has died'
   t.deepEqual(await listAll(objects), [second]);
 });
 
-test.serial('while nothing is due the bucket is looked at once a minute', async (t) => {
+test.serial('while nothing is due the bucket is listed once a minute', async (t) => {
   const { objects, sweeper, make } = await setScene(t);
   await sweeper.sweep(signal, now + day);
-  // Named by a clock that is late.
+  // Named by a clock that is slow.
   const late = await make(now);
   await sweeper.sweep(signal, now + day + 59_999);
   t.deepEqual(await listAll(objects), [late]);
@@ -89,7 +89,7 @@ test.serial('while nothing is due the bucket is looked at once a minute', async 
   t.deepEqual(await listAll(objects), []);
 });
 
-test.serial('what could not be deleted is deleted a minute later', async (t) => {
+test.serial('a failed deletion is retried a minute later', async (t) => {
   const { objects, sweeper, make, stop, start } = await setScene(t);
   await make(now);
   await stop();

@@ -11,13 +11,13 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-/** An account with one old reservation, and the sweeper of a worker that looks after its shard. */
+/** An account with one old reservation, and the sweeper of a worker that has the lease of its shard. */
 async function setScene(options: { isTaken?: boolean } = {}) {
   const accountId = await createHotAccount(redis(), 1_000n);
   const { requestId } = await admitOld(accountId);
   const shard = shardOf(accountId);
   const leases = new ShardLeases(redis(), randomUUID(), redisKeys.sweepLease);
-  // Tests share the shards: whoever had this one is gone.
+  // Tests share the shards; the previous holder of this one is gone.
   for (let other = 0; other < shardCount; other++) await redis().del(redisKeys.sweepLease(other));
   if (options.isTaken === true) await redis().set(redisKeys.sweepLease(shard), 'another worker');
   const reservations = new ReservationStore(redis());
@@ -34,7 +34,7 @@ async function admitOld(accountId: string) {
   return request;
 }
 
-test.serial('an orphan is released at the third look in a row', async (t) => {
+test.serial('an orphan is released at the third consecutive check', async (t) => {
   const { sweeper, readReserved } = await setScene();
   await sweeper.sweep();
   await sweeper.sweep();
@@ -43,7 +43,7 @@ test.serial('an orphan is released at the third look in a row', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('one that is spoken of between two looks begins anew', async (t) => {
+test.serial('a heartbeat between two checks restarts the count', async (t) => {
   const { sweeper, readReserved, reservations, held } = await setScene();
   await sweeper.sweep();
   await reservations.hold([held]);
@@ -53,12 +53,12 @@ test.serial('one that is spoken of between two looks begins anew', async (t) => 
   await redis().del(redisKeys.heldRequests(shardOf(held.accountId)));
   await sweeper.sweep();
   await sweeper.sweep();
-  t.is(await readReserved(), 100n, 'the look before it was held does not count');
+  t.is(await readReserved(), 100n, 'the check before the heartbeat does not count');
   await sweeper.sweep();
   t.is(await readReserved(), 0n);
 });
 
-test.serial('a look that fails begins anew', async (t) => {
+test.serial('a failed check restarts the count', async (t) => {
   const { sweeper, readReserved, reservations } = await setScene();
   await sweeper.sweep();
   await sweeper.sweep();
@@ -73,25 +73,28 @@ test.serial('a look that fails begins anew', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('the shards of others are left to them', async (t) => {
+test.serial('shards of other workers are not swept', async (t) => {
   const { sweeper, readReserved } = await setScene({ isTaken: true });
   for (let i = 0; i < 4; i++) await sweeper.sweep();
   t.is(await readReserved(), 100n);
 });
 
-test.serial('two sweepers that both believe to hold the lease release once', async (t) => {
-  const { sweeper, readReserved, accountId, reservations } = await setScene();
-  const leases = new ShardLeases(
-    redis(),
-    randomUUID(),
-    () => redisKeys.sweepLease(shardOf(accountId)) + '-2',
-  );
-  const second = new OrphanSweeper(reservations, leases, createLogger('test', 'silent'));
-  for (let i = 0; i < 3; i++) await Promise.all([sweeper.sweep(), second.sweep()]);
-  t.is(await readReserved(), 0n);
-});
+test.serial(
+  'if two sweepers both believe that they hold the lease, each orphan is released once',
+  async (t) => {
+    const { sweeper, readReserved, accountId, reservations } = await setScene();
+    const leases = new ShardLeases(
+      redis(),
+      randomUUID(),
+      () => redisKeys.sweepLease(shardOf(accountId)) + '-2',
+    );
+    const second = new OrphanSweeper(reservations, leases, createLogger('test', 'silent'));
+    for (let i = 0; i < 3; i++) await Promise.all([sweeper.sweep(), second.sweep()]);
+    t.is(await readReserved(), 0n);
+  },
+);
 
-/** As if Redis's clock had gone back by an hour since the last look, and the requests before it. */
+/** Simulates that Redis's clock stepped back by an hour after the last check, and after the requests before it. */
 async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
   const hour = 3_600_000;
   await redis().incrby(redisKeys.orphanClock(shard), hour);
@@ -103,7 +106,7 @@ async function stepBack(shard: number, requestIds: readonly string[], accountId:
 }
 
 test.serial(
-  'after a clock that stepped back, dead requests are released as soon as ever, and none in hand',
+  'after a clock step back, dead requests are released without extra delay, and live ones are kept',
   async (t) => {
     const { accountId, sweeper, reservations, held, readReserved } = await setScene();
     const shard = shardOf(accountId);
@@ -116,9 +119,9 @@ test.serial(
     await sweeper.sweep();
     const now = Number((await redis().time())[0]) * 1_000;
     const until = await redis().zscore(redisKeys.heldRequests(shard), held.requestId);
-    t.true(Number(until) <= now + 10_000, 'its mark runs out as if nothing had been');
+    t.true(Number(until) <= now + 10_000, 'its heartbeat expires as usual');
     const [first] = (await redis().hget(redisKeys.reservations(shard), held.requestId))!.split(' ').slice(3);
-    t.true(Number(first) <= now + 1_000, 'it is as old as any');
+    t.true(Number(first) <= now + 1_000, 'it is as old as any other');
 
     // Ten seconds later.
     for (const { requestId } of [held, living, queued]) {
