@@ -4,7 +4,7 @@ import { createImageChecker, type CheckedImage } from '../../../workers/media/ch
 import type { ImageProblem } from '../../../workers/media/decoders.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
 
-/** One that is never aborted; many checks under the same one would make Node warn of a leak. */
+/** A signal that is never aborted; many checks under the same one would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
@@ -30,12 +30,12 @@ function drawNoise(width: number, height: number, pageHeight?: number): Sharp {
   return sharp(bytes, { raw });
 }
 
-/** As telephones write them: a JPEG with a second, small one behind it. The types of sharp do not know this yet. */
+/** As written by phones: a JPEG followed by a second, small one. The types of sharp do not know this format yet. */
 function withGainMap(jpeg: Buffer): Promise<Buffer> {
   return (sharp(jpeg) as Sharp & { withGainMap(): Sharp }).withGainMap().toBuffer();
 }
 
-/** A GIF by hand, of so many frames of one pixel each. */
+/** A hand-made GIF with this many one-pixel frames. */
 function makeGif(frames: number): Buffer {
   const head = Buffer.from('47494638396101000100800000000000ffffff', 'hex');
   const frame = Buffer.from('2c00000000010001000002024c0100', 'hex');
@@ -56,14 +56,14 @@ const pictures: Record<string, () => Promise<Buffer>> = {
 };
 
 for (const [name, draw] of Object.entries(pictures)) {
-  test(`a whole ${name} is one, and its pixels are counted`, async (t) => {
+  test(`a complete ${name} is accepted, and its pixels are counted`, async (t) => {
     const mediaType = `image/${name.split(',')[0]}`;
     t.deepEqual<unknown, unknown>(await faultOf(await draw()), { mediaType, pixels: 60_000 });
   });
 
-  test(`a ${name} that ends too early is refused`, async (t) => {
+  test(`a truncated ${name} is rejected`, async (t) => {
     const bytes = await draw();
-    // The gain map comes after the picture, which is whole without it.
+    // The gain map comes after the image, which is complete without it.
     const end = name.includes('gain map') ? bytes.lastIndexOf(Buffer.from('ffd8ff', 'hex')) : bytes.length;
     for (const kept of [0.999, 0.99, 0.9, 0.5, 0.1]) {
       t.is(await faultOf(bytes.subarray(0, Math.floor(end * kept) - 12)), damaged, `${kept} of it`);
@@ -72,12 +72,12 @@ for (const [name, draw] of Object.entries(pictures)) {
   });
 }
 
-test('animations count with all of their frames, and one that ends early is refused or has fewer', async (t) => {
+test('animations count with all of their frames, and a truncated one is rejected or has fewer', async (t) => {
   for (const format of ['gif', 'webp'] as const) {
     const bytes = await drawNoise(50, 400, 40)[format]().toBuffer();
     t.deepEqual<unknown, unknown>(await faultOf(bytes), { mediaType: `image/${format}`, pixels: 20_000 });
     const half = await faultOf(bytes.subarray(0, bytes.length / 2));
-    // Of a GIF, everybody shows what is there of its frames; a WebP says how long it is.
+    // Decoders show the available frames of a truncated GIF; a WebP declares its length.
     t.deepEqual<unknown, unknown>(
       half,
       format === 'gif' ? { mediaType: 'image/gif', pixels: 10_000 } : damaged,
@@ -86,7 +86,7 @@ test('animations count with all of their frames, and one that ends early is refu
   }
 });
 
-test('damage is found to the last row of a tall picture and in the last frame of an animation', async (t) => {
+test('damage is found down to the last row of a tall image and in the last frame of an animation', async (t) => {
   const animation = drawNoise(50, 4_000, 400);
   const files: Record<string, Buffer> = {
     png: await drawNoise(20, 3_000).png().toBuffer(),
@@ -104,7 +104,7 @@ test('damage is found to the last row of a tall picture and in the last frame of
   t.is(await faultOf(jpeg.subarray(0, jpeg.length - 200)), damaged);
 });
 
-test('SVG, PDF, TIFF, HEIF and text reach no decoder, in any disguise', async (t) => {
+test('SVG, PDF, TIFF, HEIF and text never reach a decoder, however they are disguised', async (t) => {
   const svg =
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>';
   const disguises = [
@@ -121,7 +121,7 @@ test('SVG, PDF, TIFF, HEIF and text reach no decoder, in any disguise', async (t
   t.is(await faultOf(Buffer.alloc(0)), unknown);
   t.is(await faultOf(Buffer.alloc(100)), unknown);
   t.is(await faultOf(Buffer.from('RIFF\0\0\0\0WAVEfmt ')), unknown);
-  // What begins like a picture is left to that picture's decoder, which finds none.
+  // Data that starts like an image goes to that format's decoder, which finds no image.
   for (const start of [
     'GIF89a',
     'GIF87a          ',
@@ -133,7 +133,7 @@ test('SVG, PDF, TIFF, HEIF and text reach no decoder, in any disguise', async (t
   }
 });
 
-test('a picture with other things after its end is the picture that it begins with', async (t) => {
+test('an image followed by other data is treated as that image', async (t) => {
   for (const [name, draw] of Object.entries(pictures)) {
     const bytes = Buffer.concat([await draw(), Buffer.from('<svg/><script>alert(1)</script>PK\x03\x04')]);
     t.deepEqual<unknown, unknown>(
@@ -144,7 +144,7 @@ test('a picture with other things after its end is the picture that it begins wi
   }
 });
 
-test('too many pixels are refused by the head alone', async (t) => {
+test('too many pixels are rejected from the header alone', async (t) => {
   const tooMany = 'has more than 50 million pixels';
   const bomb = makeBlackPng(30_000, 30_000, 30_000);
   t.true(bomb.length < 1_000_000);
@@ -157,7 +157,7 @@ test('too many pixels are refused by the head alone', async (t) => {
   });
 });
 
-test('animations are bounded in their pixels and in their frames', async (t) => {
+test('animations are limited in pixels and in frames', async (t) => {
   const still = await sharp({ create: { width: 1_000, height: 1_000, channels: 3, background: 'red' } })
     .raw()
     .toBuffer();
@@ -173,7 +173,7 @@ test('animations are bounded in their pixels and in their frames', async (t) => 
   t.is(await faultOf(makeGif(1_001)), 'has more than 1000 frames');
 });
 
-test('two images are decoded at once, and a caller that aborts while waiting is told why', async (t) => {
+test('two images are decoded at a time, and a caller that aborts while waiting gets its reason', async (t) => {
   const check = createImageChecker();
   const bytes = makeBlackPng(7_000, 7_000, 7_000);
   const running = [check(bytes, 'ann', never()), check(bytes, 'bob', never())];
@@ -181,12 +181,12 @@ test('two images are decoded at once, and a caller that aborts while waiting is 
   const third = check(bytes, 'carol', abort.signal);
   const reason = new Error('the caller left');
   abort.abort(reason);
-  // The first two have just begun: only one that had to wait can be told so soon.
+  // The first two have just started: only one that had to wait can fail so soon.
   t.is(await t.throwsAsync(third), reason);
   for (const checked of await Promise.all(running)) t.true('mediaType' in checked);
 });
 
-test('however many images one account has checked, the next one of another account is decoded at once', async (t) => {
+test('however many images of one account are being checked, the next one of another account is decoded immediately', async (t) => {
   const check = createImageChecker();
   const large = makeBlackPng(7_000, 7_000, 7_000);
   const ended: string[] = [];
@@ -195,7 +195,8 @@ test('however many images one account has checked, the next one of another accou
     ended.push('ann');
   });
   await check(makeBlackPng(10, 10, 10), 'bob', never());
-  // In the order of arrival it would be decoded once five of the others had ended; a busy machine may end one or two before.
+  // In the order of arrival it would be decoded after five of the others; a busy machine may finish one or two before
+  // it.
   t.true(ended.length < 5, `${ended.length} had ended`);
   await Promise.all(flood);
 });

@@ -10,7 +10,7 @@ import { useHttpsServer } from '../../support/https-server.ts';
 import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** One that is never aborted; many loads under the same one would make Node warn of a leak. */
+/** A signal that is never aborted; many loads under the same one would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
@@ -25,7 +25,7 @@ function draw(background: string): Promise<Buffer> {
 
 const createMemory = (): FairBudget => new FairBudget({ capacity: 512_000_000 });
 
-/** Sources whose public internet is the tests' own server. */
+/** Sources that treat only the test server as the public internet. */
 function createSources(port: number): MediaSources {
   const fetchClient = createSafeFetchClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -36,7 +36,7 @@ function createSources(port: number): MediaSources {
   return { fetchClient, checkImage: createImageChecker(), memory: createMemory() };
 }
 
-/** Sources that give any URL so many bytes and pixels. */
+/** Sources that return this many bytes and pixels for any URL. */
 function createFakeSources(bytes: number, pixels: number): MediaSources {
   return {
     fetchClient: { fetchBytes: () => Promise.resolve({ bytes: Buffer.alloc(bytes), contentType: null }) },
@@ -50,7 +50,7 @@ async function failureOf(t: ExecutionContext, loading: Promise<unknown>): Promis
   return `${error?.code}: ${error?.publicMessage}`;
 }
 
-test('a URL is fetched once a request, however often and whenever it is asked for', async (t) => {
+test('a URL is fetched once per request, however often and whenever it is requested', async (t) => {
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => response.end(png));
   const url = `https://pictures.test:${server.port}/a.png`;
@@ -67,7 +67,7 @@ test('a URL is fetched once a request, however often and whenever it is asked fo
   t.is(server.requests.length, 2);
 });
 
-test('a picture is of the type that it is, whatever the data URI or the server says', async (t) => {
+test('an image has the type that its bytes have, whatever the data URI or the server says', async (t) => {
   const base64 = (await draw('red')).toString('base64');
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(Buffer.from(base64, 'base64'));
@@ -82,7 +82,7 @@ test('a picture is of the type that it is, whatever the data URI or the server s
   }
 });
 
-test('what is no picture is refused in words that say where it came from and what is wrong', async (t) => {
+test('data that is not an image is rejected with its origin and the problem', async (t) => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => {
@@ -115,7 +115,7 @@ test('what is no picture is refused in words that say where it came from and wha
   t.is(error?.status, 422);
 });
 
-test('after a failure nothing more is loaded, and what is under way is given up', async (t) => {
+test('after a failure nothing more is loaded, and loads in flight are aborted', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/missing') response.writeHead(404).end();
   });
@@ -133,7 +133,7 @@ test('after a failure nothing more is loaded, and what is under way is given up'
   t.is(server.requests.length, 2);
 });
 
-test('who aborts is told why at once, which says nothing of the picture', async (t) => {
+test('a caller that aborts gets its reason immediately, and nothing is reported about the image', async (t) => {
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => {
     if (server.requests.length > 1) response.end(png);
@@ -168,7 +168,7 @@ test('a request fetches four URLs at once', async (t) => {
   t.is((await Promise.all(loads)).length, 9);
 });
 
-test('a data URI may hold 20 MB and no byte more', async (t) => {
+test('a data URI may contain 20 MB and not a byte more', async (t) => {
   const loader = createMediaLoader(createFakeSources(0, 1), request);
   const most = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
   t.is((await loader.loadImage(most, never())).base64.length, most.length - 22);
@@ -179,7 +179,7 @@ test('a data URI may hold 20 MB and no byte more', async (t) => {
   );
 });
 
-test('the pictures of a request are bounded together: in bytes, in pixels and in number', async (t) => {
+test('the images of a request have common limits on bytes, pixels and number', async (t) => {
   const load = async (sources: MediaSources, count: number): Promise<void> => {
     const loader = createMediaLoader(sources, request);
     for (let i = 0; i < count; i++) await loader.loadImage(`https://pictures.test/${i}`, never());
@@ -201,7 +201,7 @@ test('the pictures of a request are bounded together: in bytes, in pixels and in
   );
 });
 
-test('pictures of one request are checked one after another', async (t) => {
+test('the images of one request are checked one after another', async (t) => {
   let running = 0;
   const { fetchClient, memory } = createFakeSources(1, 1);
   const limiter = new EventTarget();
@@ -227,7 +227,7 @@ test('pictures of one request are checked one after another', async (t) => {
   }
 });
 
-test('what fetched pictures hold is counted until their request has ended, and has room before they come', async (t) => {
+test('memory for fetched images is reserved before they are fetched, and held until their request has ended', async (t) => {
   const sources = createFakeSources(3_000_000, 1);
   const { memory } = sources;
   const loader = createMediaLoader(sources, request);
@@ -261,7 +261,7 @@ test('what fetched pictures hold is counted until their request has ended, and h
   t.is(memory.held, 0);
 });
 
-test('memory for all links of a request is taken at once, until its deadline, and given back as they come', async (t) => {
+test('memory for all links of a request is reserved together, by its deadline, and returned as they arrive', async (t) => {
   let fetched = 0;
   const { fetchClient, checkImage, memory } = createFakeSources(3_000_000, 1);
   const sources: MediaSources = {
@@ -284,8 +284,8 @@ test('memory for all links of a request is taken at once, until its deadline, an
 
   const loader = createMediaLoader(sources, request);
   const waiting = loader.reserve([...links, 'data:image/png;base64,AAAA'], never());
-  await waitFor('it to wait', () => memory.waiting === 1);
-  t.is(memory.held, 480_000_000, 'nothing is held meanwhile');
+  await waitFor('the load to wait', () => memory.waiting === 1);
+  t.is(memory.held, 480_000_000, 'nothing is held while it waits');
   t.is(fetched, 0);
   rest.release();
   await waiting;
@@ -300,7 +300,7 @@ test('memory for all links of a request is taken at once, until its deadline, an
   t.is(memory.held, 0);
 });
 
-test('a request waits for memory as long as its deadline says, and not for a time of its own', async (t) => {
+test('a request waits for memory until its deadline, with no separate timeout', async (t) => {
   const sources = createFakeSources(1, 1);
   const waits: number[] = [];
   const memory = {

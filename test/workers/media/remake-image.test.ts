@@ -14,7 +14,7 @@ import type { SafeFetchClient } from '../../../workers/outbound/safe-fetch-clien
 import { makeBlackPng } from '../../support/make-black-png.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Every image that comes in or goes out is made anew from its pixels, within bounds. */
+/** Every input and output image is re-encoded from its pixels, within limits. */
 
 const reencodeImage = createImageReencoder(new Decoders());
 const signal = new AbortController().signal;
@@ -31,7 +31,7 @@ async function whole(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
   return remade;
 }
 
-test('place, camera, comments, profile and what is behind the end are gone, and the image stands upright', async (t) => {
+test('location, camera, comments, profile and trailing data are removed, and the image is upright', async (t) => {
   const exif = { IFD0: { ImageDescription: 'at home' }, IFD3: { GPSLatitude: '51/1 30/1 0/1' } };
   for (const format of ['jpeg', 'png', 'webp'] as const) {
     const file = await draw()
@@ -48,12 +48,12 @@ test('place, camera, comments, profile and what is behind the end are gone, and 
       [after.exif, after.icc, after.xmp, after.orientation],
       [undefined, undefined, undefined, undefined],
     );
-    t.deepEqual([remade.width, remade.height], [20, 40], 'turned as EXIF says');
+    t.deepEqual([remade.width, remade.height], [20, 40], 'rotated according to EXIF');
     t.false(remade.bytes.includes('at home') || remade.bytes.includes('secret'));
   }
 });
 
-test('a PNG keeps each of its pixels, and its transparency', async (t) => {
+test('a PNG keeps all of its pixels and its transparency', async (t) => {
   const file = await draw(3, 2, { r: 1, g: 2, b: 3, alpha: 0.5 }).png().toBuffer();
   const remade = await whole(file);
   t.true(remade.hasAlpha);
@@ -61,7 +61,7 @@ test('a PNG keeps each of its pixels, and its transparency', async (t) => {
   t.deepEqual(await pixels(remade.bytes), await pixels(file));
 });
 
-test('of an animation there is the first frame, as a PNG where it is a GIF', async (t) => {
+test('only the first frame of an animation is kept, as a PNG if it is a GIF', async (t) => {
   const raw = { width: 8, height: 24, channels: 3, pageHeight: 8 } as const;
   const gif = await sharp(Buffer.alloc(8 * 24 * 3, 77), { raw })
     .gif()
@@ -71,7 +71,7 @@ test('of an animation there is the first frame, as a PNG where it is a GIF', asy
   t.deepEqual([remade.width, remade.height], [8, 8]);
 });
 
-test('another format is written where it is asked for, without black in place of what is transparent', async (t) => {
+test('another format is used if requested, without black in place of transparency', async (t) => {
   const file = await draw(4, 4, { r: 0, g: 0, b: 0, alpha: 0 }).png().toBuffer();
   const jpeg = await whole(file, { format: 'jpeg' });
   t.is(jpeg.contentType, 'image/jpeg');
@@ -98,7 +98,7 @@ for (const [what, bytes, fault] of [
     'cannot be decoded: it is damaged or cut off',
   ],
 ] as const) {
-  test(`${what} is refused`, async (t) => {
+  test(`${what} is rejected`, async (t) => {
     t.deepEqual(await remake(bytes), { fault });
   });
 }
@@ -124,7 +124,7 @@ function load(
   return loadInputImages({ fetchClient, memory, reencodeImage: remaker }, job, signal);
 }
 
-test('inputs hold memory until their request releases them, and no more than they are', async (t) => {
+test('inputs hold memory until their request releases them, and no more than their size', async (t) => {
   const memory = new FairBudget({ capacity: 512_000_000 });
   const uri = toUri(await draw().png().toBuffer());
   const loaded = await load({ inputs: [uri, uri], mask: uri }, { memory });
@@ -135,14 +135,14 @@ test('inputs hold memory until their request releases them, and no more than the
   t.is(memory.held, 0);
 });
 
-test('a photograph that would be beyond the bound when written anew is as large as it came', async (t) => {
+test('a photograph that would exceed the limit when re-encoded keeps its original size', async (t) => {
   const noise = { type: 'gaussian' as const, mean: 128, sigma: 60 };
   const grain = sharp({ create: { width: 400, height: 400, channels: 3, background: 'grey', noise } });
   for (const format of ['jpeg', 'webp'] as const) {
     const photo = await grain.clone().toFormat(format, { quality: 80 }).toBuffer();
     const fine = await whole(photo);
     t.true(fine.bytes.length > 1.2 * photo.length, `${format}: ${photo.length}, ${fine.bytes.length}`);
-    // What it would be with as many pixels as photographs have.
+    // The size that it would have with as many pixels as photographs have.
     const remaker: ReencodeImage = async (bytes, options) =>
       options.quality === null
         ? { ...fine, bytes: Buffer.alloc(20_000_001) }
@@ -160,7 +160,7 @@ test('a photograph that would be beyond the bound when written anew is as large 
   });
 });
 
-test('memory is waited for as long as the request may wait, and not held by one that fails', async (t) => {
+test('a request waits for memory until its deadline, and one that fails holds none', async (t) => {
   const memory = new FairBudget({ capacity: 1_000 });
   const held = memory.tryAcquire('b', 1_000);
   const uri = toUri(await draw().png().toBuffer());
@@ -169,14 +169,14 @@ test('memory is waited for as long as the request may wait, and not held by one 
   });
   t.is(late?.code, 'deadline_exceeded');
   const waiting = load({ inputs: [uri] }, { memory });
-  await waitFor('it to wait', () => memory.waiting === 1);
+  await waitFor('the input to wait', () => memory.waiting === 1);
   held?.release();
   (await waiting).release();
   await t.throwsAsync(load({ inputs: [toUri(Buffer.from('x'))] }, { memory }));
   t.is(memory.held, 0);
 });
 
-test('what is wrong with an image is told of the field that it came in', async (t) => {
+test('an error in an image reports the field with that image', async (t) => {
   const good = toUri(await draw().png().toBuffer());
   const fail = (): never => {
     throw new AppError('unsafe_url', {
@@ -198,7 +198,7 @@ test('what is wrong with an image is told of the field that it came in', async (
   t.is(broken?.param, 'image.0');
 });
 
-test('a mask is a PNG with transparency, as large as the first image, under 4 MB', async (t) => {
+test('a mask is a PNG with transparency, the size of the first image, under 4 MB', async (t) => {
   const input = toUri(await draw().png().toBuffer());
   const opaque = await sharp({ create: { width: 40, height: 20, channels: 3, background: 'red' } })
     .png()

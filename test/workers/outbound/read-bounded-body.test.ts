@@ -9,7 +9,7 @@ test('a body in chunks of one byte takes little more memory than its bytes', asy
   const bodyBytes = 300_000;
   let heldBytes = 0;
   async function* sendBytes(): AsyncGenerator<Buffer> {
-    // As a parser cuts them out of what came on a connection.
+    // Slices of a received buffer, as a parser makes them.
     const packet = Buffer.alloc(bodyBytes, 'x');
     const measure = (): number => {
       collectGarbage();

@@ -5,7 +5,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const never = new AbortController().signal;
 
-test('all addresses of both families are told, IPv4 first', async (t) => {
+test('all addresses of both families are returned, IPv4 first', async (t) => {
   const six = '2606:4700:0:0:0:0:0:1';
   const server = await useNameServer(t, {
     'both.test': [six, '192.0.2.1', '10.0.0.1'],
@@ -18,7 +18,7 @@ test('all addresses of both families are told, IPv4 first', async (t) => {
   t.deepEqual(await resolveHost('six.test', never), ['2606:4700::1']);
 });
 
-test('a name that does not exist, one without addresses and one that nobody answers for have none', async (t) => {
+test('a name that does not exist, one without addresses and one without a reply have no addresses', async (t) => {
   const server = await useNameServer(t, { 'empty.test': [], 'silent.test': 'silence' });
   const resolveHost = createHostResolver({ servers: [server.address], timeoutMs: 200 });
   t.deepEqual(await resolveHost('missing.test', never), []);
@@ -26,7 +26,7 @@ test('a name that does not exist, one without addresses and one that nobody answ
   t.deepEqual(await resolveHost('silent.test', never), []);
 });
 
-test('names of the hosts file and of search domains are not known', async (t) => {
+test('the hosts file and search domains are not used', async (t) => {
   const server = await useNameServer(t, {});
   const resolveHost = createHostResolver({ servers: [server.address] });
   t.deepEqual(await resolveHost('localhost', never), []);
@@ -37,7 +37,7 @@ test('names of the hosts file and of search domains are not known', async (t) =>
   );
 });
 
-test('whoever aborts is told why at once', async (t) => {
+test('a caller that aborts gets its reason immediately', async (t) => {
   const server = await useNameServer(t, { 'silent.test': 'silence' });
   const resolveHost = createHostResolver({ servers: [server.address], timeoutMs: 60_000 });
   const abort = new AbortController();

@@ -14,14 +14,14 @@ import { useHttpsServer } from '../../support/https-server.ts';
 import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** One that is never aborted; many fetches under the same one would make Node warn of a leak. */
+/** A signal that is never aborted; many fetches under the same one would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
 
 const timeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1 };
 
-/** A client for which the tests' own server, at 127.0.0.1, is the public internet, and nothing else is. */
+/** A client that treats only the test server, at 127.0.0.1, as the public internet. */
 function createClient(port: number, options: SafeFetchOptions = {}): SafeFetchClient {
   return createSafeFetchClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -42,7 +42,7 @@ async function fetchText(
   return bytes.toString('utf8');
 }
 
-/** How a fetch fails for its caller. */
+/** The error that the caller of a fetch gets. */
 async function failureOf(t: ExecutionContext, fetching: Promise<unknown>): Promise<string> {
   const error = await t.throwsAsync(fetching, { instanceOf: AppError });
   return `${error?.code}: ${error?.publicMessage}`;
@@ -50,7 +50,7 @@ async function failureOf(t: ExecutionContext, fetching: Promise<unknown>): Promi
 
 const notPublic = 'has a host without an address on the public internet, so it is not fetched.';
 
-test('bytes and type of a public URL are fetched, on a connection of its own that is closed again', async (t) => {
+test('a public URL is fetched with its bytes and type, on its own connection, which is closed afterwards', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'image/png' }).end('bytes');
   });
@@ -70,7 +70,7 @@ test('bytes and type of a public URL are fetched, on a connection of its own tha
   await server.whenDisconnected();
 });
 
-test('nothing of ours travels along, and cookies do not come back', async (t) => {
+test('no headers of ours are sent, and cookies are not returned', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     response.setHeader('set-cookie', 'who=me; Path=/');
     if (request.url === '/first') response.writeHead(302, { location: '/second' }).end();
@@ -90,7 +90,7 @@ test('nothing of ours travels along, and cookies do not come back', async (t) =>
   }
 });
 
-test('what is no https URL, has a user or another port is refused without asking for its host', async (t) => {
+test('a URL that is not https, or has a user or another port, is rejected without looking up its host', async (t) => {
   const client = createSafeFetchClient({ resolveHost: () => Promise.reject(new Error('asked')) });
   const cases = {
     'http://pictures.test/a.png?key=1': 'http://pictures.test/a.png is not https',
@@ -112,7 +112,7 @@ test('what is no https URL, has a user or another port is refused without asking
   }
 });
 
-test('an internal address is refused in every spelling, and never connected to', async (t) => {
+test('an internal address is rejected in every spelling, without a connection', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   const client = createClient(server.port, { isPublic: isPublicAddress });
   const hosts = [
@@ -129,7 +129,7 @@ test('an internal address is refused in every spelling, and never connected to',
   t.is(server.connections, 0);
 });
 
-test('one address that is not public condemns a name, whatever its others are', async (t) => {
+test('a name with one non-public address is rejected, whatever its others are', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   const url = `https://pictures.test:${server.port}/`;
   for (const other of ['10.0.0.1', '169.254.169.254', '::1', '::ffff:10.0.0.1', 'nonsense']) {
@@ -141,7 +141,7 @@ test('one address that is not public condemns a name, whatever its others are', 
   t.is(server.connections, 0);
 });
 
-test('an internal name and one that does not exist are refused in the same words, and at the same pace', async (t) => {
+test('an internal name and one that does not exist are rejected with the same message, after the same time', async (t) => {
   const stepMs = 200;
   const url = 'https://name.internal/a.png?token=secret';
   const lookups: Record<string, ResolveHost> = {
@@ -161,7 +161,7 @@ test('an internal name and one that does not exist are refused in the same words
   }
 });
 
-test('the connection goes to the address that was checked, though the name means another by then', async (t) => {
+test('the connection goes to the address that was checked, even if the name has another one by then', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end('checked'));
   let lookups = 0;
   const resolveHost: ResolveHost = () => {
@@ -177,7 +177,7 @@ test('the connection goes to the address that was checked, though the name means
   t.is(server.connections, 1);
 });
 
-test('a redirect back to the same name is a new look-up with a new check', async (t) => {
+test('a redirect to the same name is looked up and checked again', async (t) => {
   const server = await useHttpsServer(t, (_request, response) =>
     response.writeHead(302, { location: '/b' }).end(),
   );
@@ -195,7 +195,7 @@ test('a redirect back to the same name is a new look-up with a new check', async
   t.is(server.connections, 1);
 });
 
-test('a connection that leads elsewhere than was checked is cut before anything is asked', async (t) => {
+test('a connection to another address than the checked one is closed before a request is sent', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   let checks = 0;
   const isPublic = (): boolean => {
@@ -209,13 +209,13 @@ test('a connection that leads elsewhere than was checked is cut before anything 
   t.is(server.requests.length, 0);
 });
 
-test('literal addresses of the public internet are fetched like names', async (t) => {
+test('literal public addresses are fetched like names', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end('literal'));
   const client = createClient(server.port, { resolveHost: () => Promise.reject(new Error('asked')) });
   t.is(await fetchText(client, `https://127.0.0.1:${server.port}/`), 'literal');
 });
 
-test('three redirects are followed, relative and to other names; a fourth and a loop are not', async (t) => {
+test('three redirects are followed, relative and to other names; a fourth one or a loop is not', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     const { port } = server;
     const next: Record<string, string> = {
@@ -244,7 +244,7 @@ test('three redirects are followed, relative and to other names; a fourth and a 
   }
 });
 
-test('a redirect to what must not be fetched is refused like the thing itself', async (t) => {
+test('a redirect to a forbidden target is rejected like the target itself', async (t) => {
   let isLoopbackPublic = true;
   let location = '';
   const server = await useHttpsServer(t, (_request, response) => {
@@ -283,7 +283,7 @@ test('a redirect to what must not be fetched is refused like the thing itself', 
   }
 });
 
-test('a body is read up to the bound and no further, whatever length was said', async (t) => {
+test('a body is read up to the limit and no further, whatever its declared length', async (t) => {
   let sent = 0;
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/endless') {
@@ -301,7 +301,7 @@ test('a body is read up to the bound and no further, whatever length was said', 
       response.writeHead(200, { 'content-length': 100 }).write('ten bytes.');
       response.socket?.end();
     } else if (request.url === '/long') {
-      // Node would not let it through response.write.
+      // Node would not send this through response.write.
       response.socket?.end('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nthree and more');
     } else if (request.url === '/chunked') {
       response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('abc');
@@ -315,7 +315,7 @@ test('a body is read up to the bound and no further, whatever length was said', 
   const fail = (path: string): Promise<string> => failureOf(t, fetchText(client, `${base}${path}`));
   t.regex(await fail('/endless'), /^validation_failed: .*: it is larger than 1 MB\.$/);
   await server.whenDisconnected();
-  // The rest was on its way in the buffers of both ends.
+  // The rest was in the buffers of both ends.
   t.true(sent < 50_000_000, String(sent));
   t.regex(await fail('/declared'), /larger than 1 MB/);
   await server.whenDisconnected();
@@ -327,7 +327,7 @@ test('a body is read up to the bound and no further, whatever length was said', 
   t.is(await fetchText(client, `${base}/0`), '');
 });
 
-test('compressed bodies are refused unread', async (t) => {
+test('compressed bodies are rejected unread', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     response.setHeader('content-encoding', (request.url ?? '').slice(1).split(','));
     response.end(gzipSync('packed'));
@@ -340,7 +340,7 @@ test('compressed bodies are refused unread', async (t) => {
   t.not(await fetchText(client, `https://pictures.test:${server.port}/identity`), '');
 });
 
-test('any other status than 200 is no picture', async (t) => {
+test('only a response with status 200 is an image', async (t) => {
   const server = await useHttpsServer(t, (request, response) =>
     response.writeHead(Number(request.url?.slice(1))).end(),
   );
@@ -356,7 +356,7 @@ test('any other status than 200 is no picture', async (t) => {
 
 const noAnswer = /^validation_failed: .*: its server does not answer over https with a valid certificate\.$/;
 
-test('a certificate for another name, or of a stranger, is refused before anything is asked', async (t) => {
+test('a certificate for another name, or from an untrusted issuer, is rejected before a request is sent', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   const client = createClient(server.port);
   t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noAnswer);
@@ -371,28 +371,25 @@ test('a certificate for another name, or of a stranger, is refused before anythi
   t.is(server.requests.length, 0);
 });
 
-test.serial(
-  'variables of the environment neither turn the check of certificates off nor lead to a proxy',
-  async (t) => {
-    const variables = {
-      NODE_TLS_REJECT_UNAUTHORIZED: '0',
-      HTTPS_PROXY: 'http://127.0.0.1:9',
-      https_proxy: 'http://127.0.0.1:9',
-      ALL_PROXY: 'http://127.0.0.1:9',
-      NODE_USE_ENV_PROXY: '1',
-    };
-    Object.assign(process.env, variables);
-    t.teardown(() => {
-      for (const name of Object.keys(variables)) delete process.env[name];
-    });
-    const server = await useHttpsServer(t, (_request, response) => response.end('direct'));
-    const client = createClient(server.port);
-    t.is(await fetchText(client, `https://pictures.test:${server.port}/`), 'direct');
-    t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noAnswer);
-  },
-);
+test.serial('environment variables can neither disable certificate checks nor set a proxy', async (t) => {
+  const variables = {
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    HTTPS_PROXY: 'http://127.0.0.1:9',
+    https_proxy: 'http://127.0.0.1:9',
+    ALL_PROXY: 'http://127.0.0.1:9',
+    NODE_USE_ENV_PROXY: '1',
+  };
+  Object.assign(process.env, variables);
+  t.teardown(() => {
+    for (const name of Object.keys(variables)) delete process.env[name];
+  });
+  const server = await useHttpsServer(t, (_request, response) => response.end('direct'));
+  const client = createClient(server.port);
+  t.is(await fetchText(client, `https://pictures.test:${server.port}/`), 'direct');
+  t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noAnswer);
+});
 
-test('a port where nobody listens, and a server that speaks no TLS, do not answer', async (t) => {
+test('a closed port and a server without TLS are reported as not responding', async (t) => {
   const plain = createServer((socket) => socket.resume().end('HTTP/1.1 200 OK\r\n\r\nplain')).listen(
     0,
     '127.0.0.1',
@@ -405,17 +402,17 @@ test('a port where nobody listens, and a server that speaks no TLS, do not answe
   t.regex(await failureOf(t, fetchText(createClient(port), `https://pictures.test:${port}/`)), noAnswer);
 });
 
-test('further addresses of a name are tried where the first does not answer', async (t) => {
+test('further addresses of a name are tried if the first one does not respond', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end('second'));
   const client = createClient(server.port, {
-    // Nobody listens on the first: the server is bound to 127.0.0.1 alone.
+    // Nothing listens on the first address: the server is bound only to 127.0.0.1.
     resolveHost: () => Promise.resolve(['::1', '127.0.0.1']),
     isPublic: () => true,
   });
   t.is(await fetchText(client, `https://pictures.test:${server.port}/`), 'second');
 });
 
-test('a name that is not looked up, a silent server and a slow body are given up after the total time', async (t) => {
+test('a name look-up without a reply, a silent server and a slow body are aborted after the total timeout', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/silent') return;
     response.writeHead(200);
@@ -440,7 +437,7 @@ test('a name that is not looked up, a silent server and a slow body are given up
   t.regex(await failureOf(t, fetchText(unresolving, base)), /^validation_failed: .* it took over 0\.3 s\.$/);
 });
 
-test('a server that never shakes hands is given up after the time for connecting', async (t) => {
+test('a server that never completes the handshake is abandoned after the connect timeout', async (t) => {
   const sockets: Socket[] = [];
   const mute = createServer((socket) => sockets.push(socket.on('error', () => undefined).resume()));
   mute.listen(0, '127.0.0.1');
@@ -452,7 +449,7 @@ test('a server that never shakes hands is given up after the time for connecting
   await waitFor('the end of the connection', () => sockets.length === 1 && sockets[0]!.closed);
 });
 
-test('whoever aborts is told why at once, in every phase, and the connection is cut', async (t) => {
+test('a caller that aborts gets its reason immediately, in every phase, and the connection is closed', async (t) => {
   const reason = new Error('the caller left');
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/body') response.writeHead(200).write('some');
@@ -493,7 +490,7 @@ test('whoever aborts is told why at once, in every phase, and the connection is 
   t.is(await t.throwsAsync(aborted), reason);
 });
 
-test('a process fetches sixteen URLs at once, and the next when one of them is done', async (t) => {
+test('a process fetches sixteen URLs at a time, and the next one when one of them is done', async (t) => {
   const waiting: (() => void)[] = [];
   const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end('done')));
   const client = createClient(server.port);
@@ -515,7 +512,7 @@ test('a process fetches sixteen URLs at once, and the next when one of them is d
   );
 });
 
-test('links that hang hold up the account that sent them, and no other', async (t) => {
+test('links that hang delay only the account that sent them', async (t) => {
   const hanging: (() => void)[] = [];
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/quick') response.end('done');
@@ -526,7 +523,7 @@ test('links that hang hold up the account that sent them, and no other', async (
   const fetches = Array.from({ length: 25 }, () =>
     fetchText(client, `${base}/hangs`, { accountId: 'attacker' }),
   );
-  await waitFor('its share of the connections', () => hanging.length === 8);
+  await waitFor("the account's part of the connections to be in use", () => hanging.length === 8);
   for (const accountId of ['ann', 'bob', 'carol']) {
     t.is(await fetchText(client, `${base}/quick`, { accountId }), 'done');
   }

@@ -11,7 +11,7 @@ import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** What calls of some accounts say of a route or a key to others. */
+/** How the calls of some accounts affect a route or key for other accounts. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
@@ -33,7 +33,7 @@ class Callers {
     return slot;
   }
 
-  /** A call of the account that ends so. */
+  /** A call of the account with this outcome. */
   async call(
     accountId: string,
     callOutcome: CallOutcome,
@@ -55,28 +55,28 @@ async function failUntilOpen(t: ExecutionContext, callers: Callers, accountId: s
   t.is(await callers.acquire(accountId), null);
 }
 
-test('failures of one account open the breaker to it alone, also where no other called before', async (t) => {
+test('failures of one account open the breaker only for that account, even if no other account has called before', async (t) => {
   const callers = new Callers(listCandidates(createRoute('one-fails')));
   await failUntilOpen(t, callers, 'failing');
   for (let i = 0; i < 20; i++) t.false((await callers.call('other', 'ok')).isProbe);
-  t.is(await callers.acquire('failing'), null, 'what others are told says nothing of its calls');
-  // One failure happens on any route.
+  t.is(await callers.acquire('failing'), null, 'the stats for others do not include its calls');
+  // A single failure happens on any route.
   await callers.call('other', 'bad');
   t.false((await callers.call('other', 'ok')).isProbe);
   t.false((await callers.call('third', 'bad')).isProbe);
   t.false((await callers.call('third', 'ok')).isProbe);
 });
 
-test('an outage opens the breaker to all, and an account that did not fail may soon see whether it is over', async (t) => {
+test('an outage opens the breaker for all, and an account that did not fail may soon probe the route', async (t) => {
   const callers = new Callers(listCandidates(createRoute('outage')));
   await callers.call('well', 'ok');
   for (const accountId of ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a']) await callers.call(accountId, 'bad');
-  // Two that fail are more than the one that was served.
+  // Two failed accounts are more than the one that was served.
   const turnedAway = await Promise.all(
     ['a', 'b', 'well', 'new'].map((accountId) => callers.acquire(accountId)),
   );
   t.deepEqual(turnedAway, [null, null, null, null]);
-  // The pause doubles with each probe that fails, for those that failed.
+  // The pause doubles with each failed probe, for the accounts that failed.
   for (const pauseMs of [1_000, 2_000]) {
     const slot = await probe(callers, 'a', pauseMs);
     t.true(slot);
@@ -92,7 +92,7 @@ async function probe(callers: Callers, accountId: string, pauseMs: number): Prom
   return (await callers.call(accountId, 'bad')).isProbe;
 }
 
-test('a breaker is not opened to many by the failures of fewer', async (t) => {
+test('a breaker does not open for many accounts because of failures of fewer', async (t) => {
   const callers = new Callers(listCandidates(createRoute('few-fail')));
   for (const accountId of ['x', 'y', 'z']) await callers.call(accountId, 'ok');
   for (let i = 0; i < 20; i++) {
@@ -105,7 +105,7 @@ test('a breaker is not opened to many by the failures of fewer', async (t) => {
 
 const refused = (forMs = 60_000): KeyCooldown => ({ scope: 'keyOnRoute', forMs, reason: 'refused with 403' });
 
-test('a key that one account is refused is set aside for it, and for all once more are refused than served', async (t) => {
+test('a key rejected for one account is on cooldown for that account, and for all once more accounts are rejected than served', async (t) => {
   const route = createRoute('refusing', { apiKeys: ['key'] });
   const callers = new Callers(listCandidates(route));
   const store = new RouteStateStore(redis());
@@ -117,7 +117,7 @@ test('a key that one account is refused is set aside for it, and for all once mo
   await callers.call('b', 'limited', refused());
   t.truthy(await callers.acquire('x'), 'two are served with it');
   await callers.call('c', 'none', refused());
-  // Now three are refused it, and two were served.
+  // Now it was rejected for three accounts and served two.
   for (const accountId of ['a', 'b', 'c', 'x', 'new'])
     t.is(await callers.acquire(accountId), null, accountId);
   t.like((await store.read(listCandidates(route)[0]!, Date.now())).cooldown, { isForAll: true });
@@ -125,21 +125,21 @@ test('a key that one account is refused is set aside for it, and for all once mo
   for (const accountId of ['a', 'x']) t.truthy(await callers.acquire(accountId));
 });
 
-test('a key is set aside for a shorter time where it may be the account’s own doing, and served again after it', async (t) => {
+test('a key’s cooldown is shorter if the account may be the cause, and the key is served again afterwards', async (t) => {
   const callers = new Callers(listCandidates(createRoute('shortly', { apiKeys: ['key'] })));
   await callers.call('a', 'none', { ...refused(), forAccountMs: 200 });
   t.is(await callers.acquire('a'), null);
   t.truthy(await callers.acquire('a', 400));
 });
 
-test('a key that is plainly at fault is set aside for all at once', async (t) => {
+test('a key with an unambiguous key error is on cooldown for all immediately', async (t) => {
   const callers = new Callers(listCandidates(createRoute('revoked', { apiKeys: ['key'] })));
   await callers.call('x', 'ok');
   await callers.call('a', 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   for (const accountId of ['a', 'x', 'new']) t.is(await callers.acquire(accountId), null);
 });
 
-test('accounts that wait for a key to come back keep nobody else from it', async (t) => {
+test('accounts that wait for a key on cooldown do not block it for others', async (t) => {
   const candidates = listCandidates(createRoute('behind', { apiKeys: ['key'] }));
   const callers = new Callers(candidates);
   const many = Array.from({ length: 25 }, (_, i) => `refused-${i}`);

@@ -10,7 +10,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/r
 import { createRoute } from '../../support/routing.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Calls for durable jobs, for which nobody waits at a socket. */
+/** Calls for durable jobs, which have no caller waiting on a connection. */
 
 const log = createLogger('test', 'silent');
 
@@ -25,7 +25,7 @@ async function openRedis(t: ExecutionContext): Promise<RedisClient> {
   return redis;
 }
 
-test('calls in the background leave the last eighth of the slots free, and go behind all that somebody waits for', async (t) => {
+test('background calls leave the last eighth of the slots free, and go behind all calls with a waiting caller', async (t) => {
   const redis = await openRedis(t);
   const candidates = listCandidates(createRoute('pictures', { maxConcurrency: 8 }));
   const limiters = [new RouteLimiter(redis, randomUUID(), log), new RouteLimiter(redis, randomUUID(), log)];
@@ -55,7 +55,7 @@ test('calls in the background leave the last eighth of the slots free, and go be
       () => undefined,
     ),
   );
-  // The eighth slot is for whoever waits.
+  // The eighth slot is for calls with a waiting caller.
   held.push((await acquire(limiters[0]!, 'caller', false))!);
   t.is(late, 0);
 
@@ -66,7 +66,7 @@ test('calls in the background leave the last eighth of the slots free, and go be
       held.push(slot!);
     }),
   );
-  await waitFor('both callers to be known to wait', async () => {
+  await waitFor('both waiting callers to be known', async () => {
     const keys = await findKeys(redis, '*:waiting');
     const counts = await Promise.all(keys.map((key) => redis.zcard(key)));
     return counts.some((count) => count >= 2);
@@ -80,7 +80,7 @@ test('calls in the background leave the last eighth of the slots free, and go be
   for (const slot of held) limiters[0]!.release(slot, 'ok');
 });
 
-test('an account whose job waits in one worker has a slot, although another worker has a job of another account for each', async (t) => {
+test('an account with a job in one worker gets a slot, although another worker has a job of another account for each slot', async (t) => {
   const redis = await openRedis(t);
   const candidates = listCandidates(createRoute('narrow', { maxConcurrency: 1 }));
   const [busy, idle] = [
@@ -110,7 +110,7 @@ test('an account whose job waits in one worker has a slot, although another work
   for (let i = 0; i < 9; i++) wait(busy, 'many');
   await waitFor('the first slot', () => held);
   wait(idle, 'single');
-  // Redis has answered the idle worker's first question.
+  // Redis has replied to the idle worker's first request.
   await redis.ping();
   while (order.length < 6 && !order.includes('single')) {
     const { length } = order;

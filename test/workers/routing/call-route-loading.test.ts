@@ -11,12 +11,12 @@ import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** What a call needs is loaded while it holds no slot of a route, for who sent it says how long that takes. */
+/** Data that a call needs is loaded while it holds no slot, because its sender controls how long that takes. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-/** Counts how often a slot was asked for. */
+/** Counts slot requests. */
 class CountingLimiter extends RouteLimiter {
   entries = 0;
 
@@ -56,7 +56,7 @@ function call(
   });
 }
 
-/** Something that calls need on the named models' routes, and that is loaded when the test says so. */
+/** Data needed by calls on the given models' routes, loaded when the test says so. */
 function createNeed(...models: readonly string[]) {
   let load!: () => void;
   let fail!: (error: Error) => void;
@@ -88,7 +88,7 @@ function createNeed(...models: readonly string[]) {
   };
 }
 
-test('what all routes need is loaded before a slot is asked for', async (t) => {
+test('data that all routes need is loaded before a slot is requested', async (t) => {
   const routing = createRouting(t);
   const routes = [createRoute('all-1', { maxConcurrency: 1 }), createRoute('all-2', { maxConcurrency: 1 })];
   const need = createNeed('all-1', 'all-2');
@@ -103,14 +103,14 @@ test('what all routes need is loaded before a slot is asked for', async (t) => {
   t.is(need.countLoads(), 1);
 });
 
-test('what one of several routes needs is loaded only when that one is called, and its slot is free meanwhile', async (t) => {
+test('data that only one of several routes needs is loaded when that route is called, and its slot is free until then', async (t) => {
   const routing = createRouting(t);
   const needy = createRoute('needy', { weight: 1e9, maxConcurrency: 1 });
   const other = createRoute('other', { weight: 1e-9 });
   const need = createNeed('needy');
   const loading = call(routing, [needy, other], { findMissing: need.findMissing });
   await need.begun;
-  // The one slot of the route that the other call stands for.
+  // The route's only slot, taken by a call in place of another caller's.
   t.is(await call(routing, [needy]), 'needy');
   need.load();
   t.is(await loading, 'needy');
@@ -121,13 +121,13 @@ test('what one of several routes needs is loaded only when that one is called, a
   t.is(unneeded.countLoads(), 0);
 });
 
-test('a call that needs nothing asks for a slot once', async (t) => {
+test('a call that needs no data requests a slot once', async (t) => {
   const routing = createRouting(t);
   t.is(await call(routing, [createRoute('plain')], { findMissing: () => null }), 'plain');
   t.is(routing.limiter.entries, 1);
 });
 
-test('a failure to load ends the call, says nothing of the route, and leaves its slot', async (t) => {
+test('a loading failure ends the call, does not count against the route, and frees its slot', async (t) => {
   const routing = createRouting(t);
   const needy = createRoute('broken', { weight: 1e9, maxConcurrency: 1 });
   const need = createNeed('broken');
@@ -140,7 +140,7 @@ test('a failure to load ends the call, says nothing of the route, and leaves its
   t.is(await call(routing, [needy]), 'broken');
 });
 
-test('a call that its caller leaves while something is loaded ends with the reason', async (t) => {
+test('a call whose caller disconnects during loading ends with the reason', async (t) => {
   const routing = createRouting(t);
   const leaving = new AbortController();
   const reason = new Error('the caller left');
@@ -152,7 +152,7 @@ test('a call that its caller leaves while something is loaded ends with the reas
   t.is(await t.throwsAsync(call(routing, [createRoute('left')], { findMissing, signal })), reason);
 });
 
-test('a probe that is given back to load something leaves the probe to another call', async (t) => {
+test('a probe that is returned for loading leaves the probe to another call', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('probed', { weight: 1e9 });
   const fail = (): Promise<never> =>
@@ -164,7 +164,7 @@ test('a probe that is given back to load something leaves the probe to another c
 
   const need = createNeed('probed');
   const waitLimits = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };
-  // As with another route that needs nothing: what is missing shows when this one is granted.
+  // As with another route that needs nothing: the need is only known once this one is granted.
   let isAhead = true;
   const findMissing: RouteCall<string>['findMissing'] = (targets) => {
     const missing = isAhead ? null : (need.findMissing?.(targets) ?? null);

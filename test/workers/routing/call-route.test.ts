@@ -14,7 +14,7 @@ import { createRoute } from '../../support/routing.ts';
 import { createContext } from '../../support/upstream-target.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** One call through its routes: what is tried, in which order, and for how long. */
+/** One call across its routes: which are tried, in which order, and for how long. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
@@ -51,7 +51,7 @@ async function call(
   });
 }
 
-test('a vendor that fails after the callers left has failed', async (t) => {
+test('a vendor failure after the callers disconnected is still a failure', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('left-and-failed');
   const limits = {
@@ -81,7 +81,7 @@ test('a vendor that fails after the callers left has failed', async (t) => {
 const limited = (retryAfterMs: number): UpstreamError =>
   new UpstreamError('rate_limited', 'slower', { status: 429, retryAfterMs });
 
-test('a route that failed once is tried again rather than that one waits long for the key of another', async (t) => {
+test('a route that failed once is retried if the alternative is a long wait for another route’s key', async (t) => {
   const routing = createRouting(t);
   const steady = createRoute('steady', { weight: 1e9, apiKeys: ['a'] });
   const paused = createRoute('paused', { weight: 1e-9, apiKeys: ['b'] });
@@ -101,7 +101,7 @@ test('a route that failed once is tried again rather than that one waits long fo
   t.deepEqual(tried, ['steady', 'steady']);
 });
 
-test('the key of another route that is back shortly is waited for', async (t) => {
+test('a call waits for another route’s key if its cooldown ends soon', async (t) => {
   const routing = createRouting(t);
   const steady = createRoute('steady-2', { weight: 1e9, apiKeys: ['a'] });
   const paused = createRoute('paused-2', { weight: 1e-9, apiKeys: ['b'] });
@@ -119,7 +119,7 @@ test('the key of another route that is back shortly is waited for', async (t) =>
   t.is(answer, 'paused-2');
 });
 
-test('no call begins once the request has been at it for as long as one call may take', async (t) => {
+test('no vendor call starts once the request has taken as long as one call may take', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('bounded', { apiKeys: ['a'] });
   const startedAt = performance.now();
@@ -137,7 +137,7 @@ test('no call begins once the request has been at it for as long as one call may
   );
 });
 
-test('what is durable is asked for again however often its vendor is at its limit, within its time', async (t) => {
+test('a durable job is retried within its time, however often its vendor is at its limit', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('often-limited', { apiKeys: ['a'] });
   let calls = 0;
@@ -160,7 +160,7 @@ test('what is durable is asked for again however often its vendor is at its limi
   t.true(tookMs < 5_000, `${tookMs} ms`);
 });
 
-test('images that are made one a call keep to the slots of their route, whichever worker makes them', async (t) => {
+test('images that are made one per call stay within the slots of their route, whichever worker makes them', async (t) => {
   const route = createRoute('one-a-call', { routeConcurrency: 2 });
   const { signal } = new AbortController();
   let [inFlight, most] = [0, 0];
@@ -176,7 +176,7 @@ test('images that are made one a call keep to the slots of their route, whicheve
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
   t.is(most, 2);
-  // Every slot was given back.
+  // Every slot was released.
   await Promise.all(workers.map(({ limiter }) => limiter.stop()));
   const answer = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
   t.is(answer, '1 more');

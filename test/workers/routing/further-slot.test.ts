@@ -16,11 +16,11 @@ const acquire = (reason: Error): ReturnType<typeof acquireExtraSlot> => {
   );
 };
 
-test('where no further slot can be had, also because Redis is away, the call that has one goes on alone', async (t) => {
+test('if no further slot is available, or Redis is unavailable, the call continues with the slot that it has', async (t) => {
   t.is(await acquire(new AppError('service_unavailable')), null);
   t.is(await acquire(new AppError('deadline_exceeded')), null);
 });
 
-test('a fault of ours is not taken for a lack of slots', async (t) => {
+test('an internal error is not mistaken for a lack of slots', async (t) => {
   await t.throwsAsync(acquire(new TypeError('oops')), { instanceOf: TypeError });
 });

@@ -3,7 +3,7 @@ import { createRoute } from '../../support/routing.ts';
 import { createSeededRandom } from '../../crash/seeded-random.ts';
 import { orderCandidates } from '../../../workers/routing/order-candidates.ts';
 
-test('the first way is drawn by the routes’ weights, which a route’s keys share', (t) => {
+test('the first candidate is drawn by the routes’ weights, which a route’s keys share', (t) => {
   const routes = [
     createRoute('a', { weight: 3, apiKeys: ['k1', 'k2', 'k3'] }),
     createRoute('b', { weight: 1, apiKeys: [] }),
@@ -22,7 +22,7 @@ test('the first way is drawn by the routes’ weights, which a route’s keys sh
   }
 });
 
-test('every way is in the order once, and what failed is not', (t) => {
+test('each candidate is in the order once, and those that failed are not', (t) => {
   const routes = [createRoute('a', { apiKeys: ['k1', 'k2'] }), createRoute('b', { apiKeys: ['k1'] })];
   const all = orderCandidates(routes, [], Math.random);
   t.is(new Set(all.map((candidate) => `${candidate.route.id} ${candidate.apiKey}`)).size, 3);
@@ -33,7 +33,7 @@ test('every way is in the order once, and what failed is not', (t) => {
   t.deepEqual(orderCandidates([], [], Math.random), []);
 });
 
-test('of very many keys a bounded sample is asked for', (t) => {
+test('from very many keys only a bounded sample is tried', (t) => {
   const apiKeys = Array.from({ length: 500 }, (_, i) => `key-${i}`);
   t.is(orderCandidates([createRoute('a', { apiKeys })], [], Math.random).length, 128);
 });

@@ -22,7 +22,7 @@ const fresh = {
   retriesTimeouts: true,
 };
 
-test('what may pass elsewhere is tried again: three times, for as long as one call may take, before any output', (t) => {
+test('errors that another route may not have are retried: three times, within the time of one call, before any output', (t) => {
   for (const failure of ['unavailable', 'timeout', 'rate_limited', 'auth'] as const) {
     const error = failed(failure);
     t.true(mayRetry(error, fresh));
@@ -30,29 +30,29 @@ test('what may pass elsewhere is tried again: three times, for as long as one ca
     t.false(mayRetry(error, { ...fresh, attempts: maxAttempts }));
     t.false(mayRetry(error, { ...fresh, elapsedMs: 1_000 }));
     t.false(mayRetry(error, { ...fresh, hasOutput: true }));
-    t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not even past keys without end');
+    t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not even across any number of keys');
   }
   t.false(mayRetry(failed('rejected'), fresh));
 });
 
-test('what is too dear to be made twice is not asked for again while a vendor may go on with it, and otherwise is', (t) => {
+test('a call too expensive to be made twice is not retried while a vendor may still be working on it, and otherwise is', (t) => {
   const dear = { ...fresh, retriesTimeouts: false };
   const leftAtIt = failed('timeout', { mayStillRun: true });
   t.false(mayRetry(leftAtIt, dear));
   t.true(mayRetry(leftAtIt, fresh));
-  t.true(mayRetry(failed('timeout'), dear), 'it was not asked');
-  t.true(mayRetry(failed('timeout', { status: 504 }), dear), 'it gave up itself');
+  t.true(mayRetry(failed('timeout'), dear), 'the vendor was not called');
+  t.true(mayRetry(failed('timeout', { status: 504 }), dear), 'the vendor gave up itself');
   t.true(mayRetry(failed('unavailable', { status: 503 }), dear));
-  t.is(classifyFailure(leftAtIt), 'bad', 'it may hang');
+  t.is(classifyFailure(leftAtIt), 'bad', 'it may still be running');
 });
 
-test('what a vendor does not know is tried on another route, and on no other key', (t) => {
+test('an unsupported request is tried on another route, but not with another key', (t) => {
   t.true(mayRetry(failed('missing'), fresh));
   t.false(mayRetry(failed('missing'), { ...fresh, hasOtherRoute: false }));
   t.is(classifyFailure(failed('missing')), 'none');
 });
 
-test('what is too large for one key is tried with every other, and not again', (t) => {
+test('a request too large for one key is tried once with every other key', (t) => {
   const error = failed('too_large', { status: 429 });
   t.true(mayRetry(error, fresh));
   t.false(mayRetry(error, { ...fresh, hasOtherRoute: false }));
@@ -60,7 +60,7 @@ test('what is too large for one key is tried with every other, and not again', (
   t.is(classifyFailure(error), 'none');
 });
 
-test('the wait before a retry has full jitter below 100 ms, then 200 ms, and 2 s at the most', (t) => {
+test('the delay before a retry has full jitter below 100 ms, then 200 ms, and 2 s at most', (t) => {
   const error = failed('unavailable');
   for (const random of [0, 0.25, 0.999]) {
     t.is(chooseBackoffMs(error, 1, random), random * 100);
@@ -69,23 +69,23 @@ test('the wait before a retry has full jitter below 100 ms, then 200 ms, and 2 s
   }
 });
 
-test('past a key at its limit or at fault the next one is tried at once', (t) => {
+test('after a rate-limited or invalid key the next one is tried immediately', (t) => {
   t.is(chooseBackoffMs(failed('auth'), 0, 0.9), 0);
   t.is(chooseBackoffMs(failed('rate_limited'), 1, 0.9), 0);
 });
 
-test('only failures of the server speak against a route', (t) => {
+test('only server failures count against a route', (t) => {
   t.is(classifyFailure(failed('unavailable')), 'bad');
   t.is(classifyFailure(failed('timeout')), 'bad');
   t.is(classifyFailure(failed('rejected', { status: 400 })), 'ok');
-  t.is(classifyFailure(failed('rejected')), 'none', 'we did not ask');
+  t.is(classifyFailure(failed('rejected')), 'none', 'we did not call it');
   for (const failure of ['unavailable', 'timeout'] as const)
     t.is(classifyFailure(failed(failure, { isRequestFailure: true })), 'none');
   t.is(classifyFailure(failed('rate_limited')), 'limited');
   t.is(classifyFailure(failed('auth')), 'none');
 });
 
-test('a key is set aside for as long as its vendor says, and where only one model is meant, for that one', (t) => {
+test('a key is on cooldown for as long as its vendor specifies, and only for one model if the error is about that model', (t) => {
   t.like(findCooldown(failed('rate_limited', { status: 429, retryAfterMs: 7_500 })), {
     scope: 'keyOnRoute',
     forMs: 7_500,
@@ -94,7 +94,7 @@ test('a key is set aside for as long as its vendor says, and where only one mode
   t.is(findCooldown(failed('rate_limited', { status: 429, retryAfterMs: 1e12 }))?.forMs, 3_600_000);
   t.is(findCooldown(failed('auth', { status: 401 }))?.scope, 'key');
   t.is(findCooldown(failed('auth', { status: 429 }))?.scope, 'key');
-  // These may be for what was asked.
+  // These may be caused by the request.
   for (const status of [402, 403]) {
     const cooldown = findCooldown(failed('auth', { status }));
     t.like(cooldown, { scope: 'keyOnRoute', forMs: 600_000, forAccountMs: 20_000 });

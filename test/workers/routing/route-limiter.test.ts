@@ -17,7 +17,7 @@ import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** The gate of several workers: what Redis knows holds for all of them. */
+/** The limiter of several workers, whose state in Redis applies to all of them. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
@@ -42,7 +42,7 @@ async function readWaiting(routeId: string): Promise<string[]> {
   return await redis().zrange(key, '0', '-1');
 }
 
-/** Resolves when the one slot of an upstream is held beyond the time that its lease was first given. */
+/** Resolves when the only slot of an upstream has been held beyond the initial duration of its lease. */
 async function waitForRenewal(upstream: string, leaseMs: number): Promise<void> {
   const key = redisKeys.callsOfUpstream(upstream);
   const readEndMs = async (): Promise<number> =>
@@ -62,7 +62,7 @@ async function acquireAll(
   return grants;
 }
 
-test('workers together have no more calls under way than an upstream, a key or a route takes', async (t) => {
+test('together, workers have no more calls in flight than an upstream, a key or a route allows', async (t) => {
   const limiters = [openGate(t), openGate(t), openGate(t)];
   const cases = [
     { route: createRoute('of-upstream', { maxConcurrency: 3 }), most: 3 },
@@ -92,7 +92,7 @@ test('workers together have no more calls under way than an upstream, a key or a
   }
 });
 
-test('those who wait are let in in the order they came', async (t) => {
+test('waiting calls are granted in the order of arrival', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('in-order', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient()))!;
@@ -107,7 +107,7 @@ test('those who wait are let in in the order they came', async (t) => {
   t.deepEqual(order, [0, 1, 2, 3, 4]);
 });
 
-test('a gate that hands back frees the slots of its calls at once, and takes none any more', async (t) => {
+test('a limiter that shuts down frees the slots of its calls immediately, and grants no more', async (t) => {
   const [ending, other] = [openGate(t), openGate(t)];
   const route = createRoute('handed-back', { maxConcurrency: 2 });
   const candidates = listCandidates(route);
@@ -120,9 +120,9 @@ test('a gate that hands back frees the slots of its calls at once, and takes non
     if (slot !== null) entered.push(slot);
   };
   const waiting = acquire();
-  await waitFor('it to wait', async () => (await readWaiting(route.id)).length === 1);
+  await waitFor('the call to wait', async () => (await readWaiting(route.id)).length === 1);
   const handed = ending.handBack();
-  // Comes, or was asked for, while it is handed back.
+  // It arrives, or was requested, while the limiter is shutting down.
   const late = acquire();
   await handed;
   const slots = redisKeys.callsOfUpstream(route.upstream.name);
@@ -133,7 +133,7 @@ test('a gate that hands back frees the slots of its calls at once, and takes non
   t.deepEqual(entered, []);
 });
 
-test('accounts take turns at the gate, however many calls one of them has waiting', async (t) => {
+test('accounts take turns at the limiter, however many calls of one of them are waiting', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('in-turns', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient({ accountIds: () => ['other'] })))!;
@@ -151,7 +151,7 @@ test('accounts take turns at the gate, however many calls one of them has waitin
   t.deepEqual(order, ['many', 'few', 'many', 'few', 'many', 'many']);
 });
 
-test('a call that stands for several accounts is granted the slot that one of them may have', async (t) => {
+test('a call for several accounts is granted a slot that any of them may have', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('of-several', { maxConcurrency: 8 }));
   const acquire = async (...accounts: string[]): Promise<CallSlot> =>
@@ -159,7 +159,7 @@ test('a call that stands for several accounts is granted the slot that one of th
   limiter.release(await acquire('few'), 'ok');
   const many = [];
   for (let i = 0; i < 7; i++) many.push(await acquire('many'));
-  // The last is kept for who used some lately.
+  // The last slot is reserved for accounts that used one recently.
   const accounts = ['many'];
   const waiting = limiter.acquire(candidates, patient({ accountIds: () => accounts }));
   await waitFor('the account to wait', async () => (await readWaiting('of-several')).includes('many'));
@@ -169,13 +169,13 @@ test('a call that stands for several accounts is granted the slot that one of th
   for (const one of [slot, ...many]) limiter.release(one, 'ok');
 });
 
-test('while another account waits at any worker, an account has half of the slots at the most; alone it has all', async (t) => {
+test('while another account waits at any worker, an account has at most half of the slots; alone it may use all', async (t) => {
   const [limiter, other] = [openGate(t), openGate(t)];
   const candidates = listCandidates(createRoute('shared', { maxConcurrency: 4 }));
   const acquire = async (by: RouteLimiter, accountId: string): Promise<CallSlot> =>
     (await by.acquire(candidates, patient({ accountIds: () => [accountId] })))!;
   const flood = await Promise.all(Array.from({ length: 4 }, () => acquire(limiter, 'many')));
-  t.is(flood.length, 4, 'with nobody else there it has all of them');
+  t.is(flood.length, 4, 'with no other account waiting it has all of them');
   const granted: CallSlot[] = [];
   const wait = async (by: RouteLimiter, accountId: string): Promise<void> => {
     granted.push(await acquire(by, accountId));
@@ -200,7 +200,7 @@ test('while another account waits at any worker, an account has half of the slot
   await Promise.all(waiting);
 });
 
-test('where another account used slots lately, one that has half of them leaves the last eighth free for it', async (t) => {
+test('if another account used slots recently, an account with half of them leaves the last eighth free for it', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('kept-free', { maxConcurrency: 16 }));
   const acquire = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<CallSlot> =>
@@ -269,7 +269,7 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
   await Promise.all(waiting);
 });
 
-test('a call knows whether another account waits for what it holds', async (t) => {
+test('a call knows whether another account is waiting for its slot', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('contested', { maxConcurrency: 1 }));
   const slot = (await limiter.acquire(candidates, patient({ accountIds: () => ['holder'] })))!;
@@ -283,11 +283,11 @@ test('a call knows whether another account waits for what it holds', async (t) =
   await waitFor('the other account', () => limiter.isContested(slot));
   limiter.release(slot, 'ok');
   const next = (await waiting)!;
-  // The first account is still known to have waited, for half a second.
-  await waitFor('nobody else', async () => !(await limiter.isContested(next)));
+  // The first account still counts as waiting for half a second.
+  await waitFor('no waiting account', async () => !(await limiter.isContested(next)));
 });
 
-test('a slot is not lost with one who leaves the line, nor with one whose time is up', async (t) => {
+test('a slot is not lost when a caller leaves the wait queue or its time is up', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('leaving', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient()))!;
@@ -302,7 +302,7 @@ test('a slot is not lost with one who leaves the line, nor with one whose time i
   t.truthy(await limiter.acquire(candidates, patient()));
 });
 
-test('the slots of a worker that died are free when its leases have run out, and not before', async (t) => {
+test('the slots of a dead worker are freed when its leases have expired, and not before', async (t) => {
   const dead = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   const route = createRoute('dying', { maxConcurrency: 1 });
   const candidates = listCandidates(route);
@@ -314,12 +314,12 @@ test('the slots of a worker that died are free when its leases have run out, and
   t.truthy(await renewed.acquire(candidates, patient()));
 });
 
-test('a breaker opens for all workers at once by the share of failures, and not by a few of them', async (t) => {
+test('a breaker opens for all workers immediately because of the failure rate, and not because of a few failures', async (t) => {
   const limiters = [openGate(t), openGate(t)];
   const candidates = listCandidates(createRoute('failing'));
   const few = await acquireAll(limiters, candidates, breakerRules.minCalls - 1);
   for (const slot of few) limiters[0]!.release(slot, 'bad');
-  // One more is still let in, being the one that makes enough of them.
+  // One more is still granted, and is the one that reaches the threshold.
   const last = (await limiters[1]!.acquire(candidates, patient()))!;
   t.false(last.isProbe);
   limiters[1]!.release(last, 'bad');
@@ -327,7 +327,7 @@ test('a breaker opens for all workers at once by the share of failures, and not 
   for (const limiter of limiters) t.is(await limiter.acquire(candidates, patient()), null);
 });
 
-test('a route of which less than half fails stays open, and failures of keys do not count', async (t) => {
+test('a route with a failure rate below one half stays open, and key errors do not count', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('middling'));
   const grants = await acquireAll([limiter], candidates, 60);
@@ -336,7 +336,7 @@ test('a route of which less than half fails stays open, and failures of keys do 
   t.truthy(await limiter.acquire(candidates, patient()));
 });
 
-test('an open breaker lets one probe through: its failure doubles the pause, its success ends it', async (t) => {
+test('an open breaker lets one probe through: its failure doubles the pause, its success closes the breaker', async (t) => {
   const limiters = [openGate(t), openGate(t)];
   const candidates = listCandidates(createRoute('healing'));
   const [limiter, other] = [limiters[0]!, limiters[1]!];
@@ -354,7 +354,7 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
   const second = (await other.acquire(candidates, wait))!;
   t.true(second.isProbe);
   t.true(Date.now() - failedAt >= breakerRules.firstPauseMs * 2 - 50);
-  // Others who wait come in as soon as it is well.
+  // Other waiting calls are granted as soon as the route has recovered.
   const waiting = [
     limiter.acquire(candidates, wait),
     limiter.acquire(candidates, wait),
@@ -364,7 +364,7 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
   for (const slot of await Promise.all(waiting)) t.is(slot?.isProbe, false);
 });
 
-test('a probe whose caller left, or whose worker died, leaves its place to another', async (t) => {
+test('a probe whose caller disconnected, or whose worker died, leaves the probe to another call', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('abandoned'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
@@ -374,12 +374,12 @@ test('a probe whose caller left, or whose worker died, leaves its place to anoth
   limiter.release(left, 'none');
   const dead = (await limiter.acquire(candidates, wait))!;
   t.true(dead.isProbe);
-  // Nothing is heard of that one.
+  // No outcome of that one is ever reported.
   const third = (await limiter.acquire(candidates, wait))!;
   t.true(third.isProbe);
 });
 
-test('a clock of Redis that stepped back by an hour keeps no breaker open, and no dead worker its slots', async (t) => {
+test("if Redis's clock steps back by an hour, no breaker stays open, and no dead worker keeps its slots", async (t) => {
   const limiter = openGate(t, 300);
   const candidates = listCandidates(createRoute('stepped', { maxConcurrency: 1 }));
   const { route } = candidates[0]!;
@@ -408,7 +408,7 @@ test('a clock of Redis that stepped back by an hour keeps no breaker open, and n
   t.is((await limiter.acquire(candidates, patient()))?.isProbe, false, 'the breaker is closed');
 });
 
-test('a key that is set aside is passed over by all workers, on its route or everywhere, for its time', async (t) => {
+test('a key on cooldown is skipped by all workers, on its route or everywhere, until its time is up', async (t) => {
   const limiters = [openGate(t), openGate(t)];
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   const upstream = 'shared-upstream';
@@ -423,7 +423,7 @@ test('a key that is set aside is passed over by all workers, on its route or eve
   t.is(await other.acquire([poor], patient()), null);
   t.is((await other.acquire([poor, listCandidates(route)[0]!], patient()))?.candidate.apiKey, 'good');
   t.truthy(await other.acquire([poorElsewhere], patient()));
-  // Waited for by who has the patience, and no longer than said.
+  // Calls whose wait limit allows it wait for the key, and no longer than specified.
   t.truthy(await other.acquire([poor], patient({ waitLimits: { keyMs: 1_000, breakerMs: 1_000 } })));
 
   const refused = (await other.acquire([poor], patient()))!;
@@ -434,7 +434,7 @@ test('a key that is set aside is passed over by all workers, on its route or eve
   t.truthy(await limiter.acquire(listCandidates(sibling), patient()));
 });
 
-test('calls that are refused over a limit are counted for people to read, and open no breaker', async (t) => {
+test('rate-limited calls are counted for the stats, and open no breaker', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('limited'));
   const grants = await acquireAll([limiter], candidates, 2 * breakerRules.minCalls);
@@ -455,7 +455,7 @@ test('calls that are refused over a limit are counted for people to read, and op
   });
 });
 
-test('a probe that is refused over a limit leaves its place to another', async (t) => {
+test('a probe that is rate-limited leaves the probe to another call', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('limited-probe'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
@@ -468,7 +468,7 @@ test('a probe that is refused over a limit leaves its place to another', async (
   }
 });
 
-test('no key lies in Redis as it is', async (t) => {
+test('no key is stored in Redis in plain text', async (t) => {
   const limiter = openGate(t);
   const secret = 'sk-very-secret-key-123456';
   const [candidate] = listCandidates(
@@ -494,7 +494,7 @@ test('no key lies in Redis as it is', async (t) => {
   }
 });
 
-test('for a key one waits as long as its vendor may say, for a breaker only so long as it has its own', async (t) => {
+test('a call may wait for a key for as long as its vendor specifies, but for a breaker only within its own limit', async (t) => {
   const limiter = openGate(t);
   const [candidate] = listCandidates(createRoute('patient', { apiKeys: ['a'] }));
   const only = { keyMs: 2_000, breakerMs: 100 };
@@ -511,7 +511,7 @@ test('for a key one waits as long as its vendor may say, for a breaker only so l
   t.is(await limiter.acquire([candidate!], patient({ waitLimits: only })), null);
 });
 
-test('a vendor’s limit just now does not send away who has stood in the queue for long', async (t) => {
+test('a vendor’s rate limit does not fail calls that have already waited long in the queue', async (t) => {
   const limiter = openGate(t);
   const candidates = listCandidates(createRoute('queue-then-limit', { apiKeys: ['k'], maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient()))!;
@@ -524,7 +524,7 @@ test('a vendor’s limit just now does not send away who has stood in the queue 
   limiter.release(slot!, 'ok');
 });
 
-test('one good key among many that are set aside is found', async (t) => {
+test('the one working key among many on cooldown is found', async (t) => {
   const limiter = openGate(t);
   const route = createRoute('many-keys', { apiKeys: Array.from({ length: 60 }, (_, i) => `key-${i}`) });
   const [good, ...bad] = listCandidates(route);
@@ -555,21 +555,21 @@ test.serial('a worker whose clock is wrong keeps its slots, and no longer than o
     Date.now = realNow;
     const deadlineAtMs = Date.now() + 50;
     await t.throwsAsync(other.acquire(candidates, patient({ deadlineAtMs })), { message: /time|deadline/i });
-    // As if it had died: nobody renews.
+    // As if it had died: nothing renews its leases.
     await limiter.stop();
     const slot = (await other.acquire(candidates, patient()))!;
     other.release(slot, 'ok');
   }
 });
 
-test('a renewal does not put back what the end of a call gives away right after it', async (t) => {
+test('a renewal does not restore a slot that was released just before', async (t) => {
   const key = 'calls-of-a-test';
   await redis().script('FLUSH');
   await Promise.all([runRenewal(redis(), key, ['lease'], 5_000), redis().zrem(key, 'lease')]);
   t.is(await redis().zcard(key), 0);
 });
 
-/** The same Redis, of which scripts' answers do not come: nor do the scripts get there, unless they `arrive`. */
+/** The same Redis, whose script replies are lost; the scripts do not reach it either, unless they `arrive`. */
 function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
   const lost = new Error('Connection is closed.');
@@ -589,7 +589,7 @@ function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   return cut;
 }
 
-test('slots of calls that end while Redis is away are free when it is back', async (t) => {
+test('slots of calls that end while Redis is unavailable are free when it is back', async (t) => {
   const cut = createCutOff(false);
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('ends-while-away', { maxConcurrency: 1 }));
@@ -599,14 +599,14 @@ test('slots of calls that end while Redis is away are free when it is back', asy
   await delay(300);
   cut.away = false;
   const other = openGate(t);
-  // Sooner than its lease would have run out.
+  // Before its lease would have expired.
   const next = await other.acquire(candidates, patient());
   t.not(next, null);
   other.release(next!, 'ok');
   await limiter.stop();
 });
 
-test('slots of a grant whose answer was lost are given back', async (t) => {
+test('slots of a grant whose reply was lost are released', async (t) => {
   const cut = createCutOff(true);
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('lost-answer', { maxConcurrency: 1 }));
@@ -614,14 +614,14 @@ test('slots of a grant whose answer was lost are given back', async (t) => {
   const waiting = limiter.acquire(candidates, patient());
   await delay(100);
   cut.away = false;
-  // Sooner than its lease would have run out.
+  // Before its lease would have expired.
   const slot = await waiting;
   t.not(slot, null);
   limiter.release(slot!, 'ok');
   await limiter.stop();
 });
 
-test('a probe that has begun to answer lets the others in before its end', async (t) => {
+test('a probe that has started to respond lets other calls in before its end', async (t) => {
   const limiter = openGate(t);
   const other = openGate(t);
   const candidates = listCandidates(createRoute('long-answers'));
@@ -635,7 +635,7 @@ test('a probe that has begun to answer lets the others in before its end', async
   limiter.confirm(probe);
   limiter.confirm(probe);
   t.is((await waiting)?.isProbe, false);
-  // What becomes of it afterwards counts like any other call.
+  // Its later outcome counts like that of any other call.
   limiter.release(probe, 'bad');
   await limiter.stop();
   t.truthy(await other.acquire(candidates, patient()));

@@ -4,7 +4,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { createRoute } from '../../support/routing.ts';
 
-test('requests from before and after a change of the catalog take turns on two upstreams, not on ever new ones', async (t) => {
+test('requests from before and after a catalog change share two upstreams, instead of creating new ones', async (t) => {
   const pool = new UpstreamPool(createLogger('test', 'silent'));
   const { upstream: before } = createRoute('a');
   const after = { ...before, timeoutMs: 2_000 };

@@ -14,7 +14,7 @@ interface Rig {
 }
 
 const rigs: Rig[] = [];
-// As whoever makes a call does: a call that is read on would keep this file's process for as long as that lasts.
+// As every caller of the function does: an unfinished read would keep this file's process alive.
 test.after.always(() => {
   for (const { call } of rigs) call.close();
 });
@@ -41,7 +41,7 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreame
   return rig;
 }
 
-test('a call that was not sent yet ends at once, however its route ends those that were', (t) => {
+test('a call that was not sent yet ends immediately, however its route ends those that were', (t) => {
   for (const policy of ['cancel', 'drain'] as const) {
     for (const isStreamed of [true, false]) {
       const { call, end } = start(policy, 20_000, isStreamed);
@@ -52,7 +52,7 @@ test('a call that was not sent yet ends at once, however its route ends those th
   }
 });
 
-test('one that was sent is read on until its usage is known', (t) => {
+test('a call that was sent is read until its usage is known', (t) => {
   const rig = start('cancel');
   rig.call.markSent();
   rig.end(new CallerGone());
@@ -62,7 +62,7 @@ test('one that was sent is read on until its usage is known', (t) => {
   t.true(rig.call.signal.reason instanceof CallerGone);
 });
 
-test('where all is known when its caller leaves it ends at once, and while its caller is there it goes on', (t) => {
+test('a call whose usage is complete ends immediately when its caller disconnects, and continues while its caller is connected', (t) => {
   const rig = start('cancel');
   rig.call.markSent();
   rig.isCovered = true;
@@ -71,7 +71,7 @@ test('where all is known when its caller leaves it ends at once, and while its c
   t.true(rig.call.signal.aborted);
 });
 
-test('where the call was not being read when its caller left, what is known then does not end it', async (t) => {
+test('if the call was not being read when its caller disconnected, usage known at that time does not end it', async (t) => {
   const rig = start('cancel', 20);
   rig.call.markSent();
   rig.isCovered = true;
@@ -82,7 +82,7 @@ test('where the call was not being read when its caller left, what is known then
   await once(rig.call.signal, 'abort');
 });
 
-test('the moment in which it is read on has an end, and may be none at all', async (t) => {
+test('the time for which it is still read is limited, and may be zero', async (t) => {
   const short = start('cancel', 20);
   short.call.markSent();
   short.end(new CallerGone());
@@ -94,7 +94,7 @@ test('the moment in which it is read on has an end, and may be none at all', asy
   t.true(none.call.signal.aborted);
 });
 
-test('a call that drains, and one for a whole answer, goes on, also when all so far is known, until the process stops', (t) => {
+test('a call that drains, or one for a whole response, continues even if its usage is complete, until the process stops', (t) => {
   for (const rig of [start('drain', 0), start('cancel', 0, false)]) {
     rig.call.markSent();
     rig.isCovered = true;
@@ -106,12 +106,12 @@ test('a call that drains, and one for a whole answer, goes on, also when all so 
   const stopped = start('drain');
   stopped.call.markSent();
   stopped.stop();
-  t.false(stopped.call.signal.aborted, 'its caller is there');
+  t.false(stopped.call.signal.aborted, 'its caller is connected');
   stopped.end(new CallerGone());
   t.true(stopped.call.signal.aborted);
 });
 
-test('what ends for another reason than its caller ends at once: a fault of ours, another run', (t) => {
+test('a call that ends for another reason than a disconnect (an internal error, another run) ends immediately', (t) => {
   for (const reason of [new CallerGone(true), new RunReplaced()]) {
     const { call, end } = start('drain');
     call.markSent();

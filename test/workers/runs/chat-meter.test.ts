@@ -46,14 +46,14 @@ const words = (count: number): object => ({ content: ' cat'.repeat(count) });
 const say = (meter: ChatMeter, count: number): void =>
   meter.takeDelta({ index: 0, delta: { ...words(count) } });
 
-test('a call that came to its end is charged exactly as reported, also below what was seen', (t) => {
+test('a finished call is billed exactly as reported, even below its visible output', (t) => {
   const { meter, report } = start();
   say(meter, 50);
   report({ promptTokens: 12, completionTokens: 7 });
   t.like(meter.measure('complete'), { promptTokens: 12, completionTokens: 7, counted: false });
 });
 
-test('one that did not is charged the most of what was reported and seen, and nothing unseen where it broke', (t) => {
+test('an unfinished call is billed the maximum of reported and visible usage, and nothing unseen if the stream broke', (t) => {
   const { meter, report } = start({}, { reasoning: true });
   report({ promptTokens: 12, completionTokens: 1 }, true);
   say(meter, 50);
@@ -62,10 +62,10 @@ test('one that did not is charged the most of what was reported and seen, and no
   report({ promptTokens: 12, completionTokens: 400 });
   say(meter, 1);
   t.like(meter.measure('broken'), { promptTokens: 12, completionTokens: 400, counted: true });
-  t.is(meter.completionTokens, 400, 'what frames carry');
+  t.is(meter.completionTokens, 400, 'the usage in the frames');
 });
 
-test('a report that holds all so far is charged as it stands, whoever left; output after it makes it old', (t) => {
+test('a report that covers everything so far is billed as it is after a disconnect; later output makes it outdated', (t) => {
   const { meter, report } = start({}, { reasoning: true });
   say(meter, 50);
   report({ promptTokens: 12, completionTokens: 45 });
@@ -77,17 +77,17 @@ test('a report that holds all so far is charged as it stands, whoever left; outp
   t.false(meter.isCovered);
 });
 
-test('zeros that stand for counts to come make no prompt free', (t) => {
+test('placeholder zeros do not make a prompt free', (t) => {
   const { meter, report } = start();
   report({ promptTokens: 0, completionTokens: 0 }, true);
   meter.end();
   t.like(meter.measure('left'), { promptTokens: 10, completionTokens: 0, counted: true });
 });
 
-test('reports beyond what the request can have are left out, and logged once with model and route', (t) => {
+test('reports beyond what the request allows are ignored, and logged once with model and route', (t) => {
   const { meter, logged, report } = start({ n: 2, max_tokens: 100 });
   say(meter, 5);
-  // Two choices of a hundred, and some slack.
+  // Two choices of a hundred tokens each, and some slack.
   report({ promptTokens: 12, completionTokens: 300, reasoningTokens: 250 });
   t.is(logged.length, 0);
   for (const completionTokens of [500, 600])
@@ -109,7 +109,7 @@ test('reports beyond what the request can have are left out, and logged once wit
   t.like(logged[0], { model: 'm', route: 'lab', reported: { promptTokens: 12, completionTokens: 500 } });
 });
 
-test('a caller who leaves a model that reasons pays for the time in which it said nothing, and not for that in which it spoke', (t) => {
+test('a caller that disconnects from a reasoning model pays for the time without output, but not for the time with output', (t) => {
   let nowMs = 1_000;
   const { meter } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 3_000;
@@ -125,7 +125,7 @@ test('a caller who leaves a model that reasons pays for the time in which it sai
   t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 2_050 });
 });
 
-test('summaries of reasoning do not end the silence, and one of several choices that speaks does not either', (t) => {
+test('reasoning summaries do not end the silence, and neither does output of one of several choices', (t) => {
   let nowMs = 1_000;
   for (const { body, delta } of [
     { body: { stream: false }, delta: words(1) },
@@ -142,7 +142,7 @@ test('summaries of reasoning do not end the silence, and one of several choices 
   }
 });
 
-test('a complete answer without a count is charged for reasoning that was not shown, and as seen where it was', (t) => {
+test('a complete response without usage is billed for hidden reasoning, and for its visible reasoning if there is any', (t) => {
   for (const { what, body, published, delta, unseen } of [
     { what: 'hidden', body: {}, published: { reasoning: true }, delta: {}, unseen: 5_000 },
     {
@@ -192,7 +192,7 @@ test('a complete answer without a count is charged for reasoning that was not sh
   }
 });
 
-test('a report beyond max_tokens is believed as far as it was seen, or the time allows a model that reasons', (t) => {
+test('a report beyond max_tokens is accepted up to the visible output, or up to what a reasoning model can generate in the time', (t) => {
   for (const { seen, seconds, published, reported, isBelieved } of [
     { seen: 500, seconds: 0, published: {}, reported: 500, isBelieved: true },
     { seen: 500, seconds: 0, published: {}, reported: 1_000, isBelieved: false },
@@ -208,10 +208,10 @@ test('a report beyond max_tokens is believed as far as it was seen, or the time 
     report({ promptTokens: 12, completionTokens: reported });
     meter.end();
     t.is(meter.measure('complete').counted, !isBelieved, `${reported} of ${seen} seen in ${seconds} s`);
-    t.is(logged.length, 1, 'an operator hears of either');
+    t.is(logged.length, 1, 'the operator is warned of both');
   }
 });
-test('a report grows old: a model that may generate unseen is charged for the silence since, another is not', (t) => {
+test('a report becomes outdated: a model that may generate hidden output is billed for the silence since then, any other is not', (t) => {
   for (const { published, unseen } of [
     { published: { reasoning: true }, unseen: 5_000 },
     { published: {}, unseen: 0 },
@@ -234,7 +234,7 @@ test('a report grows old: a model that may generate unseen is charged for the si
   }
 });
 
-test('what is said after a report is added to it, and to what was generated unseen between the two', (t) => {
+test('output after a report is added to it, and so is hidden output between the two', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 20_000;
@@ -246,7 +246,7 @@ test('what is said after a report is added to it, and to what was generated unse
   t.like(meter.measure('left'), { completionTokens: 2_000 + 3_000 + 7 + 100, counted: true });
 });
 
-test('after its end a model generates nothing: the usage that came with it does not grow old', (t) => {
+test('a model generates nothing after its end: the usage reported with it does not become outdated', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   say(meter, 1);
@@ -262,7 +262,7 @@ test('after its end a model generates nothing: the usage that came with it does 
   t.like(meter.measure('left'), { completionTokens: 40, counted: false });
 });
 
-test('a further call of the same answer is not in the report of the one before it', (t) => {
+test('a further call for the same response is not in the report of the previous one', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start(
     { max_tokens: 100_000, web_search: true },
@@ -277,6 +277,6 @@ test('a further call of the same answer is not in the report of the one before i
   t.false(meter.isCovered);
   nowMs += 3_000;
   meter.end();
-  // The prompt, and what each of two searches may have found.
+  // The prompt, and the possible results of two searches.
   t.like(meter.measure('left'), { promptTokens: 220, completionTokens: 10 + 3_000, counted: true });
 });

@@ -14,12 +14,12 @@ import type { Upstream } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** Pictures that a chat points at are fetched and checked while it holds no slot of the route. */
+/** Images that a chat links to are fetched and checked while it holds no slot of the route. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-/** Says how many pictures it was given as bytes. */
+/** A vendor that replies with the number of images received as bytes. */
 const upstream: Upstream = {
   needsImageBytes: ({ imageUrls }) => imageUrls === 'fetch',
   async *chat(target, body, _stream, context) {
@@ -56,7 +56,7 @@ function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass'
   };
 }
 
-/** Sources whose links hang until they are let go. */
+/** Sources whose links hang until they are released. */
 function createHangingSources() {
   let begin!: () => void;
   let release!: () => void;
@@ -78,7 +78,7 @@ function createHangingSources() {
   return { media, begun, release: () => release(), countFetches: () => fetches };
 }
 
-test('a link that hangs keeps nobody from the one slot of its route', async (t) => {
+test('a hanging link does not occupy the only slot of its route', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const { media, begun, release, countFetches } = createHangingSources();
@@ -92,7 +92,7 @@ test('a link that hangs keeps nobody from the one slot of its route', async (t) 
   t.is(media.memory.held, 0);
 });
 
-test('a picture that is refused ends the chat before a model is reached', async (t) => {
+test('a rejected image ends the chat before a model is called', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const refusal = invalidField(['body', 'messages'], 'the picture is broken.');
@@ -105,7 +105,7 @@ test('a picture that is refused ends the chat before a model is reached', async 
   t.is(media.memory.held, 0);
 });
 
-test('pictures whose links the vendor is given are not fetched', async (t) => {
+test('images are not fetched if the vendor gets their links', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const { media, countFetches } = createHangingSources();

@@ -16,7 +16,7 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
-// It takes long enough to load to outweigh the times below.
+// It takes long enough to load to affect the times below.
 loadTokenizer();
 
 async function* sayAndTimeOut(): AsyncGenerator<ChatEvent> {
@@ -28,7 +28,7 @@ async function* sayAndTimeOut(): AsyncGenerator<ChatEvent> {
 for (const unreadMs of [300, 0]) {
   const whose =
     unreadMs > 0 ? 'a caller who does not read, and says nothing of' : 'the vendor, and counts against';
-  test(`a timeout after ${unreadMs} ms in which nothing was read is of ${whose} the route`, async (t) => {
+  test(`a timeout after ${unreadMs} ms without reading is of ${whose} the route`, async (t) => {
     const limiter = new RouteLimiter(redis(), randomUUID(), log);
     t.teardown(() => limiter.stop());
     const route = createRoute(`read-after-${unreadMs}`);
@@ -54,7 +54,7 @@ for (const unreadMs of [300, 0]) {
     } as unknown as CatalogModel);
     await t.throwsAsync(asked, { message: /too long/ });
     t.true(conversation.hasOutput);
-    // Once Redis knows how the call ended.
+    // Once the outcome of the call is in Redis.
     await limiter.stop();
     const state = await new RouteStateStore(redis()).read(listCandidates(route)[0]!, Date.now());
     t.is(state.failed, unreadMs > 0 ? 0 : 1);
@@ -62,7 +62,7 @@ for (const unreadMs of [300, 0]) {
   });
 }
 
-test('a call that is ended after one of its answers is charged for what may have been generated of the others', async (t) => {
+test('an aborted call with one finished choice is billed for what the other choices may have generated', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const upstream = { ...createRoute('two-answers').upstream, disconnectGraceMs: 0 };
@@ -74,7 +74,7 @@ test('a call that is ended after one of its answers is charged for what may have
     yield { type: 'delta', index: 0, delta: { content: 'word' } };
     hasEnded = true;
     yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
-    // It came with the end of the first, and is read although the call has been ended.
+    // It arrived with the end of the first, and is read although the call was aborted.
     yield { type: 'delta', index: 1, delta: { content: 'more' } };
     await new Promise(() => undefined);
   };
@@ -106,7 +106,7 @@ test('a call that is ended after one of its answers is charged for what may have
   t.like(conversation.measure(), { completionTokens: 40, counted: true });
 });
 
-test('a whole answer whose caller left is charged what may have been generated of it where our own stop ends it', async (t) => {
+test('an unstreamed response whose caller disconnected is billed for what may have been generated when our own shutdown ends it', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const route = createRoute('stopped');
@@ -118,7 +118,7 @@ test('a whole answer whose caller left is charged what may have been generated o
     onSent?.();
     caller.abort(new CallerGone());
     await delay(50);
-    t.false(signal.aborted, 'it is read on');
+    t.false(signal.aborted, 'it is no longer read');
     stopping.abort();
     signal.throwIfAborted();
     yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };

@@ -2,7 +2,7 @@ import test from 'ava';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
 import { countDelta } from '../../../workers/runs/count-delta.ts';
 
-test('text counts under any name, an image a flat number, roles and sound nothing', (t) => {
+test('text counts in any field, an image counts a fixed number, roles and audio count nothing', (t) => {
   const text = 'one two three';
   const tokens = countTokens(text);
   t.is(countDelta({ role: 'assistant', content: text }), tokens);
@@ -14,7 +14,7 @@ test('text counts under any name, an image a flat number, roles and sound nothin
   t.true(countDelta({ audio: { id: 'a', data: url } }) < 30);
 });
 
-test('a long answer is counted in a moment, and about right', (t) => {
+test('a long response is counted quickly, and approximately right', (t) => {
   const sentence = 'The quick brown fox jumps over the lazy dog. ';
   const counted = countDelta({ content: sentence.repeat(20_000) });
   const expected = 200 * countTokens(sentence.repeat(100));

@@ -8,7 +8,7 @@ import { ImageStream } from '../../../workers/runs/image-stream.ts';
 import { CallerGone, type RequestRun } from '../../../workers/runs/job-context.ts';
 import { parseSse } from '../../support/sse-events.ts';
 
-/** A streamed image leaves in small frames, as its reader takes them. */
+/** A streamed image is sent in small frames, at the pace of its reader. */
 
 const receipt: Receipt = { costNano: 50_000_000n, free: false, durationMs: 1_200 };
 const job = {
@@ -38,12 +38,12 @@ function createRun() {
   return { run: run as unknown as RequestRun, texts, ends, waits, abort };
 }
 
-/** Does not end on the border of a frame, nor on that of three bytes. */
+/** Its length is neither a multiple of a frame nor of three bytes. */
 const bytes = randomBytes(200_002);
 const image = { bytes, contentType: 'image/png', revisedPrompt: 'a "fox"' } as const;
 const nobodyElse = (): Promise<boolean> => Promise.resolve(false);
 
-test('an image of any size leaves in frames of at most 64 KB, which are one event', async (t) => {
+test('an image of any size is sent as one event in frames of at most 64 KB', async (t) => {
   const { run, texts, ends } = createRun();
   await new ImageStream(job, run).complete(image, null, receipt);
   t.true(texts.length > 4);
@@ -55,7 +55,7 @@ test('an image of any size leaves in frames of at most 64 KB, which are one even
   t.true(Buffer.from(event!.b64_json, 'base64').equals(bytes));
 });
 
-test('nothing more is sent while the channel is full, or the reader is behind', async (t) => {
+test('nothing more is sent while the channel is full or the reader is behind', async (t) => {
   const { run, texts, waits } = createRun();
   for (const wait of ['room', 'reader'] as const) {
     let goOn!: () => void;
@@ -71,7 +71,7 @@ test('nothing more is sent while the channel is full, or the reader is behind', 
   }
 });
 
-test('a caller who left is sent nothing, and one who is to be told why is told', async (t) => {
+test('a disconnected caller is sent nothing, and one that is owed an error is sent the error', async (t) => {
   const left = createRun();
   left.abort.abort(new CallerGone());
   const stream = new ImageStream(job, left.run);

@@ -14,7 +14,7 @@ interface Copy {
   readonly fail: () => void;
 }
 
-/** A mover whose copies end when the test says so. */
+/** A mover whose copies finish when the test says so. */
 function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[] } {
   const copies: Copy[] = [];
   const move = (part: StoredPart, request: HeartbeatRequest, bytes: number): Promise<boolean> =>
@@ -33,7 +33,7 @@ function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[]
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('short answers stay in Redis; where their account has many there, all but the shortest move', async (t) => {
+test('short responses stay in Redis; if an account has many there, all but the shortest are moved', async (t) => {
   const { mover, copies } = setUp();
   for (const bytes of [100, 1_024, 1_025, 65_536, 65_537]) {
     mover.frames(createRequest(), { bytes, isCrowded: false });
@@ -51,7 +51,7 @@ test('short answers stay in Redis; where their account has many there, all but t
   );
 });
 
-test('an answer does not wait behind those of another account', async (t) => {
+test('a response does not wait behind those of another account', async (t) => {
   const { mover, copies } = setUp();
   for (let i = 0; i < 2_000; i++) mover.answer(createRequest('many'), 1);
   const few = createRequest('few');
@@ -67,7 +67,7 @@ test('an answer does not wait behind those of another account', async (t) => {
   await stopped;
 });
 
-test('only a few are copied at once, and in the end all are', async (t) => {
+test('only a few are copied at a time, and in the end all are', async (t) => {
   const { mover, copies } = setUp();
   const requests = Array.from({ length: 20 }, () => createRequest());
   for (const request of requests) mover.answer(request, 1);
@@ -86,7 +86,7 @@ test('only a few are copied at once, and in the end all are', async (t) => {
   await mover.stop();
 });
 
-test('a copy that fails is made again later', async (t) => {
+test('a failed copy is retried later', async (t) => {
   const { mover, copies } = setUp();
   const request = createRequest();
   mover.answer(request, 7);
@@ -98,7 +98,7 @@ test('a copy that fails is made again later', async (t) => {
   await mover.stop();
 });
 
-test('at the end copies under way are finished, and no more are begun', async (t) => {
+test('when it stops, copies in progress are finished and no more are started', async (t) => {
   const { mover, copies } = setUp();
   for (let i = 0; i < 6; i++) mover.answer(createRequest(), 1);
   await waitFor('the copies', () => copies.length === 4);

@@ -44,13 +44,13 @@ interface Rig {
   readonly payloads: RedisClient;
   readonly runs: ActiveRuns;
   readonly run: RequestRun;
-  /** As the process that waits for the answer. */
+  /** Acts as the process that waits for the response. */
   readonly ask: (upToByte: number) => void;
-  /** Goes away, as that process. */
+  /** Disconnects, as that process may do. */
   readonly leave: () => Promise<void>;
-  /** The next frame that comes to it. */
+  /** The next frame that arrives. */
   readonly receive: () => Promise<Frame>;
-  /** Frames that came and were not received yet, once everything that was sent has come. */
+  /** Frames that have arrived but were not received yet, once everything that was sent has arrived. */
   readonly findUnread: () => Promise<readonly Frame[]>;
   readonly send: (parts: readonly Buffer[]) => Promise<void>;
 }
@@ -87,7 +87,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     ask: (upToByte) => runs.control({ action: 'send', requestId, attempt: 1, upToByte }),
     async leave() {
       ears.close();
-      await waitFor('nobody to listen', async () => (await redis.spublish(channel, '')) === 0);
+      await waitFor('no subscribers to remain', async () => (await redis.spublish(channel, '')) === 0);
     },
     async receive() {
       while (frames.length === 0) frames.push(...decodeFrames(await ears.receive()));
@@ -95,7 +95,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     },
     async findUnread() {
       await publisher.sent();
-      // An empty message after all others has no frames.
+      // An empty message after all others; it has no frames.
       if ((await payloads.spublish(channel, '')) === 0) return frames;
       for (;;) {
         const message = await ears.receive();
@@ -109,7 +109,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
   };
 }
 
-test('pieces are all of the same size but the last, which is not empty, and are the bytes of the parts in order', (t) => {
+test('all pieces have the same size except the last, which is not empty, and contain the bytes of the parts in order', (t) => {
   const parts = fc.array(fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)));
   fc.assert(
     fc.property(parts, fc.integer({ min: 1, max: 70 }), (all, size) => {
@@ -121,14 +121,14 @@ test('pieces are all of the same size but the last, which is not empty, and are 
   );
 });
 
-test('a piece is made of views: nothing is copied', (t) => {
+test('a piece consists of views: nothing is copied', (t) => {
   const part = Buffer.from('abcdef');
   const [first, second] = [...cutPieces([part], 4)];
   part.fill('x');
   t.deepEqual([first, second], [[Buffer.from('xxxx')], [Buffer.from('xx')]]);
 });
 
-test('an answer of up to 64 KB is one frame; one byte more is offered', async (t) => {
+test('a response of up to 64 KB is one frame; one byte more is offered in pieces', async (t) => {
   const { run, receive, findUnread, send, ask } = await setUp(t);
   const bytes = randomBytes(64 * 1024);
   await send([bytes.subarray(0, 10), bytes.subarray(10)]);
@@ -147,7 +147,7 @@ test('an answer of up to 64 KB is one frame; one byte more is offered', async (t
   t.false(run.signal.aborted);
 });
 
-test('no piece is sent before all of it is asked for, and in the end the pieces are the answer', async (t) => {
+test('no piece is sent before all of it is requested, and in the end the pieces are the response', async (t) => {
   const { receive, findUnread, send, ask } = await setUp(t);
   const parts = [randomBytes(pieceBytes - 3), randomBytes(10), Buffer.alloc(0), randomBytes(3 * pieceBytes)];
   const whole = Buffer.concat(parts);
@@ -171,7 +171,7 @@ test('no piece is sent before all of it is asked for, and in the end the pieces 
   t.deepEqual(await findUnread(), []);
 });
 
-test('an answer that is kept is stored instead, and told where', async (t) => {
+test('a response for an Idempotency-Key is stored instead, and its location is reported', async (t) => {
   const { run, requestId, redis, payloads, receive, findUnread } = await setUp(t);
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
@@ -215,7 +215,7 @@ const departures: readonly { readonly how: string; readonly depart: (rig: Rig) =
   },
 ];
 for (const { how, depart } of departures) {
-  test(`an answer ${how} ends midway without a word`, async (t) => {
+  test(`a response ${how} ends midway without a message`, async (t) => {
     const rig = await setUp(t);
     const sent = rig.send([Buffer.alloc(4 * pieceBytes)]);
     await rig.receive();
@@ -229,7 +229,7 @@ for (const { how, depart } of departures) {
   });
 }
 
-test('an answer that nobody asks on for ends with an error', async (t) => {
+test('a response with no further requests ends with an error', async (t) => {
   const { requestId, run, ask, receive } = await setUp(t);
   const whenRequested = (beyond: number): Promise<number> =>
     beyond === 0 ? run.whenRequested(beyond) : Promise.reject(new Error('nobody asked for the result'));
@@ -245,12 +245,12 @@ test('an answer that nobody asks on for ends with an error', async (t) => {
   await sent;
 });
 
-test('a piece that a cut connection kept from leaving, or perhaps did not, is sent again as the same one', async (t) => {
+test('a piece that a cut connection may have lost is sent again unchanged', async (t) => {
   const rig = await setUp(t);
   const bytes = randomBytes(2 * pieceBytes);
   const sent = rig.send([bytes]);
   await rig.receive();
-  // The worker finds out by the piece that does not leave.
+  // The worker detects the cut when the piece is not sent.
   const killer = await connect(t, 'commands');
   const id = await rig.payloads.client('ID');
   await killer.client('KILL', 'ID', String(id));
@@ -266,7 +266,7 @@ test('a piece that a cut connection kept from leaving, or perhaps did not, is se
   t.true(Buffer.concat([...pieces.values()]).equals(bytes));
 });
 
-test('an answer of which a piece cannot leave for half a minute ends with an error', async (t) => {
+test('a response with a piece that cannot be sent for half a minute ends with an error', async (t) => {
   t.timeout(60_000);
   const rig = await setUp(t);
   const sent = rig.send([Buffer.alloc(2 * pieceBytes)]);
@@ -279,7 +279,7 @@ test('an answer of which a piece cannot leave for half a minute ends with an err
   t.like(JSON.parse(error.payload.toString()), { code: 'service_unavailable' });
 });
 
-test('the answer of a durable job waits for Redis to be back, and fails at once where the account has no room', async (t) => {
+test('the response of a durable job waits for Redis to be back, and fails immediately if the account has no space', async (t) => {
   const request = { requestId: randomUUID(), accountId: randomUUID(), claimHash: null, jobAttempt: 1 };
   const failures: AppError[] = [new AppError('service_unavailable')];
   let tries = 0;
@@ -296,7 +296,7 @@ test('the answer of a durable job waits for Redis to be back, and fails at once 
   } as never;
   const afterSettlement = await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
   t.is(tries, 2);
-  // Of an attempt that does not settle the job nothing may move.
+  // Nothing may be moved for an attempt that does not settle the job.
   t.is(moved, 0);
   afterSettlement?.();
   t.is(moved, 1);

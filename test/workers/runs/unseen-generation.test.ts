@@ -6,7 +6,7 @@ import { createRoute } from '../../support/routing.ts';
 
 interface Rig {
   readonly unseen: UnseenGeneration;
-  /** Says so many tokens after so long. */
+  /** Produces this many tokens after this long. */
   readonly say: (afterMs: number, delta: object, tokens?: number, index?: number) => void;
   readonly pass: (ms: number) => void;
 }
@@ -39,7 +39,7 @@ const tools: NonNullable<ChatRequest['tools']> = [{ type: 'function', function: 
 const call = { tool_calls: [{ index: 0, id: 'call-1' }] };
 const thinker = { reasoning: true };
 
-test('a tool call in the making is unseen where the vendor sends it whole, if there is anything to call', (t) => {
+test('a tool call in progress counts as unseen if the vendor sends calls whole and there are tools to call', (t) => {
   for (const [body, expected] of [
     [{ tools }, 5_001],
     [{ tools, tool_choice: 'none' }, 1],
@@ -54,36 +54,36 @@ test('a tool call in the making is unseen where the vendor sends it whole, if th
   }
 });
 
-test('and where it was begun and its arguments are held back, until something else is said', (t) => {
+test('a tool call that has started and whose arguments are held back counts as unseen until there is other output', (t) => {
   for (const kind of ['anthropic', 'openai'] as const) {
     const { unseen, say, pass } = start(kind, { tools });
     say(4_000, { content: 'I write' });
     pass(5_000);
-    t.is(unseen.countTokens(), 1, 'a model that hides nothing, and may as well have stopped');
+    t.is(unseen.countTokens(), 1, 'a model that hides nothing, and may just as well have stopped');
     say(0, call);
     say(3_000, call);
     pass(2_000);
     t.is(unseen.countTokens(), 3 + 5_000);
     for (let i = 0; i < 100; i++) say(50, call);
-    t.is(unseen.countTokens(), 103 + 5_050, 'arguments that come as they are made hide nothing');
+    t.is(unseen.countTokens(), 103 + 5_050, 'arguments that are streamed as they are generated hide nothing');
     say(0, { content: 'Done' });
     pass(5_000);
     t.is(unseen.countTokens(), 104 + 5_050);
   }
 });
 
-test('reasoning explains as much time as its tokens take at the slowest, and summaries that trickle explain little', (t) => {
+test('reasoning accounts for the time that its tokens take at the slowest speed, and summaries that trickle account for little', (t) => {
   const trickled = start('openai', {}, thinker);
   for (let i = 0; i < 20; i++) trickled.say(400, { reasoning_content: 'Thinking... ' }, 2);
-  // Of each 400 ms two tokens explain 200.
+  // Two tokens account for 200 ms of each 400.
   t.is(trickled.unseen.countTokens(), 40 + 20 * 200);
-  // Twelve tokens a second, in gusts of six.
+  // Twelve tokens a second, in bursts of six.
   const slow = start('openai', {}, thinker);
   for (let i = 0; i < 100; i++) slow.say(i % 6 === 0 ? 490 : 2, { reasoning_content: ' and' });
   t.true(slow.unseen.countTokens() < 100 + 490, `${slow.unseen.countTokens()}`);
 });
 
-test('a gust of reasoning explains no more than one step: a longer pause is unseen whatever came before it', (t) => {
+test('a burst of reasoning accounts for one step at most: a longer pause is unseen whatever came before it', (t) => {
   const { unseen, say } = start('openai', {}, thinker);
   say(0, { reasoning_content: 'A paragraph.' }, 300);
   say(4_000, { reasoning_content: 'Another.' }, 300);
@@ -92,11 +92,11 @@ test('a gust of reasoning explains no more than one step: a longer pause is unse
   t.is(unseen.countTokens(), 600 + 4_000 + 3_500);
 });
 
-test('each of several choices is silent by itself: where one holds back its call, the others do not end that', (t) => {
+test('each choice is silent by itself: output of others does not end the silence of one that holds back its call', (t) => {
   for (const [n, indices] of [
     [1, [0]],
     [2, [0, 1]],
-    // As a vendor might that counts from one.
+    // As a vendor might do that counts from one.
     [2, [1, 2]],
   ] as const) {
     const { unseen, say, pass } = start('anthropic', { tools, n });
@@ -111,11 +111,11 @@ test('each of several choices is silent by itself: where one holds back its call
     t.true(unseen.isPossible);
     unseen.finish(indices[0]);
     pass(2_000);
-    t.is(unseen.countTokens(), seen + 3_000, 'it is made, and the others hide nothing');
+    t.is(unseen.countTokens(), seen + 3_000, 'the call is complete, and the others hide nothing');
   }
 });
 
-test('a choice that speaks pays for none of its own time, and for that of those that say nothing', (t) => {
+test('a choice with output is not billed for its own time, but the silent choices are billed', (t) => {
   const { unseen, say, pass } = start('openai', { n: 3 }, thinker);
   for (let i = 0; i < 40; i++) say(50, { content: ' and' });
   t.is(unseen.countTokens(), 40 + 2 * 2_000);
@@ -126,10 +126,10 @@ test('a choice that speaks pays for none of its own time, and for that of those 
   pass(700);
   unseen.end();
   pass(5_000);
-  t.is(unseen.countTokens(), 2 * 700, 'since the report: of the two that have not ended');
+  t.is(unseen.countTokens(), 2 * 700, 'since the report: for the two that have not ended');
 });
 
-test('of a durable job, which the vendor streams as well, no more is unseen than of a stream', (t) => {
+test('a durable job, which the vendor streams as well, has no more unseen output than a stream', (t) => {
   for (const [request, expected] of [
     [{ jobAttempt: 1 }, 1],
     [{}, 10_001],

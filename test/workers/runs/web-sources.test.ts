@@ -4,20 +4,20 @@ import { chooseSourcesMode, WebSources } from '../../../workers/runs/web-sources
 
 const asking = (more: object): ChatRequest => ({ model: 'm', messages: [], ...more });
 
-test('sources are listed for who asked for links, annotated for who asked as OpenAI does, and else hidden', (t) => {
+test("sources are listed if links are requested, annotated if OpenAI's format is requested, and otherwise hidden", (t) => {
   t.is(chooseSourcesMode(asking({ web_search: true })), 'listed');
   t.is(chooseSourcesMode(asking({ web_search: 'links' })), 'listed');
   t.is(chooseSourcesMode(asking({ web_search: 'no-links' })), 'hidden');
   t.is(chooseSourcesMode(asking({ web_search_options: {} })), 'annotated');
 });
 
-test('an answer that must be JSON is not followed by a list', (t) => {
+test('a response that must be JSON is not followed by a list', (t) => {
   const format = { type: 'json_schema' };
   t.is(chooseSourcesMode(asking({ web_search: true, response_format: format })), 'annotated');
   t.is(chooseSourcesMode(asking({ web_search: true, response_format: { type: 'text' } })), 'listed');
 });
 
-test('each page is listed once, in the order of the answer, and nothing can break out of its link', (t) => {
+test('each page is listed once, in the order of the response, and no title or URL can break out of its link', (t) => {
   const sources = new WebSources();
   sources.add([{ url: 'https://a.example/x', title: 'First' }]);
   sources.add([
@@ -35,7 +35,7 @@ test('each page is listed once, in the order of the answer, and nothing can brea
   t.is((delta['annotations'] as unknown[]).length, 3);
 });
 
-test('what the vendor annotated itself is not annotated again, and no search says nothing', (t) => {
+test('sources that the vendor has annotated are not annotated again, and without a search nothing is added', (t) => {
   const sources = new WebSources();
   t.is(sources.conclude('listed', false), null);
   sources.add([{ url: 'https://a.example', title: 'First' }]);
