@@ -110,7 +110,7 @@ test('data that only one of several routes needs is loaded when that route is ca
   const need = createNeed('needy');
   const loading = call(routing, [needy, other], { findMissing: need.findMissing });
   await need.begun;
-  // The route's only slot, taken by a call in place of another caller's.
+  // The loading call does not hold the route's only slot.
   t.is(await call(routing, [needy]), 'needy');
   need.load();
   t.is(await loading, 'needy');

@@ -14,7 +14,7 @@ function ask(...urls: string[]): ChatBody {
   return { messages: [{ role: 'user', content }] } as ChatBody;
 }
 
-test('pictures of all messages are loaded once each, and only those that are wanted', async (t) => {
+test('each distinct image in all messages is loaded once, if its URL passes the filter', async (t) => {
   const asked: string[] = [];
   const context = createContext({
     media: {
@@ -38,7 +38,7 @@ test('pictures of all messages are loaded once each, and only those that are wan
   t.deepEqual([...some.keys()], ['data:b']);
 });
 
-test('at most four are loaded at once', async (t) => {
+test('at most four images are loaded at a time', async (t) => {
   const waiting: (() => void)[] = [];
   const context = createContext({
     media: {
@@ -56,7 +56,7 @@ test('at most four are loaded at once', async (t) => {
   t.is((await collecting).size, 10);
 });
 
-test('the first failure ends it: the rest is given up and not begun', async (t) => {
+test('the first failure aborts the loads in flight and starts no others', async (t) => {
   const asked: string[] = [];
   const failure = new Error('no picture');
   const aborted: unknown[] = [];
@@ -82,7 +82,7 @@ test('the first failure ends it: the rest is given up and not begun', async (t) 
   t.deepEqual(aborted, [failure, failure, failure]);
 });
 
-test('what is loaded ahead is what all upstreams that may be called want, and each picture once', async (t) => {
+test('preloading covers the images that every candidate upstream needs as bytes, each once', async (t) => {
   const asked: string[] = [];
   const context = createContext({
     media: {

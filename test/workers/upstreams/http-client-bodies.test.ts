@@ -6,7 +6,7 @@ import test from 'ava';
 import { createHttpClient, type HttpResponse } from '../../../workers/upstreams/http-client.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
-test('a body that comes in pieces arrives as one of its length, also after another on the same connection', async (t) => {
+test('a body in pieces is sent with its total length, including when a connection is reused', async (t) => {
   const got: unknown[] = [];
   const server = createServer((request, response) => {
     let length = 0;
@@ -34,7 +34,7 @@ test('a body that comes in pieces arrives as one of its length, also after anoth
   ]);
 });
 
-test('a server that answers before it has read the body is heard, and one that hangs up ends the call', async (t) => {
+test('a response that arrives before the body has been sent is read, and a closed connection ends the call', async (t) => {
   let hangsUp = false;
   const server = createServer((request, response) => {
     if (hangsUp) request.socket.destroy();

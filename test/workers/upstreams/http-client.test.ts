@@ -71,7 +71,7 @@ async function failWith(
   return error;
 }
 
-test('path and query of the base URL stay, and calls in a row share a connection', async (t) => {
+test('the base URL keeps its path and query, and consecutive calls share a connection', async (t) => {
   const ports = new Set<number | undefined>();
   const urls: unknown[] = [];
   const { post } = await startRig(t, (request, response) => {
@@ -85,11 +85,11 @@ test('path and query of the base URL stay, and calls in a row share a connection
     t.is((await answer.readAll(10)).toString(), 'ok');
   }
   t.deepEqual(urls[0], ['POST', '/v1/things?version=2', 'b']);
-  // A call that comes in the very tick of the last one's end finds its connection not yet free.
+  // A call made in the same event-loop turn in which the last one ends does not find its connection free yet.
   t.true(ports.size <= 2);
 });
 
-test('a call’s own query goes before that of the base URL', async (t) => {
+test('a call’s own query comes before that of the base URL', async (t) => {
   const urls: unknown[] = [];
   const { client } = await startRig(t, (request, response) => {
     urls.push(request.url);
@@ -101,12 +101,12 @@ test('a call’s own query goes before that of the base URL', async (t) => {
   t.deepEqual(urls, ['/v1/things?alt=sse&version=2']);
 });
 
-test('a base URL that carries a password is refused without repeating it', (t) => {
+test('a base URL with a password is rejected without repeating it', (t) => {
   const error = t.throws(() => createHttpClient({ baseUrl: 'http://user:hunter2@127.0.0.1/v1' }));
   t.false(error.message.includes('hunter2'));
 });
 
-test('a whole body arrives, with its length declared or not', async (t) => {
+test('a whole body is received, with or without a declared length', async (t) => {
   const body = Buffer.alloc(3_000_000, 'abc');
   const { post } = await startRig(t, (_request, response) => {
     response.write(body.subarray(0, 1_000_000));
@@ -120,7 +120,7 @@ test('a whole body arrives, with its length declared or not', async (t) => {
   t.true((await (await declared.post()).readAll(3_000_000)).equals(body));
 });
 
-test('a body over its bound is refused, with its length declared or not', async (t) => {
+test('a body over the limit is rejected, with or without a declared length', async (t) => {
   for (const declares of [true, false]) {
     const { post } = await startRig(t, (_request, response) => {
       if (declares) {
@@ -134,7 +134,7 @@ test('a body over its bound is refused, with its length declared or not', async 
   }
 });
 
-test('of a long refusal only the beginning is read, and the connection is not kept for it', async (t) => {
+test('only the start of a long error response is read, and its connection is not reused', async (t) => {
   const { post } = await startRig(t, (_request, response) => {
     response.statusCode = 500;
     response.end('x'.repeat(10_000_000));
@@ -144,9 +144,9 @@ test('of a long refusal only the beginning is read, and the connection is not ke
   t.is((await answer.readStart(100)).length, 100);
 });
 
-test('no connection in time is a timeout', async (t) => {
-  // A listener that accepts nothing and whose backlog is full leaves a handshake unanswered; a TLS one that says
-  // nothing is the same to the caller and can be had everywhere.
+test('a connection that is not established in time is a timeout', async (t) => {
+  // A listener that accepts nothing and has a full backlog does not complete the TCP handshake; a silent TLS listener
+  // is the same for the caller and works on every system.
   const silent = createTcpServer();
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -162,15 +162,15 @@ test('no connection in time is a timeout', async (t) => {
   const { signal } = new AbortController();
   const error = await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'timeout');
   t.regex(error.message, /no connection within 100 ms/);
-  t.false(error.mayStillRun, 'nothing was asked');
+  t.false(error.mayStillRun, 'nothing was sent');
 });
 
-test('no first byte in time is a timeout, before the head and after it', async (t) => {
+test('a missing first byte is a timeout, before and after the headers', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
   t.regex(error.message, /no response within 50 ms/);
   t.true(error.mayStillRun);
-  // The head itself must come in time, on a busy machine too.
+  // The headers themselves must arrive in time, on a busy machine too.
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { firstByteMs: 1_000 },
   });
@@ -178,7 +178,7 @@ test('no first byte in time is a timeout, before the head and after it', async (
   await failWith(t, answer.next(), 'timeout');
 });
 
-test('silence between chunks is a timeout, after what was said before it', async (t) => {
+test('silence between chunks is a timeout after the output before it', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.write('a'), {
     timeouts: { betweenChunksMs: 50 },
   });
@@ -189,23 +189,23 @@ test('silence between chunks is a timeout, after what was said before it', async
   t.false(error.isRequestFailure);
 });
 
-test('the whole call is bounded however lively the answer is', async (t) => {
+test('the whole call is limited, however active the response is', async (t) => {
   const { post } = await startRig(
     t,
     (_request, response) => {
       const timer = setInterval(() => response.write('a'), 10);
       response.on('close', () => clearInterval(timer));
     },
-    // The answer must have begun by then, on a busy machine too.
+    // The response must have started by then, on a busy machine too.
     { timeouts: { totalMs: 2_000 } },
   );
   const error = await failWith(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 2000 ms/);
-  t.true(error.isRequestFailure, 'more was asked for than we wait for');
+  t.true(error.isRequestFailure, 'the whole request was sent');
   t.true(error.mayStillRun);
 });
 
-test.serial('a call whose time is up before it had a connection leaves nothing under way', async (t) => {
+test.serial('a call whose time is up before it has a connection leaves nothing in flight', async (t) => {
   const totalMs = 500;
   let requests = 0;
   const answerSecond: Serve = (_request, response) => {
@@ -215,7 +215,7 @@ test.serial('a call whose time is up before it had a connection leaves nothing u
   server.on('request', () => (requests += 1));
   const calls = [failWith(t, post(), 'timeout'), failWith(t, post(), 'timeout')];
   const startedAtMs = performance.now();
-  // The time of both is up in the same turn of the loop: else the second may be given the connection of the first.
+  // Both calls time out in the same event-loop turn; otherwise the second could get the connection of the first.
   server.once('request', () => {
     while (performance.now() < startedAtMs + totalMs + 10);
   });
@@ -223,12 +223,12 @@ test.serial('a call whose time is up before it had a connection leaves nothing u
   t.is(requests, 1);
   t.true(first!.mayStillRun);
   t.false(second!.mayStillRun);
-  // Had the second call been sent, its request would reach the vendor before this one, and be the one that is answered.
+  // If the second call had been sent, its request would reach the vendor before this one and get the response.
   await readChunks(await post());
   t.is(requests, 2);
 });
 
-test('a vendor that says nothing in all that time has failed', async (t) => {
+test('a vendor that is silent for the whole timeout has failed', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { totalMs: 100 },
   });
@@ -237,7 +237,7 @@ test('a vendor that says nothing in all that time has failed', async (t) => {
 });
 
 test.serial(
-  'a slow reader is not mistaken for a silent vendor, and stops the reading from the socket',
+  'a slow reader is not mistaken for a silent vendor, and pauses reading from the socket',
   async (t) => {
     const body = Buffer.alloc(32 * 1024 * 1024);
     let sent = 0;
@@ -254,7 +254,7 @@ test.serial(
     const answer = await post();
     await answer.next();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    t.is(sent, 0, 'the vendor could send all of it while nobody read');
+    t.is(sent, 0, 'the vendor could send everything although nothing was read');
     let length = 0;
     for (let chunk = await answer.next(); chunk !== null; chunk = await answer.next()) {
       length += chunk.length;
@@ -263,7 +263,7 @@ test.serial(
   },
 );
 
-test('who refuses the connection is unavailable', async (t) => {
+test('a refused connection is unavailable', async (t) => {
   const gone = createTcpServer();
   gone.listen(0, '127.0.0.1');
   await once(gone, 'listening');
@@ -277,7 +277,7 @@ test('who refuses the connection is unavailable', async (t) => {
   t.regex(error.message, /no connection \(ECONNREFUSED\)/);
 });
 
-test('a connection cut before the answer, or within it, is unavailable', async (t) => {
+test('a connection that is cut before or during the response is unavailable', async (t) => {
   const before = await startRig(t, (request) => request.socket.destroy());
   await failWith(t, before.post(), 'unavailable');
   const within = await startRig(t, (_request, response) => {
@@ -288,7 +288,7 @@ test('a connection cut before the answer, or within it, is unavailable', async (
   await failWith(t, answer.next(), 'unavailable');
 });
 
-test('what came before a cut is read although the cut is known already', async (t) => {
+test('data received before a cut is read even if the cut is already known', async (t) => {
   const { post, server } = await startRig(t, (_request, response) => {
     response.write('abc', () => response.socket?.destroySoon());
   });
@@ -314,7 +314,7 @@ test('a server that does not speak HTTP is unavailable', async (t) => {
   await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'unavailable');
 });
 
-test('a key that cannot be a header is an error that does not repeat it', async (t) => {
+test('a key that is not a valid header value is an error that does not repeat it', async (t) => {
   const { client } = await startRig(t, (_request, response) => response.end());
   const { signal } = new AbortController();
   const headers = { authorization: 'Bearer secret\nx: y' };
@@ -323,7 +323,7 @@ test('a key that cannot be a header is an error that does not repeat it', async 
 });
 
 test.serial(
-  'an abort rejects with its own reason at once and cuts the call off, in every phase',
+  'an abort rejects immediately with its own reason and closes the connection, in every phase',
   async (t) => {
     const reason = new Error('the caller left');
     const leave = async (
@@ -350,7 +350,7 @@ test.serial(
   },
 );
 
-test('a call aborted before it began, or while it waits for a connection, never reaches the vendor', async (t) => {
+test('a call that is aborted before it starts, or while it waits for a connection, never reaches the vendor', async (t) => {
   let requests = 0;
   const { post } = await startRig(
     t,
@@ -377,7 +377,7 @@ test('a call aborted before it began, or while it waits for a connection, never 
 });
 
 test.serial(
-  'a released body that ends by itself keeps its connection, one that does not is cut off',
+  'a released body that ends by itself keeps its connection, one that does not is closed',
   async (t) => {
     const ports: (number | undefined)[] = [];
     const { post } = await startRig(t, (request, response) => {
@@ -401,7 +401,7 @@ test.serial(
   },
 );
 
-test('a hundred calls under one signal give no warning of a leak', async (t) => {
+test('a hundred calls under one signal cause no leak warning', async (t) => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error): number => warnings.push(warning);
   process.on('warning', onWarning);

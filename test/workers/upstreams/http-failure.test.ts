@@ -4,7 +4,7 @@ import { cleanVendorText, readRetryAfterMs } from '../../../workers/upstreams/ht
 
 const NOW = Date.parse('2026-03-01T00:00:00Z');
 
-test('the time to wait is read from milliseconds, seconds or a date, in this order', (t) => {
+test('the retry delay is read from milliseconds, seconds or a date, in this order', (t) => {
   t.is(readRetryAfterMs({ 'retry-after-ms': '1500.2', 'retry-after': '9' }, NOW), 1501);
   t.is(readRetryAfterMs({ 'retry-after': '2.5' }, NOW), 2500);
   t.is(readRetryAfterMs({ 'retry-after': 'Sun, 01 Mar 2026 00:00:10 GMT' }, NOW), 10_000);
@@ -12,14 +12,14 @@ test('the time to wait is read from milliseconds, seconds or a date, in this ord
   t.is(readRetryAfterMs({ 'retry-after': ['3', '4'] }, NOW), 3000);
 });
 
-test('a time that cannot be meant is none', (t) => {
+test('an implausible retry delay is ignored', (t) => {
   for (const text of ['soon', '-5', '', 'NaN', '1e9x']) {
     t.is(readRetryAfterMs({ 'retry-after': text }, NOW), null, text);
   }
   t.is(readRetryAfterMs({}, NOW), null);
 });
 
-test('the key leaves a vendor text however it is echoed', (t) => {
+test('the key is removed from a vendor message in whatever form it is repeated', (t) => {
   const key = 'sk-proj-A1b2C3d4E5/f6+g7';
   const text = [
     `key ${key}!`,
@@ -35,7 +35,7 @@ test('the key leaves a vendor text however it is echoed', (t) => {
   t.true(clean.startsWith('key [redacted]'));
 });
 
-test('a vendor text becomes one bounded line', (t) => {
+test('a vendor message becomes one line of limited length', (t) => {
   t.is(cleanVendorText(' a\r\n\u0000b\tc ', null), 'a b c');
   t.is(cleanVendorText('x'.repeat(2000), null).length, 500);
 });

@@ -8,7 +8,7 @@ import { createOpenAiUpstream } from '../../../workers/upstreams/openai/openai-u
 import type { ImageResponse, ImageCall, InputImage, Upstream } from '../../../workers/upstreams/upstream.ts';
 import { createContext, createImageCall, createTarget } from '../../support/upstream-target.ts';
 
-/** Edits at vendors that refuse what real ones refuse. */
+/** Edits at vendors that reject the same requests as the real ones. */
 
 let simulator: VendorSimulator;
 let openAi: Upstream;
@@ -64,7 +64,7 @@ test('an edit is streamed with its previews', async (t) => {
   t.like(usage, { promptTokens: 2 + 272, completionTokens: 1056 });
 });
 
-test('Gemini edits the images that it is given, one a call', async (t) => {
+test('Gemini edits the input images, one call per result', async (t) => {
   const { images, calls } = await make(gemini, 'gemini-sim-edits', { n: 3 });
   t.is(images.length, 3);
   t.is(calls, 3);
@@ -72,7 +72,7 @@ test('Gemini edits the images that it is given, one a call', async (t) => {
   t.regex(JSON.stringify(entry?.body), /"inlineData":\{"mimeType":"image\/png"/);
 });
 
-test('what a vendor sends in the place of an image is an error of the vendor', async (t) => {
+test('an invalid image from a vendor is a vendor error', async (t) => {
   for (const fault of ['textimage', 'brokenimage']) {
     t.like(await t.throwsAsync(make(openAi, `gpt-image-1+${fault}`)), { failure: 'unavailable' }, fault);
     t.like(await t.throwsAsync(make(gemini, `gemini-sim+${fault}`)), { failure: 'unavailable' }, fault);
@@ -85,7 +85,7 @@ test('what a vendor sends in the place of an image is an error of the vendor', a
   t.like(await t.throwsAsync(unfinished), { failure: 'unavailable', mayStillRun: true });
 });
 
-test('of several calls those that were answered count, and the reason of the others is told', async (t) => {
+test('of several calls the successful ones count, and the error of the others is reported', async (t) => {
   const some = await make(openAi, 'dall-e-3+flaky-50', { inputs: [], n: 10 });
   t.true(some.images.length > 0 && some.images.length < 10, String(some.images.length));
   t.is(some.calls, some.images.length);

@@ -6,7 +6,7 @@ import { toChatRequest as toCompletionRequest } from '../../../workers/upstreams
 import { type ChatBody, nameCall, UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../support/upstream-target.ts';
 
-/** A worker does nothing else while it translates. Each of these conversations is about as large as a body may be. */
+/** A worker is blocked while it translates. Each of these conversations is about as large as a body may be. */
 
 const recalled = new Map([[nameCall(1, 'none'), {}]]);
 
@@ -17,7 +17,7 @@ const dialects: Readonly<Record<string, (body: ChatBody) => unknown>> = {
   openai: (body) => toCompletionRequest(createTarget('gpt'), restoreReasoning(body, 'gpt', recalled), false),
 };
 
-/** The error, where there is one. */
+/** The error, if there is one. */
 function tryTo(run: () => unknown): unknown {
   try {
     run();
@@ -43,7 +43,7 @@ const toBody = (messages: readonly object[]): ChatBody =>
 const isRejection = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'rejected';
 
-/** By how many calls, messages or parts there are. */
+/** By the number of calls, messages or parts. */
 interface Shape {
   readonly most: number;
   readonly make: (count: number) => readonly object[];
@@ -91,19 +91,20 @@ const shapes: Readonly<Record<string, Shape>> = {
 
 for (const [dialect, toRequest] of Object.entries(dialects)) {
   for (const [name, { most, make }] of Object.entries(shapes)) {
-    test.serial(`${dialect}: the time for ${name} grows as their number does`, (t) => {
+    test.serial(`${dialect}: the time for ${name} grows linearly with their number`, (t) => {
       const measureMs = (counts: readonly number[]): number => {
         const bodies = counts.map((count) => toBody(make(count)));
         const startedAt = performance.now();
         const errors = bodies.map((body) => tryTo(() => toRequest(body)));
         const tookMs = performance.now() - startedAt;
-        // What its vendor would refuse is refused as soon.
+        // A conversation that its vendor would reject is rejected as quickly.
         t.true(errors.every((error) => error === null || isRejection(error)));
         return tookMs;
       };
       const quarters = repeat(4, () => most / 4);
       measureMs(quarters);
-      // Linear work takes as long in one as in four, quadratic work four times as long; what takes next to no time is let off.
+      // Linear work takes the same time whole as in four parts, quadratic work four times as long; very short times are
+      // ignored.
       let best = Infinity;
       for (let i = 0; i < 4 && best >= 2; i++)
         best = Math.min(best, measureMs([most]) / Math.max(50, measureMs(quarters)));

@@ -21,7 +21,7 @@ const make = (value: ImageResponse) => ({ status: 'fulfilled', value }) as const
 const fail = (reason: unknown) => ({ status: 'rejected', reason }) as const;
 const uncounted = make({ ...answer(null, null), usage: null });
 
-test('several answers are one, with their tokens added up where all have reported them', (t) => {
+test('several responses are merged, with their tokens added if all have reported them', (t) => {
   const joined = mergeImageResponses([make(answer(3, 5)), make(answer(3, 5)), make(answer(3, 5))]);
   t.is(joined.images.length, 3);
   t.is(joined.calls, 3);
@@ -33,11 +33,11 @@ test('several answers are one, with their tokens added up where all have reporte
   });
 });
 
-test('images that were made are the answer, with the reason why others were not; where none was, a refusal comes before a failure', (t) => {
+test('successful images are the response, with the error of the others; if none succeeded, a rejection takes precedence over a failure', (t) => {
   const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
   const some = mergeImageResponses([fail(broken), uncounted, fail(refused), uncounted]);
   t.is(some.images.length, 2);
-  t.is(some.calls, 2, 'those that were answered');
+  t.is(some.calls, 2, 'those of the successful calls');
   t.is(some.missing, refused);
   t.is(mergeImageResponses([uncounted]).missing, undefined);
   t.is(
@@ -48,7 +48,7 @@ test('images that were made are the answer, with the reason why others were not;
   t.is(
     t.throws(() => mergeImageResponses([fail(broken), fail(late)])),
     late,
-    'one of them may still be made',
+    'one of them may still be generated',
   );
   const none = make({ ...answer(3, 5), images: [], missing: refused });
   t.like(mergeImageResponses([none, fail(broken), none]), {
@@ -63,7 +63,7 @@ test('images that were made are the answer, with the reason why others were not;
   );
 });
 
-test('all calls are made at once, and a caller who leaves is the reason of their failure', async (t) => {
+test('all calls are made concurrently, and if the caller disconnects they fail with that reason', async (t) => {
   let begun = 0;
   let begin: () => void = () => undefined;
   const all = new Promise<void>((resolve) => {
@@ -85,7 +85,7 @@ test('all calls are made at once, and a caller who leaves is the reason of their
   t.is(await t.throwsAsync(made), reason);
 });
 
-test('where slots are few, no more calls are under way than there are, and every slot is given back', async (t) => {
+test('with few slots, no more calls are in flight than there are slots, and every slot is released', async (t) => {
   const slots = new Slots(1);
   let inFlight = 0;
   let most = 0;
@@ -121,12 +121,12 @@ test('where slots are few, no more calls are under way than there are, and every
   (await slots.acquire(new AbortController().signal, Date.now() + 60_000))();
 });
 
-test('where no further slot comes free, the images are made one after the other in the slot that there is', async (t) => {
+test('if no further slot becomes free, the images are made one after another in the existing slot', async (t) => {
   let inFlight = 0;
   const waited: AbortSignal[] = [];
   const acquireExtraSlot: AcquireExtraSlot = (signal) => {
     waited.push(signal);
-    // Nobody waits for one that never answers.
+    // Nothing waits for a call without a response.
     return new Promise(() => undefined);
   };
   const progress: number[] = [];
@@ -148,7 +148,7 @@ test('where no further slot comes free, the images are made one after the other 
   t.true(waited.every(({ aborted }) => aborted));
 });
 
-test('no further call is begun where it would fail as well, and where nobody waits any more', async (t) => {
+test('no further call is made if it would fail as well, or after the caller has disconnected', async (t) => {
   const alone = { acquireExtraSlot: async () => null };
   for (const failure of ['rate_limited', 'rejected', 'auth', 'missing', 'timeout'] as const) {
     let calls = 0;
@@ -177,7 +177,7 @@ test('no further call is begun where it would fail as well, and where nobody wai
   t.is(made.images.length, 1);
 });
 
-test('where a further slot cannot be asked for, the images that are made are the answer all the same', async (t) => {
+test('if no further slot can be requested, the images that are made are still the response', async (t) => {
   const acquireExtraSlot: AcquireExtraSlot = async () => Promise.reject(new TypeError('oops'));
   const { images } = await makeOneImagePerCall(3, createContext({ acquireExtraSlot }), async () =>
     answer(1, 1),

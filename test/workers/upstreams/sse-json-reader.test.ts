@@ -34,7 +34,7 @@ const events = [
   ['third', { c: [1, 2] }],
 ];
 
-test('a stream has the same events however its bytes are cut', async (t) => {
+test('a stream has the same events however its bytes are split', async (t) => {
   const bytes = Buffer.from(stream);
   t.deepEqual(await readAll([bytes]), events);
   for (const size of [1, 2, 3, 7]) {
@@ -53,7 +53,7 @@ test('the last event counts without the blank line after it', async (t) => {
   t.deepEqual(await readAll([]), []);
 });
 
-test('what is not a JSON object, is cut off or is too long is an error', async (t) => {
+test('an event that is not a JSON object, is truncated or is too long is an error', async (t) => {
   for (const text of ['data: [1]\n\n', 'data: {"a": \n\n', 'data: {"a": 1']) {
     await t.throwsAsync(readAll([Buffer.from(text)]), {
       instanceOf: UpstreamError,
@@ -69,7 +69,7 @@ test('what is not a JSON object, is cut off or is too long is an error', async (
   await t.throwsAsync(readAll(pieces), { message: /more than 1000 bytes/ }, 'many lines of one event');
 });
 
-test('an event of megabytes is read in small chunks, and so are lines that mean nothing', async (t) => {
+test('an event of megabytes is read in small chunks, and so are ignored lines', async (t) => {
   const value = 'aGVsbG8h'.repeat(500_000);
   const bytes = Buffer.from(
     `event: ${'x'.repeat(100_000)}\n\nevent: image\ndata: {"b64_json": "${value}"}\n\n`,

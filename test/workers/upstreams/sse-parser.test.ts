@@ -27,11 +27,11 @@ test('LF, CR and CRLF end lines alike', (t) => {
   }
 });
 
-test('comments, unknown fields, ids and empty events give nothing', (t) => {
+test('comments, unknown fields, ids and empty events produce no output', (t) => {
   t.deepEqual(parseText(': keep-alive\n\nid: 7\nretry: 10\nfoo: bar\n\nevent: ping\n\n'), []);
 });
 
-test('an event without a name is a message, and a name holds for its event only', (t) => {
+test('an event without a name is a message, and a name applies only to its event', (t) => {
   t.deepEqual(parseText('event: error\ndata: 1\n\ndata: 2\n\n'), [
     { event: 'error', data: '1' },
     { event: 'message', data: '2' },
@@ -46,7 +46,7 @@ test('exactly one space after the colon is not part of the value, and a field ma
   ]);
 });
 
-test('bytes that are no UTF-8 are replaced, also where the body ends within a character', (t) => {
+test('bytes that are not UTF-8 are replaced, even if the body ends within a character', (t) => {
   const bytes = Buffer.concat([
     Buffer.from('data: a'),
     Buffer.of(0xff),
@@ -58,18 +58,18 @@ test('bytes that are no UTF-8 are replaced, also where the body ends within a ch
   ]);
 });
 
-test('a byte order mark is skipped at the start only', (t) => {
+test('a byte order mark is skipped only at the start', (t) => {
   t.deepEqual(parseText('\uFEFFdata: 1\n\n\uFEFFdata: 2\n\n'), [{ event: 'message', data: '1' }]);
 });
 
-test('an event that the body ends before its blank line still counts', (t) => {
+test('an event counts even if the body ends before its blank line', (t) => {
   t.deepEqual(parseText('data: 1\n\ndata: [DONE]'), [
     { event: 'message', data: '1' },
     { event: 'message', data: '[DONE]' },
   ]);
 });
 
-test('any split of a stream gives the same events', (t) => {
+test('splitting a stream never changes the events', (t) => {
   const line = fc.oneof(
     fc.constantFrom(
       'data: x',
@@ -99,7 +99,7 @@ test('any split of a stream gives the same events', (t) => {
   t.deepEqual(parse(cut(bytes, [...bytes.keys()])), parse([bytes]));
 });
 
-test('a line or an event over the bound is refused, whether it ends or not', (t) => {
+test('a line or an event over the limit is rejected, whether it ends or not', (t) => {
   const isTooLong = { instanceOf: UpstreamError, message: /more than 100 characters/ };
   t.throws(() => createSseParser({ maxEventLength: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
   t.throws(
@@ -118,7 +118,7 @@ test('a line or an event over the bound is refused, whether it ends or not', (t)
   );
 });
 
-test('a line of a megabyte in small pieces takes no quadratic time', (t) => {
+test('a line of a megabyte in small pieces does not take quadratic time', (t) => {
   const parser = createSseParser();
   const started = performance.now();
   parser.push(Buffer.from('data: '));
@@ -130,7 +130,7 @@ test('a line of a megabyte in small pieces takes no quadratic time', (t) => {
   t.true(performance.now() - started < 2000);
 });
 
-test('a line that comes byte by byte takes little more room than its bytes', (t) => {
+test('a line that arrives byte by byte takes little more memory than its bytes', (t) => {
   const parser = createSseParser();
   parser.push(Buffer.from('data: '));
   const before = process.memoryUsage().heapUsed;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DeliveryTurns } from '../../../workers/webhooks/delivery-turns.ts';
 
-test('an account has two attempts under way at most, and another when one of them ends', (t) => {
+test('an account has at most two attempts in flight, and another when one of them ends', (t) => {
   const turns = new DeliveryTurns();
   const end = turns.tryBegin('ann')!;
   t.truthy(turns.tryBegin('ann'));

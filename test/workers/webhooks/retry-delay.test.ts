@@ -4,7 +4,7 @@ import { computeRetryDelayMs } from '../../../workers/webhooks/retry-delay.ts';
 
 const attempts = Array.from({ length: webhookAttempts - 1 }, (_, i) => i + 1);
 
-test('pauses are 5 s, 5 min, 30 min, 2 h, 5 h and 10 h, and up to a fifth longer', (t) => {
+test('delays are 5 s, 5 min, 30 min, 2 h, 5 h and 10 h, and up to a fifth longer', (t) => {
   const seconds = [5, 300, 1_800, 7_200, 18_000, 36_000];
   t.deepEqual(
     attempts.map((count) => computeRetryDelayMs(count, null, () => 0)),
@@ -16,7 +16,7 @@ test('pauses are 5 s, 5 min, 30 min, 2 h, 5 h and 10 h, and up to a fifth longer
   );
 });
 
-test('a receiver that asks for a longer pause gets it, up to an hour; a shorter one changes nothing', (t) => {
+test('a receiver that requests a longer delay gets it, up to an hour; a shorter one is ignored', (t) => {
   const delay = (count: number, retryAfterMs: number) => computeRetryDelayMs(count, retryAfterMs, () => 0);
   t.is(delay(1, 60_000), 60_000);
   t.is(delay(1, 86_400_000), 3_600_000);

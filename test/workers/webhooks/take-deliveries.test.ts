@@ -45,7 +45,7 @@ interface Rig {
   readonly start: (settings: Partial<IntakeSettings> & Pick<IntakeSettings, 'client'>) => Promise<void>;
 }
 
-/** A database of Redis for each test: the queue's name is the same everywhere. */
+/** A Redis database for each test: the queue's name is the same in all of them. */
 async function createRig(t: ExecutionContext, maxUndelivered?: number): Promise<Rig> {
   const redisUrl = `${server.url}/${databases++}`;
   const redis = createRedis(redisUrl, 'commands', createLogger('test', 'silent'));
@@ -70,7 +70,7 @@ function createDelivery(url: string, accountId = 'ann'): WebhookDelivery {
   return { v: 1, jobId: randomUUID(), accountId, url, event: 'job.succeeded' };
 }
 
-test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two sign', async (t) => {
+test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two of them sign', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
   const former = `whsec_${Buffer.alloc(32, 'former').toString('base64')}`;
@@ -105,7 +105,7 @@ test('a webhook is verified by the library and by the OpenAI SDK, with either se
   t.throws(() => new Webhook(other).verify(body, headers));
 });
 
-test('a webhook that fails is tried again under the same id, and its state says so until it is delivered', async (t) => {
+test('a failed webhook is retried under the same id, and its state shows that until it is delivered', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response, count) => {
     response.writeHead(count === 1 ? 500 : 200, { 'retry-after': '7' }).end('thanks');
@@ -145,7 +145,7 @@ test('a redirect is not followed, and after the last attempt the webhook has fai
   t.deepEqual(kept.data, delivery);
 });
 
-/** A delivery as BullMQ keeps it. */
+/** A delivery as BullMQ stores it. */
 async function findJob(t: ExecutionContext, redis: RedisClient, delivery: WebhookDelivery) {
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   t.teardown(() => queue.close());
@@ -153,7 +153,7 @@ async function findJob(t: ExecutionContext, redis: RedisClient, delivery: Webhoo
   return job!;
 }
 
-test('a receiver that says 410 is not asked again', async (t) => {
+test('a receiver that responds with 410 is not called again', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(410).end());
   await start({ client: createTestWebhookClient(receiver.port) });
@@ -180,7 +180,7 @@ test('nothing is sent to a host with an internal address, nor to a URL that is n
   t.is(receiver.received.length, 0);
 });
 
-test('a response that does not come, or comes without a certificate that counts, says no more than that', async (t) => {
+test('a missing response, or one without a valid certificate, is reported as no more than that', async (t) => {
   const receiver = await useReceiver(t, () => undefined);
   const late = await createTestWebhookClient(receiver.port, 100).post(receiver.url, {}, '{}');
   t.is(late.error, 'There was no response within 0.1 s.');
@@ -193,7 +193,7 @@ test('a response that does not come, or comes without a certificate that counts,
   t.is(refused.error, 'The server did not respond over https with a valid certificate.');
 });
 
-test('an account whose receiver does not respond holds up none of the others', async (t) => {
+test('an account whose receiver does not respond delays no other account', async (t) => {
   const { queue, states, start } = await createRig(t);
   const held: ServerResponse[] = [];
   let isRevived = false;
@@ -211,12 +211,12 @@ test('an account whose receiver does not respond holds up none of the others', a
   const others = ['bob', 'cid', 'dan'].map((accountId) => createDelivery(receiver.url, accountId));
   for (const delivery of others) await queue.add(delivery);
   for (const { jobId } of others) t.is((await states.when(jobId, 'delivered')).attempts, 1);
-  t.is(held.length, 2, 'attempts of one account at once');
+  t.is(held.length, 2, 'concurrent attempts of one account');
   isRevived = true;
   for (const response of held) response.end();
 });
 
-test('a webhook that waits for a turn is moved once, and delivered as soon as an attempt of its account ends', async (t) => {
+test('a webhook that waits for its account’s turn is delayed once, and delivered as soon as an attempt of its account ends', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const held: ServerResponse[] = [];
   let isHeld = true;
@@ -230,7 +230,7 @@ test('a webhook that waits for a turn is moved once, and delivered as soon as an
   const bull = openBullQueue(webhookQueueName, redis);
   t.teardown(() => bull.close());
   await waitFor('all but two to wait', async () => (await bull.getDelayedCount()) === 28);
-  // Nothing that follows takes so long: they are delivered because they are woken.
+  // Nothing below takes that long: they are delivered because they are woken.
   for (const { delay } of await bull.getDelayed()) t.true(delay >= 30_000);
   await waitFor('two attempts', () => held.length === 2);
   isHeld = false;
@@ -243,7 +243,7 @@ test('a webhook that waits for a turn is moved once, and delivered as soon as an
   t.is(await redis.exists(redisKeys.waitingWebhooks('ann')), 0);
 });
 
-test('a webhook that is paused after a failure is not woken by others of its account', async (t) => {
+test('a webhook that waits for a retry is not woken by others of its account', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (webhook, response) => {
     response.writeHead(webhook.path.startsWith('/broken') ? 500 : 200).end();
@@ -266,7 +266,7 @@ test('a webhook whose worker is killed is delivered by another, under the same i
   const { redisUrl, queue, states, start } = await createRig(t);
   const arrived = new EventEmitter();
   const receiver = await useReceiver(t, (_webhook, response, count) => {
-    // The first is never responded to: its sender dies.
+    // The first one gets no response: its sender dies.
     if (count > 1) response.end();
     else arrived.emit('first');
   });
@@ -284,7 +284,7 @@ test('a webhook whose worker is killed is delivered by another, under the same i
   t.deepEqual([...ids], [deliveryIdOf(delivery)]);
 });
 
-test('trouble of the gateway uses up no attempt, and a job that is gone ends its webhook unsent', async (t) => {
+test('an error of the gateway uses up no attempt, and the webhook of a deleted job ends unsent', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
   const asked = new EventEmitter();
@@ -304,13 +304,13 @@ test('trouble of the gateway uses up no attempt, and a job that is gone ends its
   const end = await states.when(gone.jobId, 'failed');
   t.like(end, { attempts: 0, lastStatus: null, lastError: 'The job is no longer kept.' });
   const job = await findJob(t, redis, troubled);
-  await waitFor('the delivery to be put back', async () => (await job.getState()) === 'delayed');
+  await waitFor('the delivery to be requeued', async () => (await job.getState()) === 'delayed');
   t.is((await findJob(t, redis, troubled)).attemptsMade, 0);
   t.deepEqual(states.of(troubled.jobId), []);
   t.is(receiver.received.length, 0);
 });
 
-test('while the gateway cannot prepare webhooks, those that wait are not woken to fail one after another', async (t) => {
+test('while the gateway cannot prepare webhooks, waiting ones are not woken to fail one after another', async (t) => {
   const { redis, queue, start } = await createRig(t);
   let asked = 0;
   await start({
@@ -327,7 +327,7 @@ test('while the gateway cannot prepare webhooks, those that wait are not woken t
   t.true(asked <= 40, `${asked} attempts to prepare`);
 });
 
-test('the same event is delivered once however often it is added, and an account has no more waiting than its bound', async (t) => {
+test('the same event is delivered once however often it is added, and the waiting webhooks of an account are limited', async (t) => {
   const { queue, states, start } = await createRig(t, 2);
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
   const deliveries = [1, 2, 3].map(() => createDelivery(receiver.url));
@@ -336,10 +336,10 @@ test('the same event is delivered once however often it is added, and an account
     [await queue.add(first), await queue.add(first), await queue.add(second), await queue.add(third)],
     [true, true, true, false],
   );
-  t.true(await queue.add(createDelivery(receiver.url, 'bob')), 'the bound is each account’s own');
+  t.true(await queue.add(createDelivery(receiver.url, 'bob')), 'the limit is per account');
   await start({ client: createTestWebhookClient(receiver.port) });
   await Promise.all([first, second].map(({ jobId }) => states.when(jobId, 'delivered')));
-  t.true(await queue.add(third), 'what was delivered made room');
+  t.true(await queue.add(third), 'delivered webhooks no longer count');
   await states.when(third.jobId, 'delivered');
   await queue.add(first);
   const ofFirst = receiver.received.filter(({ headers }) => headers['webhook-id'] === deliveryIdOf(first));

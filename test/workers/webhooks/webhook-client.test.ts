@@ -3,9 +3,11 @@ import test, { type ExecutionContext } from 'ava';
 import { createTestWebhookClient } from '../../support/webhooks.ts';
 import { useHttpsServer } from '../../support/https-server.ts';
 
-/** Receivers are strangers: none of them may hold a worker for longer, or make it read more, than it has decided to. */
+/**
+ * Receivers are untrusted: none of them may occupy a worker for longer, or make it read more, than its limits allow.
+ */
 
-/** Posts to a receiver that writes these onto the bare connection, again and again until it is closed. */
+/** Posts to a receiver that writes these bytes to the raw connection, again and again until it is closed. */
 async function postTo(
   t: ExecutionContext,
   start: string,
@@ -41,14 +43,14 @@ const ok = 'HTTP/1.1 200 OK\r\n';
 const large = 'x'.repeat(65_536);
 const broken = 'The server did not respond over https with a valid certificate.';
 
-test('a body without an end is not read, and changes nothing about the status that came before it', async (t) => {
+test('an endless body is not read, and does not change the status before it', async (t) => {
   const flood = await postTo(t, `${ok}\r\n`, large);
   t.like(flood, { status: 200, error: null });
   t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
   t.like(await postTo(t, `${ok}\r\n`, 'x', { everyMs: 50 }), { status: 200, error: null });
 });
 
-test('headers that come without an end are no response, however fast or slowly they come', async (t) => {
+test('endless headers are not a response, however fast or slowly they arrive', async (t) => {
   const slow = await postTo(t, ok, 'x-one: more\r\n', { everyMs: 50, totalMs: 500 });
   t.like(slow, { status: null, error: 'There was no response within 0.5 s.' });
   const flood = await postTo(t, ok, `x-large: ${large}\r\n`);
@@ -56,7 +58,7 @@ test('headers that come without an end are no response, however fast or slowly t
   t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
 });
 
-test('interim responses, an upgrade and what is no HTTP are no response', async (t) => {
+test('interim responses, an upgrade and invalid HTTP are not a response', async (t) => {
   for (const start of [
     'HTTP/1.1 103 Early Hints\r\n\r\n',
     'HTTP/1.1 100 Continue\r\n\r\n',

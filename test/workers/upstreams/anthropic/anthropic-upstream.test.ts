@@ -28,7 +28,7 @@ interface Asked {
   };
 }
 
-/** Answers the request of that number, from zero. */
+/** Responds to the request with this number, from zero. */
 type Script = (response: ServerResponse, number: number) => void | Promise<void>;
 
 interface Rig {
@@ -99,7 +99,7 @@ function toMessage(content: object[], stop_reason: string, more: object = {}): o
   };
 }
 
-/** The same message as the events of a stream. */
+/** The same message as stream events. */
 function toStream(content: object[], stop_reason: string): string {
   const blocks = content.flatMap((block, index) => [
     { type: 'content_block_start', index, content_block: block },
@@ -137,7 +137,7 @@ function textOf({ events }: Said): string {
   return words.filter((word) => typeof word === 'string').join('');
 }
 
-test('a whole chat is one documented request and its answer', async (t) => {
+test('a chat that is not streamed is one documented request and its response', async (t) => {
   const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
   t.deepEqual(await listen(), { events: [START, WORDS, STOP, count(10, 5)], error: null });
   t.is(asked[0]?.path, '/behind/v1/messages');
@@ -155,7 +155,7 @@ test('a whole chat is one documented request and its answer', async (t) => {
   } as unknown as Asked['body']);
 });
 
-test('a streamed chat is understood however its bytes arrive', async (t) => {
+test('a streamed chat is parsed correctly however its bytes arrive', async (t) => {
   const { asked, listen } = await startRig(t, async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     for (const byte of Buffer.from(toStream(HELLO, 'end_turn'))) {
@@ -169,12 +169,12 @@ test('a streamed chat is understood however its bytes arrive', async (t) => {
   t.is(asked[0]?.body['stream'], true);
 });
 
-test('a server that cannot stream answers whole', async (t) => {
+test('a response that is not streamed is accepted for a streamed request', async (t) => {
   const { listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
   t.deepEqual((await listen({ stream: true })).events, [START, WORDS, STOP, count(10, 5)]);
 });
 
-test('a refusal is told with what it says of waiting, and its id is logged', async (t) => {
+test('a rejection is reported with its retry delay, and its id is logged', async (t) => {
   const { listen } = await startRig(t, (response) => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: `Slower, ${KEY}` } };
     sendJson(response, error, 429, { 'retry-after': '3', 'request-id': 'req_011C' });
@@ -187,7 +187,7 @@ test('a refusal is told with what it says of waiting, and its id is logged', asy
   t.deepEqual(logged, [{ vendorRequestId: 'req_011C' }]);
 });
 
-test('a stream that is cut, or holds an error, is one after what it said', async (t) => {
+test('a stream that is cut or contains an error fails after the output that it sent', async (t) => {
   const text = toStream(HELLO, 'end_turn');
   const head = text.slice(0, text.indexOf('event: message_delta'));
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
@@ -210,7 +210,7 @@ for (const stream of [false, true]) {
   const send = (response: ServerResponse, content: object[], reason: string): void =>
     stream ? sendStream(response, toStream(content, reason)) : sendJson(response, toMessage(content, reason));
 
-  test(`a pause is sent back as it came and makes one answer with the sum of usage, ${candidate}`, async (t) => {
+  test(`a paused message is sent back unchanged, and the result is one response with the sum of usage, ${candidate}`, async (t) => {
     const { asked, listen } = await startRig(t, (response, number) => {
       if (number === 0) send(response, [SEARCH, FOUND], 'pause_turn');
       else if (number === 1) send(response, [{ type: 'text', text: 'So: ' }], 'pause_turn');
@@ -232,7 +232,7 @@ for (const stream of [false, true]) {
     t.deepEqual(asked[2]?.body['tools'], asked[0]?.body['tools']);
   });
 
-  test(`the third pause ends the answer, for no more is reserved, ${candidate}`, async (t) => {
+  test(`the third pause ends the response, because no more is reserved, ${candidate}`, async (t) => {
     const { asked, listen } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
     const said = await listen({ stream, fields: { web_search: true } });
     t.is(asked.length, 3);
@@ -247,7 +247,7 @@ const THOUGHT = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' };
 const CALL = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } };
 const tools = [{ type: 'function', function: { name: 'f' } }];
 
-test('what an answer asks to remember lets the next request think on', async (t) => {
+test('with the saved data of a response, the next request continues its thinking', async (t) => {
   const { asked, listen } = await startRig(t, (response) =>
     sendJson(response, toMessage([THOUGHT, CALL], 'tool_use')),
   );
@@ -270,13 +270,13 @@ test('what an answer asks to remember lets the next request think on', async (t)
   t.deepEqual(asked[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
   t.deepEqual(asked[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
 
-  // Nothing is sent where the request does not think.
+  // Nothing is sent if the request does not think.
   await listen({ fields: { tools, messages }, context: { recalled } });
   t.deepEqual(asked[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
   t.is(asked[2]?.body['thinking'], undefined);
 });
 
-test('blocks that a model binds to its conversation go out with leave to drop them', async (t) => {
+test('blocks that a model binds to its conversation are sent with permission to drop them', async (t) => {
   const model = 'claude-opus-5-5';
   const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
   const call = { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '' } };
@@ -295,7 +295,7 @@ test('blocks that a model binds to its conversation go out with leave to drop th
   t.like(asked[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });
 });
 
-test('data URIs are always loaded, links only where the vendor is not given them', async (t) => {
+test('data URIs are always loaded, links only if the vendor does not get them', async (t) => {
   const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
   const [link, data] = ['https://a.test/a.png', 'data:image/png;base64,AAAA'];
   const content = [link, data].map((url) => ({ type: 'image_url', image_url: { url } }));
@@ -317,14 +317,14 @@ test('data URIs are always loaded, links only where the vendor is not given them
   t.deepEqual(asked[1]?.body.messages[0]?.content, [source(link), source(data)]);
 });
 
-test('a request that the API would refuse never leaves', async (t) => {
+test('a request that the API would reject is not sent', async (t) => {
   const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
   const messages = [{ role: 'tool', tool_call_id: 'x', content: 'done' }];
   t.like((await listen({ fields: { messages } })).error, { name: 'UpstreamError', failure: 'rejected' });
   t.is(asked.length, 0);
 });
 
-test('who stops listening stops the vendor', async (t) => {
+test('a caller that stops reading cancels the vendor call', async (t) => {
   const gone = new AbortController();
   const closings: Promise<unknown>[] = [];
   const { listen } = await startRig(t, (response) => {

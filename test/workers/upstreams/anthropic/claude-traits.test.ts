@@ -5,7 +5,7 @@ import {
   readClaudeTraits,
 } from '../../../../workers/upstreams/anthropic/claude-traits.ts';
 
-/** Thinking, how it is turned off, sampling, prefill; `+` for what a model does unasked, knows or binds. */
+/** Thinking, how it is disabled, sampling, prefill; `+` marks what a model does by default, supports or binds. */
 type Row = [
   ClaudeTraits['thinking'],
   ClaudeTraits['thinkingOff'],
@@ -37,14 +37,14 @@ const table: Record<string, Row> = {
   'claude-sonnet-5-5': ['effort', 'between_tools', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-haiku-5-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-opus-6': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
-  // Names that we do not know count as the newest, but are told to think only where the caller asked for it.
+  // Unknown names count as the newest models, but get thinking parameters only if the caller requests thinking.
   'claude-saga-1': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'claude-mythos-preview': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'opus-latest': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'kimi-k2': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
 };
 
-test('what a model takes is told by its name, however it is written', (t) => {
+test('the parameters that a model supports follow from its name, however it is written', (t) => {
   for (const [model, row] of Object.entries(table)) {
     const traits = readClaudeTraits(model, null);
     const more = [
@@ -66,7 +66,7 @@ test('what a model takes is told by its name, however it is written', (t) => {
   }
 });
 
-test('a name without a version whose route says budget is of the older form', (t) => {
+test('a name without a version is treated as an older model if its route specifies a budget', (t) => {
   t.like(readClaudeTraits('kimi-k2', 'budget'), {
     sampling: 'both',
     thinking: 'budget',

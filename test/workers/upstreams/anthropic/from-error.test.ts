@@ -6,7 +6,7 @@ import type { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 const KEY = 'sk-ant-api03-abcdefghijkl';
 const NOW_MS = Date.UTC(2026, 0, 1);
 
-/** The documented form of an error (Anthropic's API reference, Errors). */
+/** The documented format of an error (Anthropic's API reference, Errors). */
 function toBody(type: string, message = 'No.', details?: object): object {
   return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: 'req_011C' };
 }
@@ -29,14 +29,14 @@ const documented = [
   [529, 'overloaded_error', 'unavailable'],
 ] as const;
 
-test('each documented error is what it means for routing, before an answer and within one', (t) => {
+test('each documented error has its routing category, before a response and within one', (t) => {
   for (const [status, type, failure] of documented) {
     t.like(refuse(status, toBody(type)), { failure, status }, type);
     t.like(toErrorWithin({ ...toBody(type) }, KEY), { failure, status, retryAfterMs: null }, type);
   }
 });
 
-test('a caller whose request was refused reads why; whoever else reads status and type', (t) => {
+test('a caller whose request was rejected gets the reason; any other caller gets only status and type', (t) => {
   t.is(refuse(400, toBody('invalid_request_error', 'messages: too many')).message, 'messages: too many');
   t.is(
     refuse(529, toBody('overloaded_error', `Overloaded, key ${KEY}`)).message,
@@ -48,14 +48,14 @@ test('a caller whose request was refused reads why; whoever else reads status an
   );
 });
 
-test('the waiting time comes from the headers', (t) => {
+test('the retry delay is read from the headers', (t) => {
   const body = toBody('rate_limit_error');
   t.is(refuse(429, body, { 'retry-after': '7' }).retryAfterMs, 7000);
   t.is(refuse(429, body, { 'retry-after-ms': '250' }).retryAfterMs, 250);
   t.is(refuse(429, body, { 'retry-after': new Date(NOW_MS + 3000).toUTCString() }).retryAfterMs, 3000);
 });
 
-test('the status goes before the type where it speaks of the key, the type where the status is rare', (t) => {
+test('the status takes precedence if it is about the key, the type if the status is unusual', (t) => {
   t.is(refuse(403, toBody('invalid_request_error')).failure, 'auth');
   t.is(refuse(429, toBody('invalid_request_error')).failure, 'rate_limited');
   t.is(refuse(415, toBody('invalid_request_error')).failure, 'rejected');
@@ -65,7 +65,7 @@ test('the status goes before the type where it speaks of the key, the type where
   t.like(toErrorWithin({ type: 'error' }, KEY), { failure: 'unavailable', status: 500 });
 });
 
-test('a code that speaks of the account is about the key, whatever carries it', (t) => {
+test('a code about the account is a key error, whatever the status', (t) => {
   const spent = { error_code: 'enforced_spend_limit_reached' };
   t.is(refuse(429, toBody('rate_limit_error', 'Limit.', spent)).failure, 'auth');
   t.is(
@@ -82,7 +82,7 @@ const EMPTY_ACCOUNT =
 const SPENT_ACCOUNT =
   'You have reached your specified API usage limits. You will regain access on 2026-02-01 at 00:00 UTC.';
 
-test('an account out of money, told only by its text, is about the key: and nothing that merely resembles it', (t) => {
+test('an account without money, which only the message reveals, is a key error, but nothing that merely resembles it is', (t) => {
   t.is(refuse(400, toBody('invalid_request_error', EMPTY_ACCOUNT)).failure, 'auth');
   t.is(refuse(400, toBody('invalid_request_error', SPENT_ACCOUNT)).failure, 'auth');
   t.is(toErrorWithin({ ...toBody('invalid_request_error', EMPTY_ACCOUNT) }, KEY).failure, 'auth');
@@ -91,7 +91,7 @@ test('an account out of money, told only by its text, is about the key: and noth
   t.is(refuse(500, toBody('api_error', EMPTY_ACCOUNT)).failure, 'unavailable');
 });
 
-test('a prompt that is too long for the plan of a key is no limit that waiting cures', (t) => {
+test('a prompt that is too long for the plan of a key is not a rate limit, because waiting does not help', (t) => {
   const text = 'Extra usage is required for long context requests.';
   t.is(refuse(429, toBody('rate_limit_error', text)).failure, 'too_large');
 });

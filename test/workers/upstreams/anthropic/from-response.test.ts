@@ -30,7 +30,7 @@ const DOCUMENTED = {
   usage: { input_tokens: 12, output_tokens: 6 },
 };
 
-test('the documented answer is a delta, a finish and its usage', (t) => {
+test('the documented response becomes a delta, a finish and its usage', (t) => {
   t.deepEqual(translate(DOCUMENTED), [
     START,
     delta({ content: 'Hello!' }),
@@ -39,7 +39,7 @@ test('the documented answer is a delta, a finish and its usage', (t) => {
   ]);
 });
 
-test('what the cache held is part of the prompt, and thinking part of the output', (t) => {
+test('cached tokens are part of the prompt, and thinking tokens part of the output', (t) => {
   const usage = {
     input_tokens: 10,
     cache_creation_input_tokens: 200,
@@ -72,7 +72,7 @@ test('what the cache held is part of the prompt, and thinking part of the output
   t.is(translate(toMessage([], 'end_turn')).at(-1)?.type, 'finish');
 });
 
-test('every reason to stop has its word of OpenAI’s, and keeps the vendor’s', (t) => {
+test('each stop reason is mapped to OpenAI’s, and the vendor’s own is kept', (t) => {
   const reasons = {
     end_turn: 'stop',
     stop_sequence: 'stop',
@@ -104,7 +104,7 @@ const CALLS = toMessage(
   'tool_use',
 );
 
-test('thinking, words and calls come in their order, and the thinking is remembered for the first call', (t) => {
+test('thinking, text and calls keep their order, and the thinking is saved with the first call', (t) => {
   const call = (index: number, id: string, name: string, args: string): ChatEvent[] => [
     delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }),
     delta({ tool_calls: [{ index, function: { arguments: args } }] }),
@@ -135,13 +135,13 @@ test('thinking, words and calls come in their order, and the thinking is remembe
   ]);
 });
 
-test('a thinking request that called without thinking remembers that, and an answer without calls nothing', (t) => {
+test('a thinking request with a call but without thinking saves that fact, and a response without calls saves nothing', (t) => {
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const find = (content: object[]): ChatEvent[] =>
     translate(toMessage(content, 'tool_use'), { remembers: true }).filter(({ type }) => type === 'remember');
   t.like(find([call])[0], { toolCallId: 'toolu_01', value: { blocks: [] } });
   t.deepEqual(find([THOUGHT, { type: 'text', text: 'Hi' }]), []);
-  // Unsigned, it would be refused.
+  // Without a signature it would be rejected.
   t.like(find([{ type: 'thinking', thinking: 'hm' }, call])[0], { value: { blocks: [] } });
 });
 
@@ -193,7 +193,7 @@ const SEARCHED = toMessage(
   'end_turn',
 );
 
-test('a search shows as the words it led to and the pages these rest on, each once', (t) => {
+test('a search result is its text and the pages that it cites, each once', (t) => {
   t.deepEqual(translate(SEARCHED), [
     START,
     delta({ content: 'I will search.' }),
@@ -211,7 +211,7 @@ test('a search shows as the words it led to and the pages these rest on, each on
   ]);
 });
 
-test('blocks that we do not know are passed over', (t) => {
+test('unknown blocks are skipped', (t) => {
   t.deepEqual(
     translate(
       toMessage(
@@ -230,7 +230,7 @@ test('blocks that we do not know are passed over', (t) => {
   );
 });
 
-test('a pause is no end: the answer goes on with another message, counted together', (t) => {
+test('a paused message is not the end: the response continues with another message, and their usage is added', (t) => {
   const answer = createAnswer({ ...options, remembers: true });
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const usage = (input_tokens: number, output_tokens: number): object => ({ input_tokens, output_tokens });
@@ -262,7 +262,7 @@ test('a pause is no end: the answer goes on with another message, counted togeth
   ]);
 });
 
-test('an answer that is given up in a pause was cut', (t) => {
+test('a response that is abandoned during a pause counts as cut', (t) => {
   const answer = createAnswer(options);
   fromMessage(JSON.stringify(toMessage([], 'pause_turn')), answer, null);
   t.deepEqual(answer.giveUp(), [
@@ -270,7 +270,7 @@ test('an answer that is given up in a pause was cut', (t) => {
   ]);
 });
 
-test('an error in an answer of status 200, and garbage instead of one, are errors', (t) => {
+test('an error in a response with status 200, or an invalid body, is an error', (t) => {
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
   t.like(
     t.throws(() => translate(error), { instanceOf: UpstreamError }),

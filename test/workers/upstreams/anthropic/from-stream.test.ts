@@ -4,7 +4,7 @@ import { createAnswer } from '../../../../workers/upstreams/anthropic/response-t
 import { createChatStreamTranslator } from '../../../../workers/upstreams/anthropic/from-stream.ts';
 import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
-/** What was said, then the error if there was one. */
+/** The output, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
 function translate(pieces: readonly Uint8Array[], remembers = true): Outcome {
@@ -92,7 +92,7 @@ data: {"type": "message_stop"}
 
 `;
 
-/** "Streaming request with tool use" of the same page, its arguments and thinking made shorter, trailing spaces kept. */
+/** "Streaming request with tool use" of the same page, with shorter arguments and thinking, and its trailing spaces. */
 const TOOLS = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":100,"cache_read_input_tokens":28,"output_tokens":2},"content":[],"stop_reason":null}   }
 
@@ -226,21 +226,21 @@ const STREAMS: { name: string; text: string; events: ChatEvent[] }[] = [
 ];
 
 for (const { name, text, events } of STREAMS) {
-  test(`the documented stream of ${name} is understood, cut at every byte and byte by byte`, (t) => {
+  test(`the documented stream of ${name} is parsed correctly, split at any byte and sent byte by byte`, (t) => {
     const bytes = Buffer.from(text);
     t.deepEqual(translate([bytes]), events);
     t.deepEqual(translate([...bytes].map((byte) => Uint8Array.of(byte))), events);
     const expected = JSON.stringify(events);
     for (let at = 1; at < bytes.length; at += 1) {
       const outcome = translate([bytes.subarray(0, at), bytes.subarray(at)]);
-      // As text, for deepEqual a thousand times takes its time; on a difference it tells where.
+      // Compared as text, because a thousand calls of deepEqual take long; a mismatch shows its position.
       if (JSON.stringify(outcome) !== expected) t.deepEqual(outcome, events, `cut at ${at}`);
     }
   });
 
-  test(`the documented stream of ${name} is no answer without its end, wherever it stops`, (t) => {
+  test(`the documented stream of ${name} is incomplete without its end, wherever it stops`, (t) => {
     const bytes = Buffer.from(text);
-    // The last event is whole before its blank line is.
+    // The last event is complete before its blank line is.
     const enough = text.trimEnd().length + (bytes.length - text.length);
     for (let length = 0; length < bytes.length; length += 1) {
       const last = translate([bytes.subarray(0, length)]).at(-1);
@@ -254,7 +254,7 @@ for (const { name, text, events } of STREAMS) {
   });
 }
 
-test('counts are cumulative: the last word on each wins, an absent or null one leaves the earlier', (t) => {
+test('usage is cumulative: the last value of each field wins, and an absent or null one keeps the earlier', (t) => {
   const start = { input_tokens: 100, cache_read_input_tokens: 50, output_tokens: 3 };
   const late = { input_tokens: 900, cache_read_input_tokens: null, output_tokens: 7 };
   t.deepEqual(
@@ -271,7 +271,7 @@ test('counts are cumulative: the last word on each wins, an absent or null one l
   t.deepEqual(translateText(toStream(begin({}), end('end_turn'), STOP)), [START, finish('stop', 'end_turn')]);
 });
 
-test('a stream that breaks has told what its prompt was, so that it is billed', (t) => {
+test('a broken stream has already reported its prompt tokens, so they are billed', (t) => {
   const outcome = translateText(toStream(begin(), ...says('Hi')));
   t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), { failure: 'unavailable' });
@@ -280,7 +280,7 @@ test('a stream that breaks has told what its prompt was, so that it is billed', 
 /** The error event of Anthropic's page on streaming. */
 const OVERLOADED = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
 
-test('an error within the stream comes after what was said', (t) => {
+test('an error within the stream follows the earlier output', (t) => {
   const outcome = translateText(toStream(begin(), ...says('Hi'), OVERLOADED, STOP));
   t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), {
@@ -292,13 +292,13 @@ test('an error within the stream comes after what was said', (t) => {
   t.like(translateText(toStream(limited)).at(-1), { failure: 'rate_limited' });
 });
 
-test('what is not JSON is garbage, and stays out of the error', (t) => {
+test('text that is not JSON is an invalid response, and is not part of the error', (t) => {
   const [error] = translateText('data: {nope}\n\n');
   t.is((error as UpstreamError).failure, 'unavailable');
   t.false((error as UpstreamError).message.includes('nope'));
 });
 
-test('pings, events and blocks that we do not know, and what comes after the end, give nothing', (t) => {
+test('pings, unknown events and blocks, and anything after the end produce no output', (t) => {
   const events = [
     { type: 'ping' },
     begin(),
@@ -324,7 +324,7 @@ test('pings, events and blocks that we do not know, and what comes after the end
   ]);
 });
 
-test('an answer without a word is an answer, a refusal one of the filter’s', (t) => {
+test('an empty response is a response, and a refusal is one by the content filter', (t) => {
   t.deepEqual(translateText(toStream(begin({}), end('refusal'), STOP)), [
     START,
     finish('content_filter', 'refusal'),
@@ -335,7 +335,7 @@ test('an answer without a word is an answer, a refusal one of the filter’s', (
   ]);
 });
 
-test('blocks that are left open end with the message', (t) => {
+test('unfinished blocks end with the message', (t) => {
   const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} };
   const outcome = translateText(toStream(begin({}), open(0, call), end('tool_use'), STOP));
   t.deepEqual(outcome[2], delta({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
@@ -369,7 +369,7 @@ const PAUSED = toStream(
   STOP,
 );
 
-test('a pause keeps the blocks as they would have come whole, and the next stream goes on', (t) => {
+test('a pause stores the blocks as a whole response would contain them, and the next stream continues', (t) => {
   const answer = createAnswer({ model: 'claude-opus-4-8', remembers: false });
   const read = (text: string): ChatEvent[] => {
     const translator = createChatStreamTranslator(answer, null);

@@ -34,7 +34,7 @@ const answer = (id: string, content: unknown = 'done'): object => ({
   content,
 });
 
-test('leading instructions become the system, later ones stay where they stand in the words of the user', (t) => {
+test('leading instructions become the system prompt, later ones stay in place as user text', (t) => {
   const { system, turns } = convert([
     { role: 'system', content: 'Be brief.' },
     { role: 'developer', content: [text('Be kind.'), text('  '), text('Be wise.')] },
@@ -51,7 +51,7 @@ test('leading instructions become the system, later ones stay where they stand i
   ]);
 });
 
-test('of instructions alone the last one is what is asked', (t) => {
+test('if there are only instructions, the last one becomes the user message', (t) => {
   const messages = [
     { role: 'system', content: 'Be brief.' },
     { role: 'system', content: 'Tell a joke.' },
@@ -61,7 +61,7 @@ test('of instructions alone the last one is what is asked', (t) => {
   t.deepEqual(turns, [{ role: 'user', content: [text('Tell a joke.')] }]);
 });
 
-test('turns of one role are merged, empty texts are left out, and the first turn is the user’s', (t) => {
+test('consecutive messages of one role are merged, empty texts are omitted, and the first message is the user’s', (t) => {
   t.deepEqual(
     convert([
       { role: 'assistant', content: 'Hello, how can I help?' },
@@ -79,12 +79,12 @@ test('turns of one role are merged, empty texts are left out, and the first turn
   t.regex(refuse(t, [user(' '), { role: 'assistant', content: '' }]), /hold no text/);
 });
 
-test('turns with nothing between them but an empty one are merged as well', (t) => {
+test('messages with only an empty one between them are merged as well', (t) => {
   const { turns } = convert([user('one'), { role: 'assistant', content: ' ' }, user('two')]);
   t.deepEqual(turns, [{ role: 'user', content: [text('one'), text('two')] }]);
 });
 
-test('names are told where several users speak, and only there', (t) => {
+test('names are included only if several users speak', (t) => {
   const said = (name: string, content: string): object => ({ role: 'user', name, content });
   t.deepEqual(convert([said('Ann', 'Hi'), said('Bob', 'Ho'), user('He')]).turns, [
     { role: 'user', content: [text('Ann:'), text('Hi'), text('Bob:'), text('Ho'), text('He')] },
@@ -94,7 +94,7 @@ test('names are told where several users speak, and only there', (t) => {
   ]);
 });
 
-test('a conversation that ends with the assistant is gone on from, or asked to go on where that is refused', (t) => {
+test('a conversation that ends with the assistant is continued, or ends with a request to continue if that is unsupported', (t) => {
   const messages = [user('A poem.'), { role: 'assistant', content: 'Roses are \n' }];
   t.deepEqual(convert(messages).turns.at(-1), { role: 'assistant', content: [text('Roses are')] });
   t.deepEqual(convert(messages, { supportsPrefill: false }).turns.slice(1), [
@@ -103,7 +103,7 @@ test('a conversation that ends with the assistant is gone on from, or asked to g
   ]);
 });
 
-test('calls are answered in the one turn after them, in their order, before whatever else it says', (t) => {
+test('tool results come first in the message after their calls, in the order of the calls', (t) => {
   const { turns, calledNames } = convert([
     user('Weather?'),
     {
@@ -143,14 +143,14 @@ test('calls are answered in the one turn after them, in their order, before what
   t.deepEqual([...calledNames], ['get_weather', 'get_time']);
 });
 
-test('an empty answer to a call is an answer', (t) => {
+test('an empty tool result is a result', (t) => {
   t.deepEqual(convert([user('x'), calls(call('a')), answer('a', '')]).turns.at(-1), {
     role: 'user',
     content: [{ type: 'tool_result', tool_use_id: 'a' }],
   });
 });
 
-test('a call without an answer and an answer without a call are refused, and named', (t) => {
+test('a call without a result and a result without a call are rejected with their position', (t) => {
   t.is(
     refuse(t, [user('x'), calls(call('a'), call('b')), answer('a')]),
     "messages[1].tool_calls[1]: the tool call 'b' has no answer after it.",
@@ -165,7 +165,7 @@ test('a call without an answer and an answer without a call are refused, and nam
   t.regex(refuse(t, [user('x'), calls({ function: { name: 'f' } })]), /needs an id/);
 });
 
-test('arguments that are nested deeper than a request may be are refused, and no others', (t) => {
+test('arguments nested deeper than a request may be are rejected, and no others', (t) => {
   const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   for (const depth of [101, 100_000]) {
     const message = refuse(t, [user('Hi'), calls(call('a', 'f', nest(depth))), answer('a')]);
@@ -174,7 +174,7 @@ test('arguments that are nested deeper than a request may be are refused, and no
   t.notThrows(() => convert([user('Hi'), calls(call('a', 'f', nest(100))), answer('a', nest(100_000))]));
 });
 
-test('arguments that are no JSON object are refused with the name of the call', (t) => {
+test('arguments that are not a JSON object are rejected with the name of the call', (t) => {
   t.is(
     refuse(t, [user('x'), calls(call('a', 'f', '{"half"')), answer('a')]),
     "messages[1].tool_calls[0] (f, 'a'): its arguments are not JSON.",
@@ -182,7 +182,7 @@ test('arguments that are no JSON object are refused with the name of the call', 
   t.regex(refuse(t, [user('x'), calls(call('a', 'f', '[1]')), answer('a')]), /not a JSON object/);
 });
 
-test('ids that the API does not take, or takes once, are changed with their answers', (t) => {
+test('ids that the API does not accept, or not twice, are changed together with those of their results', (t) => {
   const { turns } = convert([
     user('x'),
     calls(call('functions.f:0')),
@@ -209,7 +209,7 @@ test('ids that the API does not take, or takes once, are changed with their answ
   );
 });
 
-test('pictures travel as links, or as the bytes that were loaded, under the type that these have', (t) => {
+test('images are sent as links, or as loaded bytes with the type of the bytes', (t) => {
   const media = new Map<string, LoadedMedia>([[PNG, { mediaType: 'image/webp', base64: 'UklGRg==' }]]);
   const content = [
     { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
@@ -221,7 +221,7 @@ test('pictures travel as links, or as the bytes that were loaded, under the type
   ]);
 });
 
-test('PDFs travel as they are and texts decoded; other files and sound are refused', (t) => {
+test('PDFs are sent unchanged and texts decoded; other files and audio are rejected', (t) => {
   const file = (data: string, filename?: string): object =>
     user([{ type: 'file', file: { file_data: data, filename } }]);
   const [pdf] = convert([file('data:application/pdf;base64,JVBERi0=', 'a.pdf')]).turns[0]?.content ?? [];
@@ -246,7 +246,7 @@ test('PDFs travel as they are and texts decoded; other files and sound are refus
   );
 });
 
-test('recalled thinking opens the turn of its calls', (t) => {
+test('loaded thinking starts the message of its calls', (t) => {
   const block = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
   const { turns } = convert(
     [

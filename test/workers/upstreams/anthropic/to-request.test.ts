@@ -34,7 +34,7 @@ function translate(model: string, fields: object = {}, more: More = {}): Message
   });
 }
 
-/** The fields of a request that speak of more than its conversation. */
+/** The fields of a request apart from its conversation. */
 function fieldsOf(model: string, fields: object = {}, more: More = {}): Record<string, unknown> {
   const {
     model: _model,
@@ -75,7 +75,7 @@ test('a plain chat is the documented request', (t) => {
   t.is(newer.body['max_tokens'], 99);
 });
 
-test('what has no place is left out, and so is what a route drops, but for what no request can do without', (t) => {
+test('fields that Anthropic lacks are omitted, and so are parameters that a route drops, except required ones', (t) => {
   const unknown = {
     frequency_penalty: 1,
     presence_penalty: 1,
@@ -98,7 +98,7 @@ test('what has no place is left out, and so is what a route drops, but for what 
   t.deepEqual(Object.keys(body), ['model', 'max_tokens', 'messages']);
 });
 
-test('sampling is what the model takes of it', (t) => {
+test('only the sampling parameters that the model supports are sent', (t) => {
   const all = { temperature: 1.5, top_p: 0.9, top_k: 40 };
   t.deepEqual(fieldsOf('claude-3-5-haiku-20241022', all), { temperature: 1, top_p: 0.9, top_k: 40 });
   t.deepEqual(fieldsOf(OLDER, all), { top_p: 0.9, top_k: 40 });
@@ -110,12 +110,12 @@ test('sampling is what the model takes of it', (t) => {
   t.deepEqual(fieldsOf(OLDER, { ...all, top_p: 0.95, reasoning_effort: 'low' }), { top_p: 0.95, thinking });
 });
 
-test('stops without a letter are left out', (t) => {
+test('stop sequences of only white space are omitted', (t) => {
   t.deepEqual(fieldsOf(NEWER, { stop: ['\n', ' ', 'END', ''] }), { stop_sequences: ['END'] });
   t.deepEqual(fieldsOf(NEWER, { stop: '\n' }), {});
 });
 
-test('a JSON schema becomes the format of the output', (t) => {
+test('a JSON schema becomes the output format', (t) => {
   const schema = { type: 'object', properties: {}, additionalProperties: false };
   const format = { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } };
   t.deepEqual(fieldsOf(NEWER, { response_format: format }), {
@@ -128,7 +128,7 @@ test('a JSON schema becomes the format of the output', (t) => {
   t.deepEqual(fieldsOf(NEWER, { response_format: { type: 'text' } }), {});
 });
 
-test('functions become tools, with a schema even where none was given', (t) => {
+test('functions become tools, with a schema even if none was given', (t) => {
   t.deepEqual(fieldsOf(NEWER, { tools: [TOOL, OTHER_TOOL] }), {
     tools: [
       {
@@ -142,7 +142,7 @@ test('functions become tools, with a schema even where none was given', (t) => {
   });
 });
 
-test('every choice of tools has its form, and none goes out without tools', (t) => {
+test('every tool choice is translated, and none is sent without tools', (t) => {
   const choose = (choice: unknown, more: object = {}): unknown =>
     fieldsOf(NEWER, { tools: [TOOL, OTHER_TOOL], tool_choice: choice, ...more })['tool_choice'];
   const single = { parallel_tool_calls: false };
@@ -161,7 +161,7 @@ test('every choice of tools has its form, and none goes out without tools', (t) 
   t.deepEqual(fieldsOf(NEWER, { tool_choice: 'required', ...single }), {});
 });
 
-test('of allowed tools the others are left out', (t) => {
+test('tools outside the allowed tools are omitted', (t) => {
   const allowed = { mode: 'required', tools: [{ type: 'function', function: { name: 'get_time' } }] };
   t.deepEqual(
     fieldsOf(NEWER, {
@@ -189,7 +189,7 @@ const called = [
   { role: 'tool', tool_call_id: 'b', content: 'noon' },
 ];
 
-test('a conversation that shows calls brings the tools along that it was not given', (t) => {
+test('a conversation with calls but without tools gets the missing tools', (t) => {
   t.deepEqual(fieldsOf(NEWER, { messages: called }), {
     tools: [
       { name: 'get_weather', input_schema: { type: 'object', properties: {} } },
@@ -199,7 +199,7 @@ test('a conversation that shows calls brings the tools along that it was not giv
   });
 });
 
-test('a search of the web is a tool of the server’s, near the place that was told', (t) => {
+test('web search is a server tool, with the specified location', (t) => {
   const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 5 };
   for (const fields of [
     { web_search: true },
@@ -222,7 +222,7 @@ test('a search of the web is a tool of the server’s, near the place that was t
   );
 });
 
-test('thinking by budget leaves room for an answer, or is left off where there is none', (t) => {
+test('thinking by budget leaves space for a response, or is disabled if there is none', (t) => {
   const budget = (reasoning_effort: string | null, max_tokens: number): unknown => {
     const { thinking } = fieldsOf(OLDER, { reasoning_effort, max_tokens });
     return (thinking as { budget_tokens: number } | undefined)?.budget_tokens;
@@ -240,7 +240,7 @@ test('thinking by budget leaves room for an answer, or is left off where there i
   t.is(budget('a level of tomorrow', 64_000), 12_288);
 });
 
-test('a forced call and thinking by budget do not go together: the call is what was asked for', (t) => {
+test('a forced call takes precedence over thinking by budget, because it was requested explicitly', (t) => {
   t.deepEqual(Object.keys(fieldsOf(OLDER, { ...forced, reasoning_effort: 'high' })), [
     'tools',
     'tool_choice',
@@ -250,7 +250,7 @@ test('a forced call and thinking by budget do not go together: the call is what 
   t.true('thinking' in fieldsOf(NEWER, { ...forced, reasoning_effort: 'high' }));
 });
 
-test('thinking by effort knows the levels of the model', (t) => {
+test('thinking by effort uses the levels that the model supports', (t) => {
   const effort = (model: string, reasoning_effort: string): unknown =>
     (fieldsOf(model, { reasoning_effort })['output_config'] as { effort: string } | undefined)?.effort;
   t.is(effort(NEWER, 'minimal'), 'low');
@@ -264,7 +264,7 @@ test('thinking by effort knows the levels of the model', (t) => {
   });
 });
 
-test('no thinking is said as each model understands it', (t) => {
+test('disabled thinking is expressed as each model requires', (t) => {
   const none = { reasoning_effort: 'none' };
   t.deepEqual(fieldsOf(NEWER, none), {});
   t.deepEqual(fieldsOf('claude-opus-5', none), { thinking: { type: 'disabled' } });
@@ -275,12 +275,12 @@ test('no thinking is said as each model understands it', (t) => {
     output_config: { effort: 'low' },
   });
   t.false(translate('claude-opus-5', none).thinks);
-  // Where nothing is said of it, it is the model's own way; we want to read what it thinks.
+  // If the request does not specify it, the model's default applies; we want to receive its thinking.
   t.deepEqual(fieldsOf(NEWER), {});
   t.deepEqual(fieldsOf(NEWEST), { thinking: { type: 'adaptive', display: 'summarized' } });
 });
 
-test('the route’s word on thinking goes before the name’s', (t) => {
+test('a route’s thinking setting takes precedence over the model’s name', (t) => {
   const budget = fieldsOf('claude-opus-4-6', { reasoning_effort: 'low' }, { target: { thinking: 'budget' } });
   t.deepEqual(budget['thinking'], { type: 'enabled', budget_tokens: 4096 });
   const effort = fieldsOf(OLDER, { reasoning_effort: 'low' }, { target: { thinking: 'effort' } });
@@ -296,7 +296,7 @@ function secondTurn({ body }: MessagesRequest): unknown[] {
   return body.messages[1]?.content.map(({ type }) => type) ?? [];
 }
 
-test('a round of calls that is still open thinks by budget only if its thinking is known', (t) => {
+test('with thinking by budget, an unfinished tool round thinks only if its thinking is known', (t) => {
   const known = translate(OLDER, round, { recalled: new Map([['1:a', remember(OLDER)]]) });
   t.true(known.thinks);
   t.deepEqual(known.body.messages[1]?.content[0], BLOCK);
@@ -308,7 +308,7 @@ test('a round of calls that is still open thinks by budget only if its thinking 
     { ...remember(OLDER), kind: 'gemini' },
     remember(OLDER, [{ type: 'thinking', thinking: 'unsigned' }]),
     remember(OLDER, 'no list'),
-    // The first step called without thinking: the turn cannot begin with any.
+    // The first step called without thinking: the turn cannot start with thinking.
     remember(OLDER, []),
   ]) {
     const request = translate(OLDER, round, { recalled: new Map([['1:a', value]]) });
@@ -319,7 +319,7 @@ test('a round of calls that is still open thinks by budget only if its thinking 
   }
 });
 
-test('of a round with several steps each must be known, though only the first need have thought', (t) => {
+test('in a round with several steps each must be known, although only the first must have thinking', (t) => {
   const next = [
     {
       role: 'assistant',
@@ -335,7 +335,7 @@ test('of a round with several steps each must be known, though only the first ne
   t.false(translate(OLDER, steps, { recalled: new Map([[third, remember(OLDER)]]) }).thinks);
 });
 
-test('a round that is over takes its thinking along where it is known, and needs none', (t) => {
+test('a finished round includes its thinking if it is known, and needs none', (t) => {
   const over = {
     ...round,
     messages: [...called, { role: 'assistant', content: 'Sunny.' }, { role: 'user', content: 'Thanks' }],
@@ -346,7 +346,7 @@ test('a round that is over takes its thinking along where it is known, and needs
   t.deepEqual(secondTurn(known), ['thinking', 'tool_use', 'tool_use']);
 });
 
-test('thinking by effort goes on without what is forgotten, and lets newer models drop what no longer fits', (t) => {
+test('thinking by effort continues without thinking that is lost, and newer models may drop what no longer fits', (t) => {
   t.true(translate(NEWER, round).thinks);
   t.deepEqual(secondTurn(translate(NEWER, round)), ['tool_use', 'tool_use']);
   const older = translate(NEWER, round, { recalled: new Map([['1:a', remember(NEWER)]]) });
@@ -362,13 +362,13 @@ test('thinking by effort goes on without what is forgotten, and lets newer model
   t.deepEqual(translate(NEWEST, round).betas, []);
 });
 
-test('thinking of another turn whose call has the same id is not sent', (t) => {
+test('thinking from another turn whose call has the same id is not sent', (t) => {
   const elsewhere = translate(OLDER, round, { recalled: new Map([[nameCall(3, 'a'), remember(OLDER)]]) });
   t.false(elsewhere.thinks);
   t.deepEqual(secondTurn(elsewhere), ['tool_use', 'tool_use']);
 });
 
-test('what was said before a pause goes back as it came, in one turn however often it pauses', (t) => {
+test('output before a pause is sent back unchanged, in one message however often the model pauses', (t) => {
   const request = translate(NEWER, { web_search: true });
   const [one, two] = [
     { type: 'server_tool_use', id: 's1' },
@@ -381,7 +381,7 @@ test('what was said before a pause goes back as it came, in one turn however oft
   t.deepEqual({ ...twice.body, messages: [] }, { ...request.body, max_tokens: 700, messages: [] });
 });
 
-test('calls that follow a pause keep to what the first left of the bound, and there is none where nothing is left', (t) => {
+test('calls after a pause get the tokens left by the first one, and if none are left there is no further call', (t) => {
   const plain = translate(NEWER, { web_search: true });
   t.is(continueRequest(plain, [], 1)?.body.max_tokens, 1);
   t.is(continueRequest(plain, [], 0), null);

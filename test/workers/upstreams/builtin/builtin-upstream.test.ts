@@ -32,7 +32,7 @@ async function chat(model: string): Promise<string[]> {
   return kinds;
 }
 
-test('embeddings are 512 float32 an input, billed by the tokens of the inputs', async (t) => {
+test('embeddings are 512 float32 per input, billed by the tokens of the inputs', async (t) => {
   const inputs = ['a cat', 'Привет, мир', ''];
   const answer = await embed(inputs, 512);
   t.is(answer.dimensions, 512);
@@ -43,21 +43,21 @@ test('embeddings are 512 float32 an input, billed by the tokens of the inputs', 
   );
 });
 
-test('what an input is billed is bounded, as is the work of counting it', async (t) => {
+test('the bill for an input is limited, and so is the time to tokenize it', async (t) => {
   t.is((await embed(['word '.repeat(200_000), 'a cat'])).promptTokens, 8192 + 2);
 });
 
-test('dimensions other than 512 are rejected with the value that is allowed', async (t) => {
+test('dimensions other than 512 are rejected with the allowed value', async (t) => {
   const error = await t.throwsAsync(embed(['a cat'], 256), { instanceOf: UpstreamError, message: /512/ });
   t.is(error?.failure, 'rejected');
 });
 
-test('chat and pictures are served', async (t) => {
+test('chat and images are supported', async (t) => {
   t.deepEqual((await chat('demo-echo')).slice(-2), ['finish', 'usage']);
   t.is((await upstream.generateImages!(createTarget('demo-svg-image'), image, context)).images.length, 2);
 });
 
-test('a model it does not have is rejected, whatever the call', async (t) => {
+test('an unknown model is rejected, whatever the call', async (t) => {
   for (const call of [
     () => chat('gpt-9'),
     () => chat('use-lite-en-512'),

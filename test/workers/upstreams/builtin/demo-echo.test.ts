@@ -39,14 +39,14 @@ const HELLO = [
   { role: 'user', content: 'Hello there, dear echo.' },
 ] satisfies ChatMessage[];
 
-test('the answer says that it is no AI and repeats the last message of the user', async (t) => {
+test('the answer says that it does not come from an AI and repeats the last user message', async (t) => {
   const { texts } = await ask(HELLO);
   t.regex(texts[0] ?? '', /not an AI/);
   t.true(texts[0]?.endsWith('You said: Hello there, dear echo.'));
   t.false(texts[0]?.includes('earlier'));
 });
 
-test('a streamed answer is one delta a word, the first with the role, then finish, then usage', async (t) => {
+test('a streamed answer has one delta per word, the first with the role, then finish, then usage', async (t) => {
   const { deltas, texts, kinds } = await ask(HELLO);
   t.is(deltas.length, (texts[0] ?? '').split(' ').length);
   t.deepEqual(
@@ -62,14 +62,14 @@ test('an answer that is not streamed is one delta with the same text', async (t)
   t.deepEqual(whole.texts, (await ask(HELLO)).texts);
 });
 
-test('usage counts the text of all messages, 3 a message and 3 to begin, and the answer as a whole', async (t) => {
+test('usage is the tokens of all messages, 3 per message and 3 for the reply, and the tokens of the answer', async (t) => {
   const { texts, usage } = await ask(HELLO);
   const expected = HELLO.reduce((sum, { content }) => sum + 3 + countTokens(content), 3);
   t.is(usage?.promptTokens, expected);
   t.is(usage?.completionTokens, countTokens(texts[0] ?? ''));
 });
 
-test('pictures and files of the message are counted in the answer', async (t) => {
+test('the answer states the number of images and files in the message', async (t) => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
   const { texts } = await ask([
     { role: 'user', content: [{ type: 'text', text: 'look' }, image, image, { type: 'file', file: {} }] },
@@ -79,7 +79,7 @@ test('pictures and files of the message are counted in the answer', async (t) =>
   t.regex(single.texts[0] ?? '', /You said nothing\. I also got 1 picture\.$/);
 });
 
-test('max_tokens bounds the answer, which then ends for its length', async (t) => {
+test('max_tokens limits the answer, which then finishes with `length`', async (t) => {
   const whole = (await ask(HELLO)).texts[0] ?? '';
   for (const limit of [1, 2, 5, 11]) {
     for (const name of ['max_tokens', 'max_completion_tokens']) {
@@ -94,7 +94,7 @@ test('max_tokens bounds the answer, which then ends for its length', async (t) =
   t.deepEqual(roomy.finishes, ['stop']);
 });
 
-test('a cut never tears a character', async (t) => {
+test('truncation never splits a character', async (t) => {
   for (let limit = 15; limit < 40; limit++) {
     const { texts } = await ask({
       messages: [{ role: 'user', content: '👩‍🚀🎉🚢'.repeat(5) }],
@@ -104,7 +104,7 @@ test('a cut never tears a character', async (t) => {
   }
 });
 
-test('stop strings end the answer before them', async (t) => {
+test('the answer ends before a stop sequence', async (t) => {
   for (const stop of ['there', ['never', 'dear', 'there', '']]) {
     const { texts, finishes } = await ask({ messages: HELLO, stop });
     t.true(texts[0]?.endsWith('You said: Hello '));
@@ -112,7 +112,7 @@ test('stop strings end the answer before them', async (t) => {
   }
 });
 
-test('n choices are answered and paid for', async (t) => {
+test('n choices are returned and billed', async (t) => {
   const one = await ask(HELLO);
   const three = await ask({ messages: HELLO, n: 3 });
   t.deepEqual(
@@ -124,14 +124,14 @@ test('n choices are answered and paid for', async (t) => {
   t.is(three.usage?.promptTokens, one.usage?.promptTokens);
 });
 
-test('of a very long message the beginning is echoed, and that is said', async (t) => {
+test('only the start of a very long message is echoed, and the answer says so', async (t) => {
   const { texts, usage } = await ask([{ role: 'user', content: 'word '.repeat(200_000) }], false);
   t.true((texts[0] ?? '').length < 2200);
   t.regex(texts[0] ?? '', /The first 2000 of 999999 characters/);
   t.true((usage?.promptTokens ?? 0) > 199_000);
 });
 
-test('without a message of a user there is an answer too', async (t) => {
+test('there is an answer even without a user message', async (t) => {
   for (const messages of [[], [{ role: 'user', content: null }], [{ role: 'system', content: 'x' }]]) {
     t.regex((await ask(messages)).texts[0] ?? '', /You said nothing\.$/);
   }

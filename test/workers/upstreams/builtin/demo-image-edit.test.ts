@@ -40,7 +40,7 @@ const picture = await paint(40, 20, [red, green, blue, white]);
 
 interface Edited {
   readonly size: string;
-  /** Of a place given by its share of the width and of the height. */
+  /** The pixel at a position given as fractions of the width and height. */
   readonly at: (x: number, y: number) => number[];
 }
 
@@ -60,7 +60,7 @@ async function edit(prompt: string, more: Partial<ImageCall> = {}): Promise<Edit
   return await look(images[0]!.bytes);
 }
 
-test('an image is resized to the pixels or the share that the prompt names', async (t) => {
+test('an image is resized to the pixels or the percentage in the prompt', async (t) => {
   for (const [prompt, size] of [
     ['resize to 30x60', '30x60'],
     ['scale to 50%', '20x10'],
@@ -75,17 +75,17 @@ test('an image is resized to the pixels or the share that the prompt names', asy
   }
 });
 
-test('an image is turned the way that the prompt says', async (t) => {
+test('an image is rotated or flipped as the prompt says', async (t) => {
   const right = await edit('rotate right');
   t.is(right.size, '20x40');
   t.deepEqual([right.at(0.1, 0.1), right.at(0.9, 0.1)], [[...blue], [...red]]);
   const left = await edit('rotate 90 degrees counterclockwise');
   t.deepEqual([left.at(0.1, 0.1), left.at(0.9, 0.1)], [[...green], [...white]]);
   const slanted = await edit('rotate 45');
-  t.is(slanted.at(0.02, 0.02)[3], 0, 'what is new is transparent');
+  t.is(slanted.at(0.02, 0.02)[3], 0, 'new areas are transparent');
 });
 
-test('grayscale leaves no colour, and blur no edge', async (t) => {
+test('grayscale removes all colour, and blur all edges', async (t) => {
   const gray = await edit('make it grayscale');
   const [r, g, b] = gray.at(0.1, 0.1);
   t.true(r === g && g === b && r! > 0 && r! < 255);
@@ -95,16 +95,16 @@ test('grayscale leaves no colour, and blur no edge', async (t) => {
   t.is(blurred.size, '40x20');
 });
 
-test('a caption is drawn along the foot; a prompt that names no edit is a caption itself', async (t) => {
+test('a caption is drawn at the bottom; a prompt without an edit is itself the caption', async (t) => {
   const large = await paint(200, 100, [red, red, red, red]);
   const whole = await edit('a harbour in winter', { inputs: [large] });
   const captioned = await edit('caption "a harbour in winter"', { inputs: [large] });
   t.deepEqual(whole.at(0.5, 0.1), [...red], 'the image is still there');
-  t.deepEqual(whole.at(0.99, 0.99), [0x14, 0x21, 0x3d, 255], 'and a band below');
+  t.deepEqual(whole.at(0.99, 0.99), [0x14, 0x21, 0x3d, 255], 'with a band below');
   const row = (edited: Edited): number[][] => Array.from({ length: 200 }, (_, x) => edited.at(x / 200, 0.9));
   t.true(
     row(whole).some(([r]) => r! > 200),
-    'with letters on it',
+    'with text on it',
   );
   t.deepEqual(row(whole), row(captioned));
   await t.notThrowsAsync(edit('a very long caption '.repeat(100), { inputs: [await paint(1, 1, [red])] }));
@@ -115,17 +115,17 @@ test('edits are applied in the order of the prompt', async (t) => {
   t.is((await edit('rotate right, then resize to 10x30')).size, '10x30');
 });
 
-test('an answer has the size that the caller names, and else that of the prompt or the default, with the whole image in it', async (t) => {
+test('the result has the size that the caller requests, otherwise that of the prompt or the default, with the whole image in it', async (t) => {
   const gray = await edit('grayscale', { size: '256x256' });
   t.is(gray.size, '256x256');
-  t.is(gray.at(0.5, 0.05)[3], 0, 'a wide image has room above');
-  t.is(gray.at(0.01, 0.5)[3], 255, 'and none beside it');
+  t.is(gray.at(0.5, 0.05)[3], 0, 'a wide image has space above');
+  t.is(gray.at(0.01, 0.5)[3], 255, 'but none beside it');
   t.is((await edit('resize to 20x10', { size: '512x512' })).size, '20x10');
   t.is((await edit('scale to 50%', { size: '512x512' })).size, '20x10');
   t.is((await edit('resize to 20x10', { size: '512x512', isSizeAsked: true })).size, '512x512');
 });
 
-test('with a mask only what is transparent in it changes', async (t) => {
+test('a mask limits the change to its transparent area', async (t) => {
   const hole = await paint(40, 20, [[0, 0, 0, 0], white, white, white]);
   const masked = await edit('grayscale', { mask: hole });
   const [r, g] = masked.at(0.1, 0.1);
@@ -135,10 +135,10 @@ test('with a mask only what is transparent in it changes', async (t) => {
     [[...green], [...blue], [...white]],
   );
   const turned = await edit('rotate right', { mask: hole });
-  t.is(turned.size, '40x20', 'what does not change keeps its place');
+  t.is(turned.size, '40x20', 'unchanged pixels keep their position');
 });
 
-test('several images are edited side by side, and a mask is of the first', async (t) => {
+test('several images are edited side by side, and a mask applies to the first', async (t) => {
   const second = await paint(20, 20, [green, green, green, green]);
   const inputs = [picture, second];
   const joined = await edit('rotate 180', { inputs });
@@ -156,14 +156,14 @@ test('several images are edited side by side, and a mask is of the first', async
   t.notDeepEqual(masked.at(0.05, 0.1), [...red]);
 });
 
-test('n variants are n different images, the same for the same call', async (t) => {
+test('n variants are n different images, and are the same for the same call', async (t) => {
   const call = createImageCall({ prompt: 'grayscale', size: 'auto', inputs: [picture], n: 4 });
   const first = await editDemoImages(call, createContext());
   t.deepEqual(first, await editDemoImages(call, createContext()));
   t.is(new Set(first.images.map(({ bytes }) => bytes.toString('base64'))).size, 4);
 });
 
-test('the answer has the format that was asked for', async (t) => {
+test('the result has the requested format', async (t) => {
   for (const outputFormat of ['png', 'jpeg', 'webp'] as const) {
     const options = { ...textOnlyFields.options, outputFormat, outputCompression: 50 };
     const call = createImageCall({ prompt: 'blur', size: '256x256', inputs: [picture], options });
@@ -173,7 +173,7 @@ test('the answer has the format that was asked for', async (t) => {
   }
 });
 
-test('previews go from coarse to fine, of both models, and are as many as were asked for', async (t) => {
+test('previews of both models go from coarse to fine, as many as requested', async (t) => {
   for (const make of [editDemoImages, drawDemoImages]) {
     const previews: PartialImage[] = [];
     const onPartial = async (preview: PartialImage): Promise<void> => {
@@ -210,7 +210,7 @@ test('previews go from coarse to fine, of both models, and are as many as were a
   }
 });
 
-test('what cannot be done is rejected with the reason', async (t) => {
+test('an impossible edit is rejected with the reason', async (t) => {
   const cases: [Partial<ImageCall>, RegExp][] = [
     [{ inputs: [] }, /send at least one as image_url/],
     [{ n: 5 }, /n must be from 1 to 4/],
@@ -227,7 +227,7 @@ test('what cannot be done is rejected with the reason', async (t) => {
   await t.throwsAsync(drawDemoImages(words, createContext()), { message: /from words alone/ });
 });
 
-test('a large image is edited within the bounds of its sides', async (t) => {
+test('a large image is edited within the limits on its sides', async (t) => {
   const bytes = await sharp({ create: { width: 5_000, height: 100, channels: 3, background: 'red' } })
     .png()
     .toBuffer();
@@ -239,7 +239,7 @@ test('a large image is edited within the bounds of its sides', async (t) => {
   );
 });
 
-test('a caller who leaves ends the edit with the reason', async (t) => {
+test('a caller that disconnects ends the edit with the reason', async (t) => {
   const left = new AbortController();
   const reason = new Error('the caller left');
   const call = createImageCall({ prompt: 'blur; rotate 10; blur', size: 'auto', inputs: [picture], n: 4 });
@@ -248,7 +248,7 @@ test('a caller who leaves ends the edit with the reason', async (t) => {
   t.is(await t.throwsAsync(editing), reason);
 });
 
-test('a caller who takes previews slowly does not hold up the edits of others', async (t) => {
+test('a caller that reads previews slowly does not delay the edits of others', async (t) => {
   let take: () => void = () => undefined;
   const taken = new Promise<void>((resolve) => {
     take = resolve;

@@ -35,7 +35,7 @@ function compose(prompt: string): string {
   return composePoster({ prompt, negativePrompt: null, style: null, index: 0, size: 512 }, font);
 }
 
-test('every size offered is a PNG of that size', async (t) => {
+test('every offered size gives a PNG of that size', async (t) => {
   for (const size of ['256x256', '512x512', '1024x1024']) {
     const { images } = await drawDemoImages(makeCall({ size }), context);
     const [image] = images;
@@ -46,14 +46,14 @@ test('every size offered is a PNG of that size', async (t) => {
   }
 });
 
-test('the same call gives the same pictures, each of them another', async (t) => {
+test('the same call gives the same images, all of them different', async (t) => {
   const first = await drawDemoImages(makeCall({ n: 4 }), context);
   const second = await drawDemoImages(makeCall({ n: 4 }), context);
   t.deepEqual(first, second);
   t.is(new Set(first.images.map(({ bytes }) => bytes.toString('base64'))).size, 4);
 });
 
-test('prompt, negative prompt and style each make another picture', async (t) => {
+test('prompt, negative prompt and style each change the image', async (t) => {
   const pictures = await Promise.all([
     draw(),
     draw({ prompt: 'A lighthouse on a cliff at dawn' }),
@@ -65,7 +65,7 @@ test('prompt, negative prompt and style each make another picture', async (t) =>
   t.is(new Set(pictures.map((bytes) => bytes.toString('base64'))).size, pictures.length);
 });
 
-test('nothing of the prompt becomes markup', (t) => {
+test('no part of the prompt becomes markup', (t) => {
   for (const prompt of [
     '"/><script>alert(1)</script>',
     '&lt;image href="file:///etc/passwd"/>',
@@ -83,7 +83,7 @@ test('nothing of the prompt becomes markup', (t) => {
   }
 });
 
-test('Latin, Cyrillic and Greek letters are drawn; unknown letters are boxes, emoji left out', (t) => {
+test('Latin, Cyrillic and Greek letters are drawn; unknown characters are boxes, and emoji are omitted', (t) => {
   for (const word of ['Quick', 'Съешь', 'αβγ', 'Žluťoučký', 'Ґанок', '₽100…']) {
     t.is(font.shapeWord(word).length, word.length);
   }
@@ -92,7 +92,7 @@ test('Latin, Cyrillic and Greek letters are drawn; unknown letters are boxes, em
   t.is(font.shapeWord('\ud800').length, 0);
 });
 
-test('any prompt gives a picture', async (t) => {
+test('any prompt gives an image', async (t) => {
   for (const prompt of [
     '',
     '🎉🎉🎉',
@@ -106,7 +106,7 @@ test('any prompt gives a picture', async (t) => {
   }
 });
 
-test('long prompts shrink, end in an ellipsis and cost no more than what is shown of them', async (t) => {
+test('long prompts are drawn smaller, end in an ellipsis and take no longer than the visible text', async (t) => {
   const measure = (prompt: string): number => {
     const startedMs = readThreadMs();
     compose(prompt);
@@ -124,7 +124,7 @@ test('long prompts shrink, end in an ellipsis and cost no more than what is show
   }
 });
 
-test('text and card are far apart in lightness', async (t) => {
+test('text and card differ clearly in lightness', async (t) => {
   for (const prompt of ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight']) {
     const svg = compose(prompt);
     const [, card, text] = /rx="34" fill="(#\w{6})"\/><path d="[^"]*" fill="(#\w{6})"/.exec(svg) ?? [];
@@ -152,7 +152,7 @@ test('another size or number is rejected', async (t) => {
   }
 });
 
-test('an abort is respected between pictures', async (t) => {
+test('an abort takes effect between images', async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller left');
   const drawing = drawDemoImages(makeCall({ n: 4, size: '1024x1024' }), {

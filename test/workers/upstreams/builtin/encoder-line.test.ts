@@ -8,7 +8,7 @@ interface NamedCall {
 
 const createCall = (name: string): NamedCall => ({ name, isOver: false });
 
-/** Texts of about so many tokens each. */
+/** Texts of about this many tokens each. */
 const makeTexts = (...tokens: readonly number[]): string[] => tokens.map((count) => 'x'.repeat(count * 4));
 
 const times = (count: number, tokens: number): string[] =>
@@ -23,7 +23,7 @@ function takeAll(line: EncoderQueue<NamedCall>): EncoderInput<NamedCall>[][] {
 const namesOf = (batch: readonly EncoderInput<NamedCall>[]): string =>
   [...new Set(batch.map(({ call }) => call.name))].join('+');
 
-test('every input is in exactly one batch, with the place that it had', (t) => {
+test('every input is in exactly one batch, with its original index', (t) => {
   const line = new EncoderQueue<NamedCall>();
   const texts = makeTexts(3, 90, 5, 120, 4, 40, 500, 1, 33, 34);
   line.add(createCall('a'), texts);
@@ -40,7 +40,7 @@ test('every input is in exactly one batch, with the place that it had', (t) => {
   t.is(line.batches, 0);
 });
 
-test('inputs of like length share a batch, and little of any batch is filling', (t) => {
+test('inputs of similar length share a batch, so that there is little padding', (t) => {
   const line = new EncoderQueue<NamedCall>();
   for (let nr = 0; nr < 20; nr++) {
     line.add(
@@ -70,7 +70,7 @@ test('many calls of one short input are one batch', (t) => {
   );
 });
 
-test('a short call among long ones has its turn within two batches', (t) => {
+test('a short call among long ones is batched within two batches', (t) => {
   const line = new EncoderQueue<NamedCall>();
   for (let nr = 0; nr < 10; nr++) line.add(createCall(`long ${nr}`), times(100, 60));
   for (let nr = 0; nr < 5; nr++) line.take();
@@ -78,7 +78,7 @@ test('a short call among long ones has its turn within two batches', (t) => {
   t.true([line.take(), line.take()].map(namesOf).includes('short'));
 });
 
-test('a long call goes on while short ones keep coming', (t) => {
+test('a long call makes progress while short ones keep arriving', (t) => {
   const line = new EncoderQueue<NamedCall>();
   line.add(createCall('long'), times(40, 128));
   const served: string[] = [];
@@ -91,13 +91,13 @@ test('a long call goes on while short ones keep coming', (t) => {
   t.true(served.filter((name) => name !== 'long').length >= 9, served.join());
 });
 
-test('of calls of one length, the one that came first is the first to be done', (t) => {
+test('among calls of the same length, the first to arrive is the first to be completed', (t) => {
   const line = new EncoderQueue<NamedCall>();
   for (const name of ['a', 'b', 'c']) line.add(createCall(name), times(3, 128));
   t.deepEqual([...new Set(takeAll(line).map(namesOf))], ['a', 'b', 'c']);
 });
 
-test('a call that is over is not computed any more, and counts for nothing', (t) => {
+test('an ended call is no longer computed, and has no effect on batches', (t) => {
   const line = new EncoderQueue<NamedCall>();
   const gone = createCall('gone');
   line.add(gone, times(50, 128));
@@ -108,7 +108,7 @@ test('a call that is over is not computed any more, and counts for nothing', (t)
   t.is(line.batches, 0);
 });
 
-test('what is drained is every call of which anything waits', (t) => {
+test('drain returns every call with a waiting input', (t) => {
   const line = new EncoderQueue<NamedCall>();
   line.add(createCall('a'), times(3, 128));
   line.take();

@@ -33,7 +33,7 @@ function findDistance(a: readonly number[] = [], b: readonly number[] = []): num
   return Math.max(...a.map((value, index) => Math.abs(value - (b[index] ?? Number.NaN))));
 }
 
-/** Sentences of 3 to 90 words, no two alike. */
+/** Sentences of 3 to 90 words, all different. */
 function makeSentences(count: number): string[] {
   const words =
     'the old harbour waits for snow while green lamps count every ship that never came home'.split(' ');
@@ -47,7 +47,7 @@ function makeSentences(count: number): string[] {
   });
 }
 
-test('texts of like meaning are nearer than texts of unlike meaning', async (t) => {
+test('texts with similar meanings are nearer than texts with different meanings', async (t) => {
   const [cat, kitten, law] = await encode('cat', 'kitten', 'tax law');
   t.true(dot(cat, kitten) > dot(cat, law) + 0.2);
   const [question, answer, other] = await encode(
@@ -58,14 +58,14 @@ test('texts of like meaning are nearer than texts of unlike meaning', async (t) 
   t.true(dot(question, answer) > dot(question, other));
 });
 
-test.serial('vectors have 512 numbers, length one, and are the same each time', async (t) => {
+test.serial('vectors have 512 numbers and length one, and are the same each time', async (t) => {
   const first = await encode('A quiet morning above the river');
   t.is(first[0]?.length, DIMENSIONS);
   t.true(Math.abs(Math.sqrt(dot(first[0], first[0])) - 1) < 1e-6);
   t.deepEqual(await encode('A quiet morning above the river'), first);
 });
 
-test.serial('80 inputs of mixed lengths come back in order, each as it is alone', async (t) => {
+test.serial('80 inputs of mixed lengths return in order, each with the same vector as alone', async (t) => {
   const texts = makeSentences(80);
   const together = await encode(...texts);
   t.is(together.length, 80);
@@ -75,7 +75,7 @@ test.serial('80 inputs of mixed lengths come back in order, each as it is alone'
   }
 });
 
-test.serial('calls of one input that come together come back each as it is alone', async (t) => {
+test.serial('concurrent calls of one input each get the same vector as alone', async (t) => {
   const texts = makeSentences(20);
   const together = await Promise.all(texts.map((text) => encode(text)));
   for (const index of [0, 1, 13, 19]) {
@@ -84,15 +84,18 @@ test.serial('calls of one input that come together come back each as it is alone
   }
 });
 
-test.serial('a short call that comes while a long one is at work does not wait for it', async (t) => {
-  const ended: string[] = [];
-  const long = encode(...makeSentences(60)).then(() => ended.push('long'));
-  await encode('something before it, so that the long one is at work');
-  await encode('hello');
-  ended.push('short');
-  await long;
-  t.deepEqual(ended, ['short', 'long']);
-});
+test.serial(
+  'a short call that arrives while a long one is being computed does not wait for it',
+  async (t) => {
+    const ended: string[] = [];
+    const long = encode(...makeSentences(60)).then(() => ended.push('long'));
+    await encode('something before it, so that the long one is at work');
+    await encode('hello');
+    ended.push('short');
+    await long;
+    t.deepEqual(ended, ['short', 'long']);
+  },
+);
 
 test('any text has a finite vector', async (t) => {
   const texts = ['', ' ', '\n\t', '.', 'Привет, мир', '🎉👩‍🚀', '\ud800', '\u0000', '世界', 'e\u0301', 'ﷺ'];
@@ -101,7 +104,7 @@ test('any text has a finite vector', async (t) => {
   for (const vector of vectors) t.true(Math.abs(dot(vector, vector) - 1) < 1e-5);
 });
 
-test('what is beyond 128 tokens changes nothing, what is before does', async (t) => {
+test('text beyond 128 tokens changes nothing, text before that does', async (t) => {
   const start = 'one two three four five six seven eight nine ten '.repeat(30);
   const [a, b, c] = await encode(
     `${start} apples`,
@@ -118,7 +121,7 @@ for (const [name, make] of Object.entries({
   'unknown letters': (length: number) => 'Ж'.repeat(length),
   'letters that unfold': (length: number) => 'ﷺ'.repeat(length),
 })) {
-  test.serial(`a million characters of ${name} cost no more than some thousands`, async (t) => {
+  test.serial(`a million characters of ${name} take no longer than a few thousand`, async (t) => {
     const measure = async (text: string): Promise<number> => {
       const startedMs = performance.now();
       await encode(text);
@@ -127,14 +130,14 @@ for (const [name, make] of Object.entries({
     const few = make(6600);
     const many = make(1_000_000);
     await measure(few);
-    // The best of some, as the machine may be doing something else meanwhile.
+    // The best of several, because the machine may be busy.
     const fewMs = Math.min(await measure(few), await measure(few));
     const manyMs = Math.min(await measure(many), await measure(many));
     t.true(manyMs < 3 * fewMs + 20, `${fewMs} ms, ${manyMs} ms`);
   });
 }
 
-test('the tokenizer is given one word at a time, and none once there is no room', (t) => {
+test('the tokenizer gets one word at a time, and none once the limit is reached', (t) => {
   const given: string[] = [];
   const tokenizeWord = (word: string): number[] => {
     given.push(word);
@@ -149,7 +152,7 @@ test('the tokenizer is given one word at a time, and none once there is no room'
   );
 });
 
-test('an aborted call is rejected with its reason at once, and others go on', async (t) => {
+test('an aborted call is rejected immediately with its reason, and others continue', async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller left');
   const long = encoder.encode(makeSentences(80), controller.signal);
@@ -160,7 +163,7 @@ test('an aborted call is rejected with its reason at once, and others go on', as
   t.is(await t.throwsAsync(encoder.encode(['never begun'], controller.signal)), reason);
 });
 
-test.serial('a thread that dies at work is replaced and its call answered', async (t) => {
+test.serial('a thread that dies while computing is replaced and its call is completed', async (t) => {
   const threads: Worker[] = [];
   const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => own.close());
@@ -184,7 +187,7 @@ test.serial('a thread that dies idle is replaced at the next call', async (t) =>
   t.is(threads.length, 2);
 });
 
-test.serial('why a thread died is told', async (t) => {
+test.serial("the reason of a thread's death is logged", async (t) => {
   const faults: unknown[] = [];
   const own = createTextEncoder({
     threads: 1,
@@ -212,7 +215,7 @@ test.serial('a call whose threads die twice fails as unavailable', async (t) => 
   t.is(started, 2);
 });
 
-test.serial('calls that shared a batch with one whose thread died are answered', async (t) => {
+test.serial('calls that shared a batch with one whose thread died are completed', async (t) => {
   const threads: Worker[] = [];
   const own = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => own.close());
@@ -227,7 +230,7 @@ test.serial('calls that shared a batch with one whose thread died are answered',
   }
 });
 
-test.serial('work for more threads than one starts as many, and short work one', async (t) => {
+test.serial('enough work starts several threads, and little work only one', async (t) => {
   const threads: Worker[] = [];
   const own = createTextEncoder({ threads: 3, onThread: (thread) => threads.push(thread) });
   t.teardown(() => own.close());
@@ -237,7 +240,7 @@ test.serial('work for more threads than one starts as many, and short work one',
   t.is(threads.length, 3);
 });
 
-test.serial('no thread is started before the first call, and closing ends what is under way', async (t) => {
+test.serial('no thread is started before the first call, and closing ends work in progress', async (t) => {
   const threads: Worker[] = [];
   const own = createTextEncoder({ threads: 2, onThread: (thread) => threads.push(thread) });
   t.is(threads.length, 0);
@@ -249,11 +252,11 @@ test.serial('no thread is started before the first call, and closing ends what i
   await t.throwsAsync(own.encode(['hello'], signal), { instanceOf: UpstreamError });
 });
 
-test('a thread without work is ended, and the next call starts another', async (t) => {
+test('an idle thread is ended, and the next call starts another', async (t) => {
   const threads: Worker[] = [];
   const own = createTextEncoder({ threads: 1, idleMs: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => own.close());
-  // Neither an idle thread nor its timer keeps a process alive; here something must.
+  // Neither an idle thread nor its timer keeps a process alive; something else must do so here.
   const alive = setInterval(() => undefined, 1_000);
   t.teardown(() => clearInterval(alive));
   const first = readVectors(await own.encode(['a cat'], signal));

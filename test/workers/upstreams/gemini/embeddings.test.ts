@@ -7,7 +7,7 @@ import { createTarget } from '../../../support/upstream-target.ts';
 
 const CALL: EmbeddingCall = { inputs: ['a', 'b'], dimensions: null, user: 'u' };
 
-test('each input is a request that names the model again, with a length where one was asked', (t) => {
+test('each input is a request that repeats the model, with a length if one was requested', (t) => {
   const requests = (outputDimensionality?: number): object =>
     CALL.inputs.map((text) => ({
       model: 'models/gemini-embedding-001',
@@ -27,7 +27,7 @@ const read = (answer: unknown, call = CALL): ReturnType<typeof fromEmbeddingResp
   fromEmbeddingResponse(JSON.stringify(answer), call, 'key');
 
 /** The shape of BatchEmbedContentsResponse (Gemini API reference, embeddings). */
-test('vectors are bytes in the order of the inputs, with the tokens where they were told', (t) => {
+test('vectors are bytes in the order of the inputs, with the token count if it is reported', (t) => {
   const embeddings = [{ values: [0.5, -2, 0] }, { values: [1, 2, 1e-7] }];
   const bytes = Buffer.from(Float32Array.from([0.5, -2, 0, 1, 2, 1e-7]).buffer);
   const answer = read({ embeddings });
@@ -37,7 +37,7 @@ test('vectors are bytes in the order of the inputs, with the tokens where they w
   t.is(read({ embeddings }, { ...CALL, dimensions: 3 }).dimensions, 3);
 });
 
-test('what are not as many vectors of one length, of numbers, as inputs is unavailable', (t) => {
+test('a response without exactly one numeric vector of the same length per input is unavailable', (t) => {
   const answers: unknown[] = [
     {},
     { embeddings: [] },

@@ -14,7 +14,7 @@ const error = (code: number, status: string, details?: object[]): object => ({
   error: { code, message: `it is ${status}`, status, ...(details === undefined ? {} : { details }) },
 });
 
-/** Status, Google's name, what it is to routing (the API's pages on errors; google.rpc.Code). */
+/** Status, Google's name, routing category (the API's pages on errors; google.rpc.Code). */
 const TABLE = [
   [400, 'INVALID_ARGUMENT', 'rejected'],
   [400, 'FAILED_PRECONDITION', 'auth'],
@@ -28,7 +28,7 @@ const TABLE = [
   [504, 'DEADLINE_EXCEEDED', 'timeout'],
 ] as const;
 
-test('every name is an error of its kind, before an answer and within one', (t) => {
+test('every name has its error category, before a response and within one', (t) => {
   for (const [status, name, failure] of TABLE) {
     t.like(refuse(status, error(status, name)), { failure, status }, name);
     t.like(refuse(status, [error(status, name)]), { failure, status }, name);
@@ -37,7 +37,7 @@ test('every name is an error of its kind, before an answer and within one', (t) 
   }
 });
 
-test('without a name the status decides, and without both it is unavailable', (t) => {
+test('without a name the status decides, and without both the error is unavailable', (t) => {
   t.like(refuse(429, '<html>Too many</html>'), { failure: 'rate_limited', status: 429 });
   t.like(refuse(502, ''), { failure: 'unavailable', status: 502 });
   t.like(refuse(403, { error: { code: 403 } }), { failure: 'auth' });
@@ -63,7 +63,7 @@ const WRONG_KEY = {
   },
 };
 
-test('a wrong key is the matter of the key though it is a 400, and is never repeated', (t) => {
+test('a wrong key is a key error although it is a 400, and is never repeated in an error', (t) => {
   for (const wrong of [refuse(400, WRONG_KEY), toErrorWithin(WRONG_KEY, KEY)]) {
     t.is(wrong.failure, 'auth');
     t.false(`${wrong.message} ${wrong.stack}`.includes(KEY));
@@ -73,7 +73,7 @@ test('a wrong key is the matter of the key though it is a 400, and is never repe
 });
 
 /** The shape of a 429 (google.rpc.RetryInfo). */
-test('the time to wait is read from the details, or from the header where there is one', (t) => {
+test('the retry delay is read from the details, or from the header if there is one', (t) => {
   const details = (retryDelay: string): object[] => [
     { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [] },
     { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay },
@@ -88,7 +88,7 @@ test('the time to wait is read from the details, or from the header where there 
   t.is(toErrorWithin(error(429, 'RESOURCE_EXHAUSTED', details('3s')), KEY).retryAfterMs, 3000);
 });
 
-test('texts decide nothing', (t) => {
+test('message texts do not affect the category', (t) => {
   const message = 'API key not valid. Quota exceeded, retry in 5s. API_KEY_INVALID';
   t.like(refuse(400, { error: { code: 400, message, status: 'INVALID_ARGUMENT' } }), {
     failure: 'rejected',

@@ -46,7 +46,7 @@ const GROUNDED = {
   responseId: 'qA5DaPG6AZ_KhMIPkLCIoAU',
 };
 
-test('a recorded answer with sources is understood', (t) => {
+test('a recorded response with sources is parsed correctly', (t) => {
   t.deepEqual(fromChatResponse(JSON.stringify(GROUNDED), OPTIONS), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: 'It is cloudy, 67°F (19°C).\n' } },
     {
@@ -74,7 +74,7 @@ test('a recorded answer with sources is understood', (t) => {
   ]);
 });
 
-test('candidates without an index have that of their place', (t) => {
+test('the index of a candidate without one is its position', (t) => {
   const answer = {
     candidates: ['a', 'b'].map((text) => ({ content: { parts: [{ text }] }, finishReason: 'STOP' })),
   };
@@ -90,7 +90,7 @@ test('candidates without an index have that of their place', (t) => {
   );
 });
 
-test('one candidate that failed does not take another’s answer', (t) => {
+test('a failed candidate does not affect another candidate’s output', (t) => {
   const answer = {
     candidates: [
       { finishReason: 'MALFORMED_FUNCTION_CALL', index: 0 },
@@ -107,7 +107,7 @@ test('one candidate that failed does not take another’s answer', (t) => {
   );
 });
 
-test('an array of chunks, as streams are without events, is one answer', (t) => {
+test('an array of chunks, as in a stream without events, is one response', (t) => {
   const chunks = [
     { candidates: [{ content: { parts: [{ text: 'a' }] } }] },
     { candidates: [{ content: { parts: [{ text: 'b' }] }, finishReason: 'STOP' }] },
@@ -115,7 +115,7 @@ test('an array of chunks, as streams are without events, is one answer', (t) => 
   t.is(fromChatResponse(JSON.stringify(chunks), OPTIONS).length, 3);
 });
 
-test('what is no answer is an error of its kind', (t) => {
+test('an invalid response is an error of the right category', (t) => {
   const bodies: [unknown, UpstreamFailure][] = [
     [{ candidates: [], promptFeedback: { blockReasonMessage: 'Message' } }, 'unavailable'],
     [{ candidates: [{ finishReason: 'OTHER', finishMessage: 'internal error' }] }, 'unavailable'],

@@ -11,7 +11,7 @@ import {
 } from '../../../../workers/upstreams/upstream.ts';
 import { dropEarlyUsage } from '../../../support/early-usage.ts';
 
-/** What was said, then the error if there was one. */
+/** The output, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
 const OPTIONS: ResponseOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
@@ -41,7 +41,7 @@ const translate = (pieces: readonly Uint8Array[], options: Partial<ResponseOptio
 const translateText = (text: string, options: Partial<ResponseOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);
 
-/** As the server writes it: events are parted by CRLF CRLF. */
+/** As the server writes it: events are separated by CRLF CRLF. */
 const toStream = (...chunks: object[]): string =>
   chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join('');
 
@@ -71,7 +71,7 @@ function getError(t: { true(value: boolean): unknown }, outcome: Outcome): Upstr
   return error as UpstreamError;
 }
 
-/** Cuts at every byte, then feeds byte by byte: all of it must say the same. */
+/** Splits the stream at every byte, then feeds it byte by byte: the output must always be the same. */
 function checkSplits(
   t: { deepEqual(a: unknown, b: unknown): unknown },
   text: string,
@@ -135,7 +135,7 @@ const THINKING = toStream(
   },
 );
 
-test('a recorded stream with thoughts is understood, cut at every byte', (t) => {
+test('a recorded stream with thoughts is parsed correctly, split at every byte', (t) => {
   checkSplits(t, THINKING, [
     delta({ role: 'assistant', reasoning_content: '**Exploring Sky Color**\n\nGrüße 👋\n\n\n' }),
     delta({ content: 'The sky is blue.' }),
@@ -177,7 +177,7 @@ const CALLING = toStream(
   },
 );
 
-test('calls come whole, each with index and id, and what signs them is told and remembered', (t) => {
+test('calls arrive whole, each with index and id, and their signatures are sent and saved', (t) => {
   const thoughtSignature = 'CiIBVKhc7vB+vaaq6rA/KC79Ts7i';
   const id = `call_gw_${'0'.repeat(32)}`;
   const expected: Outcome = [
@@ -215,7 +215,7 @@ test('calls come whole, each with index and id, and what signs them is told and 
   checkSplits(t, CALLING, expected);
 });
 
-test('an id that was made here is the same in the delta and in what is remembered, and new each time', (t) => {
+test('a generated id is the same in the delta and in the saved data, and new each time', (t) => {
   const ids = [translateText(CALLING), translateText(CALLING)].map((outcome) => {
     const remember = outcome.find((event) => 'type' in event && event.type === 'remember');
     const call = outcome.find(
@@ -229,7 +229,7 @@ test('an id that was made here is the same in the delta and in what is remembere
   t.not(ids[0], ids[1]);
 });
 
-test('where one call at a time is wanted, later ones are dropped', (t) => {
+test('if parallel calls are disabled, later ones are dropped', (t) => {
   const calls = (outcome: Outcome): number =>
     outcome.filter((event) => 'type' in event && event.type === 'delta' && 'tool_calls' in event.delta)
       .length;
@@ -258,7 +258,7 @@ const DRAWING = toStream(
   },
 );
 
-test('a picture among the words is one of the answer’s images', (t) => {
+test('an image in the text is one of the response’s images', (t) => {
   checkSplits(t, DRAWING, [
     delta({ role: 'assistant', content: "Here's a" }),
     delta({ images: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }] }),
@@ -267,7 +267,7 @@ test('a picture among the words is one of the answer’s images', (t) => {
   ]);
 });
 
-test('a picture of many megabytes passes, and one among the thoughts does not count', (t) => {
+test('an image of many megabytes is passed on, and one in the thoughts is not counted', (t) => {
   const data = 'A'.repeat(8 * 1024 * 1024);
   const outcome = translateText(
     toStream(
@@ -279,7 +279,7 @@ test('a picture of many megabytes passes, and one among the thoughts does not co
   t.like(outcome[0], { delta: { images: [{ image_url: { url: `data:image/jpeg;base64,${data}` } }] } });
 });
 
-test('no split of any stream changes what it says', (t) => {
+test('splitting a stream never changes the output', (t) => {
   for (const text of [THINKING, CALLING.replace('"name":"now"', '"id":"x","name":"now"'), DRAWING]) {
     const bytes = Buffer.from(text);
     const whole = translate([bytes]);
@@ -295,7 +295,7 @@ test('no split of any stream changes what it says', (t) => {
   }
 });
 
-test('a stream cut at any byte before its last event is whole is an error', (t) => {
+test('a stream that is cut at any byte before the end of its last event is an error', (t) => {
   for (const text of [THINKING, DRAWING]) {
     const bytes = Buffer.from(text);
     const end = bytes.length - '\r\n\r\n'.length;
@@ -309,14 +309,14 @@ test('a stream cut at any byte before its last event is whole is an error', (t) 
   }
 });
 
-test('words that follow a finish are still said, and the finish is told once', (t) => {
+test('text after a finish is still sent, and the finish is sent once', (t) => {
   const outcome = translateText(
     toStream(say([{ text: 'a' }], 'STOP'), say([{ text: 'b' }], 'STOP'), say([])),
   );
   t.deepEqual(outcome, [delta({ role: 'assistant', content: 'a' }), delta({ content: 'b' }), STOP]);
 });
 
-test('a stream is finished once every candidate has told its end, and not before', (t) => {
+test('a stream is finished if and only if every candidate has ended', (t) => {
   const translator = createChatStreamTranslator(OPTIONS);
   const push = (...chunks: object[]): ChatEvent[] => [...translator.push(Buffer.from(toStream(...chunks)))];
   t.false(translator.isFinished);
@@ -329,7 +329,7 @@ test('a stream is finished once every candidate has told its end, and not before
   t.deepEqual(translator.end(), [STOP, finish('length', 'MAX_TOKENS', 1)]);
 });
 
-test('each candidate has deltas, role and finish of its own', (t) => {
+test('each candidate has its own deltas, role and finish', (t) => {
   const both = (parts: object[], finishReason?: string): object => ({
     candidates: [0, 1].map((index) => ({ index, content: { parts }, finishReason })),
   });
@@ -343,7 +343,7 @@ test('each candidate has deltas, role and finish of its own', (t) => {
   ]);
 });
 
-test('every end has its reason, with the vendor’s word beside it', (t) => {
+test('every finish reason is mapped, and the vendor’s own is kept', (t) => {
   const reasons = {
     STOP: 'stop',
     MAX_TOKENS: 'length',
@@ -356,7 +356,7 @@ test('every end has its reason, with the vendor’s word beside it', (t) => {
     IMAGE_SAFETY: 'content_filter',
     IMAGE_PROHIBITED_CONTENT: 'content_filter',
     IMAGE_RECITATION: 'content_filter',
-    // After words of an answer these are its end all the same.
+    // After text of the response these are its end all the same.
     OTHER: 'stop',
     MALFORMED_FUNCTION_CALL: 'stop',
     SOMETHING_NEW: 'stop',
@@ -369,7 +369,7 @@ test('every end has its reason, with the vendor’s word beside it', (t) => {
   t.deepEqual(translateText(toStream(say([call], 'MAX_TOKENS'))).at(-1), finish('length', 'MAX_TOKENS'));
 });
 
-test('a model that failed before a word of its answer, and was counted for it, has given an empty answer', (t) => {
+test('a model that failed before any output, but reported usage, has returned an empty response', (t) => {
   for (const native of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'SOMETHING_NEW']) {
     const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, candidatesTokenCount: 2 };
     t.deepEqual(translateText(toStream({ ...say([{ text: '' }], native), usageMetadata })), [
@@ -380,7 +380,7 @@ test('a model that failed before a word of its answer, and was counted for it, h
   }
 });
 
-test('a model that failed before a word of its answer, and was not counted, is an error, whatever it thought', (t) => {
+test('a model that failed before any output, and reported no usage, is an error, even if it produced thoughts', (t) => {
   for (const native of [
     'MALFORMED_FUNCTION_CALL',
     'UNEXPECTED_TOOL_CALL',
@@ -390,12 +390,12 @@ test('a model that failed before a word of its answer, and was not counted, is a
   ]) {
     const error = getError(t, translateText(toStream(say([{ text: 'hm', thought: true }], native))));
     t.is(error.failure, 'unavailable');
-    t.true(error.isRequestFailure, 'its server did as it should');
+    t.true(error.isRequestFailure, 'its server worked correctly');
     t.true(error.message.includes(native));
   }
 });
 
-test('an empty answer that ended well is an answer, and opens with its role', (t) => {
+test('an empty response that ended normally is a response, and starts with its role', (t) => {
   const empty = [delta({ role: 'assistant', content: '' }), finish('content_filter', 'SAFETY')];
   t.deepEqual(translateText(toStream({ candidates: [{ finishReason: 'SAFETY', index: 0 }] })), empty);
   const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, totalTokenCount: 14 };
@@ -406,13 +406,13 @@ test('an empty answer that ended well is an answer, and opens with its role', (t
   ]);
 });
 
-test('an end that is not specified is none', (t) => {
+test('an unspecified finish reason is not an end', (t) => {
   const outcome = translateText(toStream(say([{ text: 'a' }], 'FINISH_REASON_UNSPECIFIED')));
   t.is(getError(t, outcome).failure, 'unavailable');
 });
 
 /** After googleai/streaming-failure-prompt-blocked-safety.txt of the same; it too ends with a single line break. */
-test('a prompt that is blocked ends what was said, or stands for an answer that has no words', (t) => {
+test('a blocked prompt ends the earlier output, or is the response if there is no output', (t) => {
   const blocked = {
     promptFeedback: {
       blockReason: 'SAFETY',
@@ -433,7 +433,7 @@ test('a prompt that is blocked ends what was said, or stands for an answer that 
   ]);
 });
 
-test('usage is the last word, field by field, with a search’s tokens in the prompt and thoughts in the answer', (t) => {
+test('each usage field has its last reported value, with search tokens in the prompt and thoughts in the completion', (t) => {
   const outcome = translateText(
     toStream(
       { ...say([{ text: 'a' }]), usageMetadata: { promptTokenCount: 15, totalTokenCount: 15 } },
@@ -463,7 +463,7 @@ test('usage is the last word, field by field, with a search’s tokens in the pr
   );
 });
 
-test('sources are told as they come, each page once', (t) => {
+test('sources are sent as they arrive, each page once', (t) => {
   const ground = (...uris: string[]): object => ({
     groundingMetadata: {
       groundingChunks: [
@@ -490,7 +490,7 @@ test('sources are told as they come, each page once', (t) => {
 });
 
 /** Names and shape after LogprobsResult of the SDK's types. */
-test('log probabilities go with the words of their chunk, in OpenAI’s shape', (t) => {
+test('log probabilities are sent with the text of their chunk, in OpenAI’s format', (t) => {
   const logprobsResult = {
     chosenCandidates: [{ token: 'a', tokenId: 1, logProbability: -0.5 }, { token: 'b' }],
     topCandidates: [
@@ -521,7 +521,7 @@ test('log probabilities go with the words of their chunk, in OpenAI’s shape', 
   ] as ChatEvent[]);
 });
 
-/** As the server prints an error after its 200: not an event, and over several lines. */
+/** As the server prints an error after its 200: not as an event, and over several lines. */
 const BARE = `{
   "error": {
     "code": 503,
@@ -531,7 +531,7 @@ const BARE = `{
 }
 `;
 
-test('an error that stands bare in the stream comes after what was said, cut at every byte', (t) => {
+test('a bare error in the stream follows the earlier output, split at every byte', (t) => {
   for (const bare of [BARE, `[${BARE}]`, BARE.replaceAll(/\s+/g, ' ')]) {
     const text = toStream(say([{ text: 'a' }])) + bare;
     const bytes = Buffer.from(text);
@@ -549,7 +549,7 @@ test('an error that stands bare in the stream comes after what was said, cut at 
   }
 });
 
-test('an error as an event, or bare at the very beginning, is one of its kind', (t) => {
+test('an error as an event, or bare at the very start, has its category', (t) => {
   const body = { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } };
   for (const text of [toStream(body), JSON.stringify(body), `\r\n  ${JSON.stringify([body])}`]) {
     t.like(getError(t, translateText(text)), { failure: 'rate_limited', status: 429 });
@@ -559,7 +559,7 @@ test('an error as an event, or bare at the very beginning, is one of its kind', 
   t.is(getError(t, outcome).failure, 'rate_limited');
 });
 
-test('a stream that is one JSON array says what its chunks say; half of one is an error', (t) => {
+test('a stream that is one JSON array gives the output of its chunks; half of one is an error', (t) => {
   const array = JSON.stringify([say([{ text: 'a' }]), say([{ text: 'b' }], 'STOP')], null, 2);
   t.deepEqual(translateText(array), [
     delta({ role: 'assistant', content: 'a' }),
@@ -571,7 +571,7 @@ test('a stream that is one JSON array says what its chunks say; half of one is a
   }
 });
 
-test('what is no answer is unavailable', (t) => {
+test('an invalid response is unavailable', (t) => {
   for (const text of [
     '',
     'data: nonsense\n\n',
@@ -584,7 +584,7 @@ test('what is no answer is unavailable', (t) => {
   }
 });
 
-test('braces and brackets within events are no bare JSON', (t) => {
+test('braces and brackets within events are not mistaken for bare JSON', (t) => {
   const text = '{"error": {"code": 400}}\n[x]\n{';
   const chunk = JSON.stringify(say([{ text }], 'STOP'), null, 1)
     .split('\n')
@@ -596,7 +596,7 @@ test('braces and brackets within events are no bare JSON', (t) => {
   ]);
 });
 
-test('counts are reported with each chunk that changes them, thoughts above all, so that a cut stream is billed by them', (t) => {
+test('usage is reported with each chunk that changes it, including thoughts, so that a cut stream is billed from it', (t) => {
   const counts = (more: object): object => ({ usageMetadata: { promptTokenCount: 15, ...more } });
   const [one, two] = [say([{ text: 'a' }]), say([{ text: 'b' }])];
   const text = toStream(
@@ -611,7 +611,7 @@ test('counts are reported with each chunk that changes them, thoughts above all,
   const sum = (completionTokens: number, reasoningTokens: number): ChatEvent =>
     count({ promptTokens: 15, completionTokens, reasoningTokens });
   t.deepEqual(outcome.slice(0, -1), [
-    // Before either is counted nothing is known of what was thought.
+    // Before either is reported, the number of thought tokens is unknown.
     Object.assign(count({ promptTokens: 15, completionTokens: 0 }), { isPartial: true }),
     sum(4_000, 4_000),
     sum(10_000, 10_000),

@@ -36,7 +36,7 @@ interface Rig {
   readonly asked: Asked[];
 }
 
-/** A vendor that answers what the test wrote. */
+/** A vendor that responds with what the test specifies. */
 async function startRig(
   t: ExecutionContext,
   answer: Answer,
@@ -67,7 +67,7 @@ async function startRig(
   return { upstream, asked };
 }
 
-/** What one side waits for and the other lets happen. */
+/** A condition that one side waits for and the other fulfils. */
 function createGate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -130,7 +130,7 @@ const HELLO: ChatEvent[] = [
   { type: 'usage', usage: { ...noUpstreamUsage, promptTokens: 2, completionTokens: 3 } },
 ];
 
-test('a whole answer is asked at its address, with the key in its header alone', async (t) => {
+test('a request that is not streamed is sent to its path, with the key only in its header', async (t) => {
   const rig = await startRig(t, (response) => sendJson(response, say('hello', 'STOP')));
   const { events, error } = await listen(chat(rig, false));
   t.is(error, null);
@@ -148,7 +148,7 @@ test('a whole answer is asked at its address, with the key in its header alone',
   });
 });
 
-test('a stream is asked as events, and says the same in whatever pieces it comes', async (t) => {
+test('a streamed request asks for events, and gives the same output however the response is split', async (t) => {
   const bytes = Buffer.from(toEvent(say('Grüße')) + toEvent(say(' 👋', 'STOP')));
   const rig = await startRig(t, (response, _asked, index) => {
     response.writeHead(200, EVENT_STREAM);
@@ -156,7 +156,7 @@ test('a stream is asked as events, and says the same in whatever pieces it comes
       response.end(bytes);
       return;
     }
-    // A byte a write, each let out before the next.
+    // One byte per write, each sent before the next.
     const write = (at: number): void => {
       if (at === bytes.length) response.end();
       else response.write(bytes.subarray(at, at + 1), () => write(at + 1));
@@ -169,7 +169,7 @@ test('a stream is asked as events, and says the same in whatever pieces it comes
   t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
 });
 
-test('a server that answers a stream whole, as one value or an array of chunks, is understood', async (t) => {
+test('an unstreamed response to a streamed request, as one value or an array of chunks, is accepted', async (t) => {
   const rig = await startRig(t, (response, _asked, index) =>
     sendJson(response, index === 0 ? [say('Grüße'), say(' 👋', 'STOP')] : say('hello', 'STOP')),
   );
@@ -177,7 +177,7 @@ test('a server that answers a stream whole, as one value or an array of chunks, 
   t.is((await listen(chat(rig, true))).events.length, 3);
 });
 
-test('a stream that breaks says what came, then fails: cut, ended early, or with an error', async (t) => {
+test('a broken stream fails after its output, whether it is cut, ends early or contains an error', async (t) => {
   const bare =
     '{\n  "error": {\n    "code": 503,\n    "status": "UNAVAILABLE",\n    "message": "overloaded"\n  }\n}\n';
   const breaks: ((response: ServerResponse) => void)[] = [
@@ -198,7 +198,7 @@ test('a stream that breaks says what came, then fails: cut, ended early, or with
   }
 });
 
-test('a stream that falls silent times out, with what came before', async (t) => {
+test('a silent stream times out after its output', async (t) => {
   const rig = await startRig(
     t,
     (response) => {
@@ -212,7 +212,7 @@ test('a stream that falls silent times out, with what came before', async (t) =>
   t.is((error as UpstreamError).failure, 'timeout');
 });
 
-test('a connection that is cut after the finish takes nothing away', async (t) => {
+test('a connection that is cut after the finish loses nothing', async (t) => {
   const rig = await startRig(t, (response) => {
     response.writeHead(200, EVENT_STREAM);
     response.write(toEvent(say('Grüße')) + toEvent(say(' 👋', 'STOP')), () => response.destroy());
@@ -220,7 +220,7 @@ test('a connection that is cut after the finish takes nothing away', async (t) =
   t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
 });
 
-test('every refusal is an error of its kind, without the key, whatever was asked', async (t) => {
+test('every rejection has its category, without the key, whatever was requested', async (t) => {
   const details = [
     { reason: 'API_KEY_INVALID' },
     { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '38s' },
@@ -256,7 +256,7 @@ test('every refusal is an error of its kind, without the key, whatever was asked
   }
 });
 
-test('what an answer asks to remember is asked for again, in one go, and goes back to the vendor', async (t) => {
+test('saved data of a response is loaded again, in one read, and sent back to the vendor', async (t) => {
   const signed = {
     candidates: [
       {
@@ -284,7 +284,7 @@ test('what an answer asks to remember is asked for again, in one go, and goes ba
   }
   t.is(remembered.size, 1);
 
-  // Most clients keep of a call only what OpenAI's calls have.
+  // Most clients keep only the OpenAI fields of a call.
   const kept = calls.map(({ id, type, function: told }) => ({ id, type, function: told }));
   const messages = [
     ...ASK.messages,
@@ -315,7 +315,7 @@ test('what an answer asks to remember is asked for again, in one go, and goes ba
   t.false(JSON.stringify(rig.asked[1]?.body).includes('call_gw_'));
 });
 
-test('pictures are loaded before the vendor is asked, and one that cannot be is the error', async (t) => {
+test('images are loaded before the vendor is called, and one that cannot be loaded is the error', async (t) => {
   const rig = await startRig(t, (response) => sendJson(response, say('a cat', 'STOP')));
   const url = 'https://example.com/cat.png';
   const content = [{ type: 'image_url', image_url: { url } }];
@@ -337,7 +337,7 @@ test('pictures are loaded before the vendor is asked, and one that cannot be is 
   t.is(rig.asked.length, 1);
 });
 
-test('where one tool call at a time is wanted, the first of an answer is kept', async (t) => {
+test('if parallel tool calls are disabled, only the first one of a response is kept', async (t) => {
   const parts = ['f', 'g'].map((name) => ({ functionCall: { name, args: {} } }));
   const rig = await startRig(t, (response) =>
     sendJson(response, { candidates: [{ content: { parts }, finishReason: 'STOP' }] }),
@@ -348,7 +348,7 @@ test('where one tool call at a time is wanted, the first of an answer is kept', 
   t.is(await count({ ...ASK, parallel_tool_calls: false }), 1);
 });
 
-test('vectors are asked in one call, and come in the order of their inputs', async (t) => {
+test('all vectors are requested in one call, and returned in the order of their inputs', async (t) => {
   const rig = await startRig(t, (response, { body }) => {
     const requests = body['requests'] as { content: { parts: { text: string }[] } }[];
     const embeddings = requests.map(({ content }) => ({ values: [content.parts[0]!.text.length, 0.5] }));
@@ -378,11 +378,11 @@ const DRAWN = {
   usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 1290 },
 };
 
-test('as many pictures are as many calls at once, their tokens added up', async (t) => {
+test('each requested image is its own concurrent call, and their tokens are added', async (t) => {
   const waiting: ServerResponse[] = [];
   const rig = await startRig(t, (response) => {
     waiting.push(response);
-    // None is answered before all have been asked for.
+    // None gets a response before all have been requested.
     if (waiting.length === 3) waiting.forEach((one) => sendJson(one, DRAWN));
   });
   const target = createTarget('gemini-2.5-flash-image');
@@ -393,12 +393,12 @@ test('as many pictures are as many calls at once, their tokens added up', async 
   t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
 });
 
-test('one picture that is refused ends none of the others, which are the answer', async (t) => {
+test('a rejected image does not abort the others, which are the response', async (t) => {
   const waiting: ServerResponse[] = [];
   const rig = await startRig(t, (response) => {
     waiting.push(response);
     if (waiting.length < 3) return;
-    // The others are drawn once the refusal has gone out.
+    // The others are drawn after the rejection has been sent.
     response.on('finish', () => waiting.slice(0, 2).forEach((one) => sendJson(one, DRAWN)));
     sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } });
   });
@@ -409,7 +409,7 @@ test('one picture that is refused ends none of the others, which are the answer'
   t.is(waiting.length, 3);
 });
 
-test('pictures that are all refused are an error', async (t) => {
+test('if all images are rejected the result is an error', async (t) => {
   const rig = await startRig(t, (response) =>
     sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } }),
   );
@@ -419,7 +419,7 @@ test('pictures that are all refused are an error', async (t) => {
   t.is(error.failure, 'rejected');
 });
 
-test('when the caller leaves, the call ends and the reason is the caller’s', async (t) => {
+test('when the caller disconnects, the call ends with the caller’s reason', async (t) => {
   const over = createGate();
   const begun = createGate();
   const rig = await startRig(t, (response) => {

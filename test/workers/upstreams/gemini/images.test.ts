@@ -17,7 +17,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAAL
 
 const ask = (target: UpstreamTarget, call: ImageCall) => toImageRequest(target, call, 'account');
 
-test('an image is asked for without words, in its shape, with style and what to avoid in the prompt', async (t) => {
+test('an image is requested without text, with its aspect ratio, and with style and negative prompt in the prompt', async (t) => {
   const target = createTarget('gemini-2.5-flash-image');
   t.deepEqual(await ask(target, CALL), {
     contents: [{ role: 'user', parts: [{ text: 'a cat' }] }],
@@ -40,7 +40,7 @@ test('an image is asked for without words, in its shape, with style and what to 
 
 const input = (bytes: Buffer): InputImage => ({ bytes, contentType: 'image/png', width: 1, height: 1 });
 
-test('images to edit go ahead of the prompt as bytes, in the caller’s order', async (t) => {
+test('input images are sent before the prompt as bytes, in the caller’s order', async (t) => {
   const [first, second] = [Buffer.from('first'), Buffer.from('second')];
   const jpeg = { ...input(second), contentType: 'image/jpeg' } as const;
   const request = await ask(createTarget('m'), { ...CALL, inputs: [input(first), jpeg] });
@@ -56,7 +56,7 @@ test('images to edit go ahead of the prompt as bytes, in the caller’s order', 
   ]);
 });
 
-test('a mask, and more than 20 MB of images, are refused before anything is sent', async (t) => {
+test('a mask, or more than 20 MB of images, is rejected before anything is sent', async (t) => {
   const one = input(Buffer.from('one'));
   const refused = { instanceOf: UpstreamError, message: 'The model takes no mask and edits whole images.' };
   const masked = { ...CALL, inputs: [one], mask: one };
@@ -78,7 +78,7 @@ const draw = (parts: object[], more: object = {}): object => ({
   ...more,
 });
 
-test('the first picture of an answer is taken, as what its bytes are, with what it took', async (t) => {
+test('the first image of a response is returned, with the type of its bytes and its usage', async (t) => {
   const answer = await read(
     draw(
       [
@@ -98,7 +98,7 @@ test('the first picture of an answer is taken, as what its bytes are, with what 
   t.is((await read(draw([{ inlineData: { data: PNG } }]))).usage, null);
 });
 
-test('an answer without a picture is rejected where the vendor refused, else unavailable', async (t) => {
+test('a response without an image is rejected if the vendor declined, otherwise unavailable', async (t) => {
   const answers: [object, UpstreamFailure][] = [
     [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'rejected'],
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'rejected'],
@@ -115,7 +115,7 @@ test('an answer without a picture is rejected where the vendor refused, else una
   }
 });
 
-test('an end without a picture by the model’s own word is an answer where the vendor counted it', async (t) => {
+test('a finish without an image that the model itself reports is a response if its vendor reported usage', async (t) => {
   const usageMetadata = { promptTokenCount: 10_000, candidatesTokenCount: 40 };
   const usage = { ...noUpstreamUsage, promptTokens: 10_000, completionTokens: 40 };
   for (const [body, why] of [
@@ -128,12 +128,12 @@ test('an end without a picture by the model’s own word is an answer where the 
     t.like(answer, { images: [], usage, missing: { failure: 'rejected', message: `The model ${why}.` } });
   }
   const cutOff = { candidates: [{ content: { parts: [{ text: 'Hm' }] } }], usageMetadata };
-  t.like(await t.throwsAsync(read(cutOff)), { failure: 'unavailable' }, 'it did not come to its end');
+  t.like(await t.throwsAsync(read(cutOff)), { failure: 'unavailable' }, 'it is not complete');
   const nothing = { candidates: [{ finishReason: 'NO_IMAGE' }], usageMetadata: { promptTokenCount: 0 } };
-  t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it was not counted');
+  t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it has no usage');
 });
 
-test('a count of no tokens is none, so that one of several calls cannot hide what was read or made', async (t) => {
+test('a usage of zero tokens is ignored, so that one of several calls cannot hide input or output', async (t) => {
   const readCounts = async (promptTokenCount: number, candidatesTokenCount: number) =>
     await read(
       draw([{ inlineData: { data: PNG } }], { usageMetadata: { promptTokenCount, candidatesTokenCount } }),

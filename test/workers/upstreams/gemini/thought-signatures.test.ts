@@ -27,7 +27,7 @@ const answers = (...ids: string[]): ChatMessage[] =>
   ids.map((id) => ({ role: 'tool', tool_call_id: id, content: 'ok' }));
 const asks: ChatMessage = { role: 'user', content: 'go' };
 
-/** The signatures of all calls of a conversation as it goes out, step by step; null where one has none. */
+/** The signatures of all calls in a request, step by step; null for a call without one. */
 function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Recalled } = {}): unknown[] {
   const { contents } = toContents(createTarget(model), { messages }, { images: new Map(), recalled });
   return contents
@@ -37,7 +37,7 @@ function sign(messages: ChatMessage[], { model = NEW, recalled = new Map() as Re
     );
 }
 
-test('what the client sent back counts before what was remembered', (t) => {
+test('signatures that the client sent back take precedence over saved ones', (t) => {
   const recalled = new Map([
     ['1:a', toSavedSignatures(NEW, 'ours')],
     ['1:b', toSavedSignatures(NEW, 'ours')],
@@ -45,7 +45,7 @@ test('what the client sent back counts before what was remembered', (t) => {
   t.deepEqual(sign([asks, says(call('a', 'theirs'), call('b'))], { recalled }), [['theirs', 'ours']]);
 });
 
-test('what is remembered of another model or kind, or is nonsense, is no signature', (t) => {
+test('saved data of another model or kind, or invalid data, is not a signature', (t) => {
   const values = [
     toSavedSignatures('gemini-3-pro', 's'),
     { kind: 'anthropic', model: `models/${NEW}`, thoughtSignature: 's' },
@@ -62,7 +62,7 @@ test('what is remembered of another model or kind, or is nonsense, is no signatu
   t.deepEqual(sign([asks, says(call('a'))], { model: `models/${NEW}`, recalled }), [['s']]);
 });
 
-test('a lost signature is stood in for on the first call of each step of the current turn alone', (t) => {
+test('a missing signature is replaced only on the first call of each step of the current turn', (t) => {
   const before = [
     asks,
     says(call('a'), call('b')),
@@ -79,20 +79,20 @@ test('a lost signature is stood in for on the first call of each step of the cur
     ...answers('g'),
   ];
   t.deepEqual(sign([...before, ...now]), [[null, null], [], [STAND_IN, null], ['own', null], [STAND_IN]]);
-  // A word of the user's among the answers may or may not begin a turn: the calls before it are covered too.
+  // A user text among the results may or may not start a turn: the calls before it get a replacement too.
   t.deepEqual(sign([asks, says(call('a')), ...answers('a'), asks, says(call('b')), ...answers('b')]), [
     [STAND_IN],
     [STAND_IN],
   ]);
 });
 
-test('older models get what is known, and no stand-in', (t) => {
+test('older models get the known signatures, and no replacements', (t) => {
   const model = 'gemini-2.5-flash';
   const recalled = new Map([['1:b', toSavedSignatures(model, 's')]]);
   t.deepEqual(sign([asks, says(call('a'), call('b'))], { model, recalled }), [[null, 's']]);
 });
 
-test('a signature of another turn whose call has the same id is not sent', (t) => {
+test('a signature from another turn whose call has the same id is not sent', (t) => {
   const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
   const messages = [asks, says(call('a')), ...answers('a'), says(call('a')), ...answers('a')];
   t.deepEqual(sign(messages, { recalled }), [['s'], [STAND_IN]]);

@@ -2,7 +2,7 @@ import test from 'ava';
 
 import { toImageConfig } from '../../../../workers/upstreams/gemini/to-image-config.ts';
 
-test('a size in pixels becomes the nearest shape that the vendor knows', (t) => {
+test('a size in pixels becomes the nearest aspect ratio that the vendor supports', (t) => {
   const shapes = {
     '1024x1024': '1:1',
     '512x512': '1:1',
@@ -22,7 +22,7 @@ test('a size in pixels becomes the nearest shape that the vendor knows', (t) => 
   }
 });
 
-test('a quality that reads like a size class is one; anything else says nothing', (t) => {
+test('a quality with the name of a size class is used as one; any other is ignored', (t) => {
   t.deepEqual(toImageConfig(null, '2k'), { imageSize: '2K' });
   t.deepEqual(toImageConfig('1024x1024', '4K'), { aspectRatio: '1:1', imageSize: '4K' });
   for (const [size, quality] of [

@@ -29,12 +29,12 @@ const call = (id: string | undefined, name: string, args = '{}', more: object = 
   ...more,
 });
 
-test('a plain question is one content, and what has no place in Gemini is left out', (t) => {
+test('a plain question is one content, and fields that Gemini lacks are omitted', (t) => {
   const body = { model: 'alias', user: 'u', metadata: {}, logit_bias: {}, stream: true, foo: 1, n: null };
   t.deepEqual(translate(body), { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] });
 });
 
-test('the path names the model, in its collection, encoded', (t) => {
+test('the path contains the model, in its collection, encoded', (t) => {
   t.is(
     toMethodPath('gemini-2.5-flash', 'generateContent'),
     '/v1beta/models/gemini-2.5-flash:generateContent',
@@ -45,7 +45,7 @@ test('the path names the model, in its collection, encoded', (t) => {
   t.is(toModelName('tunedModels/x'), 'tunedModels/x');
 });
 
-test('instructions stand apart in their order, wherever they were given', (t) => {
+test('instructions are separate, in their order, wherever they were in the conversation', (t) => {
   const messages = [
     { role: 'system', content: 'be brief' },
     { role: 'developer', content: [{ type: 'text', text: 'be ' }, { text: 'kind' }] },
@@ -65,7 +65,7 @@ test('instructions stand apart in their order, wherever they were given', (t) =>
   });
 });
 
-test('instructions alone are what is asked, for contents are never empty', (t) => {
+test('if there are only instructions they become the contents, which must not be empty', (t) => {
   t.deepEqual(translate({ messages: [{ role: 'system', content: 'sing' }] }), {
     contents: [{ role: 'user', parts: [{ text: 'sing' }] }],
   });
@@ -75,7 +75,7 @@ test('instructions alone are what is asked, for contents are never empty', (t) =
   t.is(error.failure, 'rejected');
 });
 
-test('messages of one role in a row are one content, and empty ones none', (t) => {
+test('consecutive messages of one role are one content, and empty ones are omitted', (t) => {
   const messages = [
     { role: 'user', content: 'a' },
     {
@@ -98,7 +98,7 @@ test('messages of one role in a row are one content, and empty ones none', (t) =
   ]);
 });
 
-test('pictures go as loaded bytes, or as links of pictures where the route lets them pass', (t) => {
+test('images are sent as loaded bytes, or as image links if the route allows it', (t) => {
   const link = 'https://example.com/a/cat.PNG?size=2';
   const bare = 'https://example.com/cat';
   const data = 'data:image/gif;base64,R0lGODlh';
@@ -119,7 +119,7 @@ test('pictures go as loaded bytes, or as links of pictures where the route lets 
   ]);
 });
 
-test('files and sound go as their bytes, with the type that they are said to have', (t) => {
+test('files and audio are sent as bytes with their declared type', (t) => {
   const content = [
     { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
     { file: { file_data: 'data:text/plain;charset=utf-8;base64,aGk=' } },
@@ -139,7 +139,7 @@ test('files and sound go as their bytes, with the type that they are said to hav
   ]);
 });
 
-test('what Gemini cannot be told is refused, never silently left out of a conversation', (t) => {
+test('a message part that Gemini does not support is rejected, never silently omitted', (t) => {
   const user = (part: object): JsonRecord => ({ messages: [{ role: 'user', content: [part] }] });
   const assistant = (toolCall: object): JsonRecord => ({
     messages: [...HELLO, { role: 'assistant', content: null, tool_calls: [toolCall] }],
@@ -172,7 +172,7 @@ const CALLS = {
   tool_calls: [call('given-1', 'weather', '{"city":"Paris"}'), call('call_gw_0a', 'now', '')],
 };
 
-test('calls and their answers carry names, objects and Gemini’s own ids, all answers in one content', (t) => {
+test('calls and their results carry names, objects and Gemini’s own ids, with all results in one content', (t) => {
   const messages = [
     ...HELLO,
     CALLS,
@@ -211,7 +211,7 @@ test('calls and their answers carry names, objects and Gemini’s own ids, all a
   }
 });
 
-test('arguments nested deeper than a request may be are refused; an answer of that kind goes as its text', (t) => {
+test('arguments nested deeper than a request may be are rejected; such a result is sent as text', (t) => {
   const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   const asked = (args: string, content: string): JsonRecord => ({
     messages: [
@@ -230,7 +230,7 @@ test('arguments nested deeper than a request may be are refused; an answer of th
   }
 });
 
-test('an answer to a call that nobody made is refused, and says which', (t) => {
+test('a result of an unknown call is rejected, and the error identifies it', (t) => {
   for (const tool_call_id of ['lost', null, undefined]) {
     const messages = [...HELLO, CALLS, { role: 'tool', tool_call_id, content: 'x' }];
     const error = t.throws(() => translate({ messages }), { instanceOf: UpstreamError });
@@ -244,7 +244,7 @@ const tool = (name: string, more: object = {}): JsonRecord => ({
   function: { name, ...more },
 });
 
-test('tools keep their JSON Schema whole; one without parameters has none', (t) => {
+test('tools keep their whole JSON Schema; one without parameters has none', (t) => {
   const parameters = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
@@ -264,7 +264,7 @@ test('tools keep their JSON Schema whole; one without parameters has none', (t) 
   t.deepEqual(Object.keys(translate({ tools: [] })), ['contents']);
 });
 
-test('each choice of tools has its calling mode', (t) => {
+test('each tool choice has its calling mode', (t) => {
   const tools = [tool('f'), tool('g')];
   const mode = (tool_choice: unknown): unknown => translate({ tools, tool_choice })['toolConfig'];
   t.deepEqual(mode('auto'), { functionCallingConfig: { mode: 'AUTO' } });
@@ -283,7 +283,7 @@ test('each choice of tools has its calling mode', (t) => {
   t.is(translate({ tool_choice: 'auto' })['toolConfig'], undefined);
 });
 
-test('web search is a tool of the vendor’s, also beside functions', (t) => {
+test('web search is a tool of the vendor, and may be combined with functions', (t) => {
   for (const on of [
     { web_search: true },
     { web_search: 'links' },
@@ -295,7 +295,7 @@ test('web search is a tool of the vendor’s, also beside functions', (t) => {
   for (const off of [false, null, undefined]) {
     t.is(translate({ web_search: off })['tools'], undefined);
   }
-  // The gateway checks and reserves by the same rule: `false` is off, whatever the options say.
+  // The gateway checks and reserves by the same rule: `false` disables search, whatever the options are.
   t.is(translate({ web_search: false, web_search_options: {} })['tools'], undefined);
   const mixed = { web_search: true, tools: [tool('f')], tool_choice: 'auto' };
   const tools = [{ functionDeclarations: [{ name: 'f' }] }, { googleSearch: {} }];
@@ -308,7 +308,7 @@ test('web search is a tool of the vendor’s, also beside functions', (t) => {
   });
 });
 
-test('each setting has its name, and an unset one none', (t) => {
+test('each setting has its Gemini name, and an unset one is omitted', (t) => {
   const body = {
     max_tokens: 100,
     temperature: 0,
@@ -340,7 +340,7 @@ test('each setting has its name, and an unset one none', (t) => {
   t.deepEqual(config({ stop: 'x' }), { stopSequences: ['x'] });
 });
 
-test('one bound on tokens goes out under either name, and is not lost with one of them', (t) => {
+test('a single token limit is sent under either name, and is kept if one of the names is dropped', (t) => {
   const drops = (...fields: string[]): Partial<UpstreamTarget> => ({ drops: new Set(fields) });
   t.deepEqual(config({ max_completion_tokens: 9 }), { maxOutputTokens: 9 });
   t.deepEqual(config({ max_tokens: 12, max_completion_tokens: 9 }), { maxOutputTokens: 9 });
@@ -348,13 +348,13 @@ test('one bound on tokens goes out under either name, and is not lost with one o
   t.is(config({ max_tokens: 9 }, drops('max_tokens', 'max_completion_tokens')), undefined);
 });
 
-test('what the route drops is left out by OpenAI’s names, but never the messages', (t) => {
+test('parameters that the route drops are omitted by their OpenAI names, but never the messages', (t) => {
   const body = { temperature: 1, top_k: 5, tools: [tool('f')], reasoning_effort: 'low', web_search: true };
   const drops = new Set([...Object.keys(body), 'messages', 'model']);
   t.deepEqual(translate(body, { drops }), { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] });
 });
 
-test('an answer in JSON is asked for, with its schema where there is one', (t) => {
+test('a JSON response is requested with its schema if there is one', (t) => {
   const schema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false };
   const response = (response_format: unknown): unknown => config({ response_format });
   t.deepEqual(response({ type: 'json_object' }), { responseMimeType: 'application/json' });
@@ -365,7 +365,7 @@ test('an answer in JSON is asked for, with its schema where there is one', (t) =
   t.is(response({ type: 'text' }), undefined);
 });
 
-test('effort becomes a thinking config where the model thinks', (t) => {
+test('effort becomes a thinking config if the model thinks', (t) => {
   t.deepEqual(config({ reasoning_effort: 'low' }), {
     thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 },
   });
@@ -373,7 +373,7 @@ test('effort becomes a thinking config where the model thinks', (t) => {
   t.is(config({ reasoning_effort: null }), undefined);
 });
 
-test('pictures are asked for by their modality, and their form only of models that draw', (t) => {
+test('images are requested by modality, and their format only from models that draw', (t) => {
   const form = { size: '1536x1024', image_quality: '2K', quality: '4K' };
   t.deepEqual(config({ modalities: ['text', 'image'], ...form }), {
     responseModalities: ['TEXT', 'IMAGE'],
@@ -385,14 +385,14 @@ test('pictures are asked for by their modality, and their form only of models th
   t.is(config(form), undefined);
 });
 
-test('answers stand in the order of their calls, which is all that tells calls without ids apart', (t) => {
+test('results are in the order of their calls, because nothing else distinguishes calls without ids', (t) => {
   const round = (first: string, second: string): JsonRecord[] => [
     { role: 'user', content: 'where is it warm?' },
     { role: 'assistant', tool_calls: [call('call_gw_1', 'get', first), call('call_gw_2', 'get', second)] },
     { role: 'tool', tool_call_id: 'call_gw_2', content: `of ${second}` },
     { role: 'tool', tool_call_id: 'call_gw_1', content: `of ${first}` },
   ];
-  // The same ids come again in the second round, as they do with models that count anew.
+  // The second round repeats the ids of the first, as with models that restart their numbering.
   const messages = [...round('{"of":"Paris"}', '{"of":"Rome"}'), ...round('{"of":"Oslo"}', '{"of":"Bern"}')];
   const parts = (contents({ messages }) as { parts: JsonRecord[] }[]).flatMap((content) => content.parts);
   const results = parts.flatMap((part) => {
@@ -402,7 +402,7 @@ test('answers stand in the order of their calls, which is all that tells calls w
   t.deepEqual(results, ['of {"of":"Paris"}', 'of {"of":"Rome"}', 'of {"of":"Oslo"}', 'of {"of":"Bern"}']);
 });
 
-test('a link to a file of the key’s own account is never passed on', (t) => {
+test('a link to a file in the key’s own account is never passed on', (t) => {
   const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
   t.false(isSentAsBytes(target, 'https://example.com/v1beta/files/abc.png'));
   for (const url of [
@@ -413,7 +413,7 @@ test('a link to a file of the key’s own account is never passed on', (t) => {
   }
 });
 
-test('a link that may lead to a film or a document is not passed on as a picture', (t) => {
+test('a link that may lead to a video or a document is not passed on as an image', (t) => {
   const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
   for (const url of [
     'https://www.youtube.com/watch?v=abc',

@@ -6,7 +6,7 @@ import { createTarget } from '../../../support/upstream-target.ts';
 const think = (model: string, effort: string, thinking: 'budget' | 'effort' | null = null): unknown =>
   toThinkingConfig(createTarget(model, { thinking }), effort);
 
-test('generation 2.5 is given a budget, within what it takes', (t) => {
+test('generation 2.5 gets a budget within its limits', (t) => {
   const budgets = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576 };
   for (const [effort, thinkingBudget] of Object.entries(budgets)) {
     t.deepEqual(think('gemini-2.5-flash', effort), { includeThoughts: true, thinkingBudget });
@@ -14,7 +14,7 @@ test('generation 2.5 is given a budget, within what it takes', (t) => {
   t.deepEqual(think('gemini-2.5-pro', 'xhigh'), { includeThoughts: true, thinkingBudget: 32_768 });
 });
 
-test('later generations are given a level that they know: the asked one or the next above it', (t) => {
+test('later generations get a level that they support: the requested one or the next higher one', (t) => {
   const levels = { minimal: 'MINIMAL', low: 'LOW', medium: 'MEDIUM', high: 'HIGH', xhigh: 'HIGH' };
   for (const [effort, thinkingLevel] of Object.entries(levels)) {
     t.deepEqual(think('gemini-3-flash-preview', effort), { includeThoughts: true, thinkingLevel });
@@ -23,19 +23,19 @@ test('later generations are given a level that they know: the asked one or the n
   t.like(think('gemini-3-pro-preview', 'medium'), { thinkingLevel: 'HIGH' });
 });
 
-test('no thinking is the least that the model can do with, and asks for no thoughts', (t) => {
+test('disabled thinking is the model’s minimum, without thoughts in the response', (t) => {
   t.deepEqual(think('gemini-2.5-flash', 'none'), { thinkingBudget: 0 });
   t.deepEqual(think('gemini-2.5-pro', 'none'), { thinkingBudget: 128 });
   t.deepEqual(think('gemini-3-flash', 'none'), { thinkingLevel: 'MINIMAL' });
   t.deepEqual(think('gemini-3-pro', 'none'), { thinkingLevel: 'LOW' });
 });
 
-test('the route’s own word on how to think goes before the model’s name', (t) => {
+test('the route’s thinking setting takes precedence over the model’s name', (t) => {
   t.deepEqual(think('tunedModels/a', 'low', 'budget'), { includeThoughts: true, thinkingBudget: 1024 });
   t.deepEqual(think('gemini-2.5-flash', 'low', 'effort'), { includeThoughts: true, thinkingLevel: 'LOW' });
 });
 
-test('a model that cannot think is not told to, and an unknown effort leaves the amount to the model', (t) => {
+test('a model that cannot think gets no thinking config, and an unknown effort leaves the amount to the model', (t) => {
   t.is(think('gemini-2.0-flash', 'high'), null);
   for (const model of ['gemini-2.5-flash', 'gemini-3-flash']) {
     t.deepEqual(think(model, 'enormous'), { includeThoughts: true });

@@ -47,7 +47,7 @@ test('base64, numbers and a mixture give the same bytes', (t) => {
   }
 });
 
-test('vectors stand in the order of their index, or of their coming where there is none', (t) => {
+test('vectors are in the order of their indices, or of their arrival if they have none', (t) => {
   const item = (index: number | undefined, numbers: number[]): object => ({
     embedding: toBase64(...numbers),
     index,
@@ -56,7 +56,7 @@ test('vectors stand in the order of their index, or of their coming where there 
   t.true(read({ data: [item(undefined, ONE), item(undefined, TWO)] }, callFor(2)).vectors.equals(BOTH));
 });
 
-test('spacing, the order of fields and escaped slashes change nothing', (t) => {
+test('white space, field order and escaped slashes make no difference', (t) => {
   const answer = answerWith(toBase64(...ONE), toBase64(...TWO));
   t.true(read(JSON.stringify(answer, null, 4), callFor(2)).vectors.equals(BOTH));
   const turned = {
@@ -73,7 +73,7 @@ test('spacing, the order of fields and escaped slashes change nothing', (t) => {
   t.true(read(elsewhere, callFor(2)).vectors.equals(BOTH));
 });
 
-test('usage that is missing is null, not zero', (t) => {
+test('missing usage is null, not zero', (t) => {
   t.is(read({ data: [{ embedding: ONE, index: 0 }] }, callFor(1)).promptTokens, null);
   t.is(
     read({ data: [{ embedding: ONE, index: 0 }], usage: { prompt_tokens: 0 } }, callFor(1)).promptTokens,
@@ -81,7 +81,7 @@ test('usage that is missing is null, not zero', (t) => {
   );
 });
 
-test('every answer that could give a caller another’s or a broken vector is refused', (t) => {
+test('every response that could give a caller another input’s vector or an invalid one is rejected', (t) => {
   const base64 = toBase64(...ONE);
   const broken: [string, object | string][] = [
     ['too few', answerWith(base64)],
@@ -148,7 +148,7 @@ test('every answer that could give a caller another’s or a broken vector is re
   }
 });
 
-test('dimensions other than those asked are refused', (t) => {
+test('dimensions other than the requested ones are rejected', (t) => {
   t.is(read(answerWith(ONE), callFor(1, 3)).dimensions, 3);
   t.throws(() => read(answerWith(ONE), callFor(1, 2)), { message: /3 dimensions instead of 2/ });
 });

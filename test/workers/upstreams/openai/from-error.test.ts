@@ -14,7 +14,7 @@ function refusal(code: string | null, message = 'No.', type = 'invalid_request_e
   return { error: { message, type, param: null, code } };
 }
 
-test('every status has its failure', (t) => {
+test('every status has its error category', (t) => {
   const expected: Record<UpstreamFailure, number[]> = {
     rejected: [400, 413, 422],
     missing: [404],
@@ -33,30 +33,30 @@ test('every status has its failure', (t) => {
   }
 });
 
-test('an empty account is the matter of the key, whatever status says so', (t) => {
+test('an account without money is a key error, whatever the status', (t) => {
   t.is(toError(429, refusal('insufficient_quota')).failure, 'auth');
   t.is(toError(429, refusal(null, 'No.', 'insufficient_quota')).failure, 'auth');
   t.is(toError(400, refusal('billing_hard_limit_reached')).failure, 'auth');
   t.is(toError(429, refusal('rate_limit_exceeded', 'insufficient_quota')).failure, 'rate_limited');
 });
 
-test('a storm says when to come back', (t) => {
+test('an overload error has its retry delay', (t) => {
   t.is(toError(429, refusal(null), { 'retry-after-ms': '250', 'retry-after': '1' }).retryAfterMs, 250);
   t.is(toError(503, refusal(null), { 'retry-after': '2' }).retryAfterMs, 2000);
   t.is(toError(429, refusal(null)).retryAfterMs, null);
 });
 
-test('a refused request is told in the words of the vendor, without the key and bounded', (t) => {
+test('a rejected request is reported in the words of the vendor, without the key and at limited length', (t) => {
   t.is(toError(400, refusal('x', `Bad ${KEY}.`)).message, 'Bad [redacted].');
   t.is(toError(400, refusal('x', 'y'.repeat(5000))).message.length, 500);
 });
 
-test('an error about the key never holds words of the vendor', (t) => {
+test('a key error never contains the vendor’s own message', (t) => {
   const error = toError(401, refusal('invalid_api_key', 'Incorrect API key provided: sk-pr***7890.'));
   t.is(error.message, 'the upstream answered 401 (invalid_api_key)');
 });
 
-test('the error shapes of compatible servers are understood', (t) => {
+test('the error formats of compatible servers are recognized', (t) => {
   const messages: [unknown, string][] = [
     [{ error: 'too long' }, 'too long'],
     [{ error: 'too long', error_type: 'Validation' }, 'too long'],
@@ -91,7 +91,7 @@ test('an error within a 200 is classified by its code or type', (t) => {
   }
 });
 
-test('a request that a moderator flagged is refused, and no matter of the key', (t) => {
+test('a request that a moderator flagged is rejected, and is not a key error', (t) => {
   const flagged = {
     code: 403,
     message: 'Your input was flagged.',
@@ -103,7 +103,7 @@ test('a request that a moderator flagged is refused, and no matter of the key', 
   t.is(toErrorWithin({ error: flagged }, KEY).failure, 'rejected');
 });
 
-test('a text that is refused with a 403 is no matter of the key, and told without the ids of who holds it', (t) => {
+test('a text rejected with a 403 is not a key error, and is reported without account ids', (t) => {
   const code = 'The caller does not have permission to execute the specified operation';
   const text =
     'Content violates usage guidelines. Team: team-7, API key ID: key-9, Failed check: SAFETY_CHECK_TYPE_BIO';
@@ -116,7 +116,7 @@ test('a text that is refused with a 403 is no matter of the key, and told withou
   );
 });
 
-test('a request that is larger than a minute’s limit is told from a limit that waiting cures', (t) => {
+test('a request larger than a per-minute limit is distinguished from a limit that waiting solves', (t) => {
   const large = 'Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 45000.';
   t.is(toError(429, refusal('rate_limit_exceeded', large, 'tokens')).failure, 'too_large');
   const reached =

@@ -10,7 +10,7 @@ function read(data: object[], n = 1): ReturnType<typeof fromImageResponse> {
   return fromImageResponse({ created: 1, data }, n, null, 'account');
 }
 
-test('a picture is known by its bytes', async (t) => {
+test('an image’s type is determined from its bytes', async (t) => {
   for (const format of ['png', 'jpeg', 'webp'] as const) {
     const bytes = await dot.clone().toFormat(format).toBuffer();
     const { images } = await read([{ b64_json: bytes.toString('base64'), revised_prompt: 'a dot' }]);
@@ -20,14 +20,14 @@ test('a picture is known by its bytes', async (t) => {
   }
 });
 
-test('no more pictures than asked are passed on', async (t) => {
+test('no more images than requested are returned', async (t) => {
   const item = { b64_json: (await dot.clone().png().toBuffer()).toString('base64') };
   t.is((await read([item, item, item], 2)).images.length, 2);
   t.is((await read([item], 2)).images.length, 1);
   t.is((await read([item])).images[0]?.revisedPrompt, null);
 });
 
-test('images beside one that cannot be read are passed on, with what is wrong with that one', async (t) => {
+test('images beside an invalid one are returned, with the error of that one', async (t) => {
   const good = { b64_json: (await dot.clone().png().toBuffer()).toString('base64') };
   const unreadable: [unknown, RegExp][] = [
     [{ url: 'https://images.example/1.png' }, /a URL instead of base64/],
@@ -42,7 +42,7 @@ test('images beside one that cannot be read are passed on, with what is wrong wi
   t.is((await read([good, good], 2)).missing, undefined);
 });
 
-test('a link, no data, another format and no pictures are errors that say so', async (t) => {
+test('a link, missing data, another format and missing images are errors that say so', async (t) => {
   const failures: [object[], RegExp][] = [
     [[{ url: 'https://images.example/1.png' }], /a URL instead of base64/],
     [[{}], /without data/],

@@ -43,7 +43,7 @@ async function stream(t: ExecutionContext, script: Script, more: Partial<ImageCa
   return { answer, previews };
 }
 
-test('previews are handed on as they come, and the finished image is the answer with its usage', async (t) => {
+test('previews are passed on as they arrive, and the finished image is the response with its usage', async (t) => {
   const asked: unknown[] = [];
   const { answer, previews } = await stream(t, (body) => {
     asked.push(body);
@@ -63,12 +63,12 @@ test('previews are handed on as they come, and the finished image is the answer 
   t.deepEqual(
     previews,
     [rough, fine].map((bytes, index) => ({ bytes, contentType: 'image/png', index })),
-    'no more than were asked for',
+    'no more than requested',
   );
   t.like(asked[0], { stream: true, partial_images: 2 });
 });
 
-test('a server that answers whole is accepted, and so is a stream without previews', async (t) => {
+test('an unstreamed response is accepted, and so is a stream without previews', async (t) => {
   const answered = await stream(t, () => ({ data: [{ b64_json: whole.toString('base64') }], usage }));
   t.true((await answered.answer).images[0]?.bytes.equals(whole));
   const plain = await stream(t, () => [toEvent('completed', whole)]);
@@ -76,7 +76,7 @@ test('a server that answers whole is accepted, and so is a stream without previe
   t.deepEqual([...answered.previews, ...plain.previews], []);
 });
 
-test('a preview that is no image is left out, and a finished image that is none is an error', async (t) => {
+test('an invalid preview is skipped, and an invalid finished image is an error', async (t) => {
   const text = Buffer.from('not an image');
   const { answer, previews } = await stream(t, () => [
     toEvent('partial_image', text),
@@ -92,7 +92,7 @@ test('a preview that is no image is left out, and a finished image that is none 
   t.like(await t.throwsAsync(broken.answer), { failure: 'unavailable' });
 });
 
-test('a stream that ends, is cut or is nonsense before its image fails as one that the vendor may still finish', async (t) => {
+test('a stream that ends, is cut or is invalid before its image fails as one that the vendor may still complete', async (t) => {
   async function* cut(): AsyncGenerator<string> {
     yield toEvent('partial_image', rough);
     throw new Error('the script breaks its answer off');
@@ -122,7 +122,7 @@ test('an error within a stream is the vendor’s own, flat or nested', async (t)
   }
 });
 
-test('nothing more is read from the vendor until the caller has taken a preview', async (t) => {
+test('nothing more is read from the vendor until the caller has accepted a preview', async (t) => {
   const order: string[] = [];
   const { answer } = await stream(
     t,
@@ -139,7 +139,7 @@ test('nothing more is read from the vendor until the caller has taken a preview'
   t.deepEqual(order, ['offered 0', 'taken 0', 'offered 1', 'taken 1']);
 });
 
-test('a caller who leaves while a preview is offered ends the call with the reason', async (t) => {
+test('a caller that disconnects while a preview is offered ends the call with the reason', async (t) => {
   const left = new AbortController();
   const reason = new Error('the caller left');
   const cuts: Promise<void>[] = [];
@@ -160,10 +160,10 @@ test('a caller who leaves while a preview is offered ends the call with the reas
   const answer = upstream.generateImages(createTarget('gpt-image-1'), { ...call, onPartial }, context);
   t.is(await t.throwsAsync(answer), reason);
   await Promise.all(cuts);
-  t.is(cuts.length, 1, 'the call to the vendor was cut off');
+  t.is(cuts.length, 1, 'the vendor call was aborted');
 });
 
-test('the vendor is given as long for each preview as for a whole answer', async (t) => {
+test('the vendor has as much time for each preview as for a whole response', async (t) => {
   const vendor = await startScriptedVendor(() =>
     (async function* () {
       yield toEvent('partial_image', rough);
@@ -171,7 +171,7 @@ test('the vendor is given as long for each preview as for a whole answer', async
       yield toEvent('completed', whole);
     })(),
   );
-  // No stream of words would be waited for so long.
+  // A text stream would time out sooner.
   const timeouts = { ...DEFAULT_HTTP_TIMEOUTS, betweenChunksMs: 1 };
   const upstream = createOpenAiUpstream({ baseUrl: vendor.url, timeouts });
   t.teardown(async () => {

@@ -3,7 +3,7 @@ import test from 'ava';
 import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 import { fromChatResponse } from '../../../../workers/upstreams/openai/from-response.ts';
 
-/** After the example answers of "Create chat completion" in the OpenAI API reference. */
+/** After the example responses of "Create chat completion" in the OpenAI API reference. */
 const DOCUMENTED = {
   id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
   object: 'chat.completion',
@@ -31,7 +31,7 @@ function answer(body: object): ReturnType<typeof fromChatResponse> {
   return fromChatResponse(JSON.stringify(body), null);
 }
 
-test('the documented answer becomes a delta, a finish and usage', (t) => {
+test('the documented response becomes a delta, a finish and usage', (t) => {
   t.deepEqual(answer(DOCUMENTED), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: 'Hello!', annotations: [] } },
     { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' },
@@ -49,7 +49,7 @@ test('the documented answer becomes a delta, a finish and usage', (t) => {
   ]);
 });
 
-test('whole tool calls get the index that a stream of them would have', (t) => {
+test('whole tool calls get the index that they would have in a stream', (t) => {
   const call = (id: string): object => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
   const message = { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] };
   const [first, finish] = answer({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
@@ -65,7 +65,7 @@ test('whole tool calls get the index that a stream of them would have', (t) => {
   t.like(finish, { finishReason: 'tool_calls' });
 });
 
-test('several choices, log probabilities and the vendor’s own finish are kept', (t) => {
+test('several choices, log probabilities and the vendor’s own finish reason are kept', (t) => {
   const choice = (index: number, reason: string): object => ({
     index,
     message: { role: 'assistant', content: `${index}`, reasoning_content: 'hm' },
@@ -79,12 +79,12 @@ test('several choices, log probabilities and the vendor’s own finish are kept'
   t.is(events.length, 4);
 });
 
-test('a whole answer without a finish is finished', (t) => {
+test('a whole response without a finish is finished', (t) => {
   const events = answer({ choices: [{ message: { content: 'a' } }] });
   t.like(events[1], { index: 0, finishReason: 'stop', nativeFinishReason: null });
 });
 
-test('an error within a 200, no choices and no JSON are errors', (t) => {
+test('an error within a 200, a response without choices and invalid JSON are errors', (t) => {
   const failures: [string, string][] = [
     ['{"error":{"message":"x","code":429}}', 'rate_limited'],
     ['{"choices":[]}', 'unavailable'],
@@ -99,7 +99,7 @@ test('an error within a 200, no choices and no JSON are errors', (t) => {
   t.is(answer({ ...DOCUMENTED, error: null }).length, 3);
 });
 
-test('an answer without choices that its vendor counted is an empty one', (t) => {
+test('a response without choices but with usage is an empty one', (t) => {
   const body = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
   t.like(fromChatResponse(JSON.stringify(body), null), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } },
@@ -108,7 +108,7 @@ test('an answer without choices that its vendor counted is an empty one', (t) =>
   ]);
 });
 
-test('usage of other vendors is read where they put it', (t) => {
+test('the usage formats of other vendors are recognized', (t) => {
   const usageOf = (usage: object): unknown => answer({ ...DOCUMENTED, usage }).at(-1);
   t.like(usageOf({ prompt_tokens: 5, completion_tokens: 1, prompt_cache_hit_tokens: 3 }), {
     usage: { cachedTokens: 3 },
@@ -124,7 +124,7 @@ test('usage of other vendors is read where they put it', (t) => {
   });
 });
 
-test('reasoning that is counted beside the completion is part of it, wherever a total or its own count says so', (t) => {
+test('reasoning that is reported beside the completion is added to it, as shown by the total or by its own count', (t) => {
   for (const { what, usage, completion } of [
     { what: 'as OpenAI reports it', usage: [20, 530, 550, 233], completion: 530 },
     { what: 'xAI: within the total alone', usage: [37, 530, 800, 233], completion: 763 },
@@ -151,7 +151,7 @@ test('reasoning that is counted beside the completion is part of it, wherever a 
   t.like(answer({ ...DOCUMENTED, usage: flat }).at(-1), { usage: { completionTokens: 100 } });
 });
 
-test('what a server leaves out of the prompt because it was cached is no completion', (t) => {
+test('cached tokens that a server leaves out of the prompt are not counted as completion', (t) => {
   const details = { cached_tokens: 4_000, cache_write_tokens: 500 };
   for (const total of [4_030, 530, 4_530]) {
     const usage = {
@@ -164,7 +164,7 @@ test('what a server leaves out of the prompt because it was cached is no complet
   }
 });
 
-test('counts that no answer can have are taken for not reported', (t) => {
+test('impossible counts are treated as not reported', (t) => {
   for (const count of [-1, 1.5, 1e15, '10', null]) {
     const usage = { ...DOCUMENTED.usage, completion_tokens: count };
     const events = answer({ ...DOCUMENTED, usage });
@@ -172,7 +172,7 @@ test('counts that no answer can have are taken for not reported', (t) => {
   }
 });
 
-test('whole tool calls under one id stay calls of their own', (t) => {
+test('whole tool calls with the same id stay separate calls', (t) => {
   const calls = ['Paris', 'Rome'].map((city) => ({
     id: 'call_0',
     type: 'function',

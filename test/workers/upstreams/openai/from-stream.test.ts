@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../../../../workers/upstreams/upstream.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/openai/from-stream.ts';
 
-/** What was said, then the error if there was one. */
+/** The output, then the error if there was one. */
 type Outcome = (ChatEvent | UpstreamError)[];
 
 function translate(pieces: readonly Uint8Array[]): Outcome {
@@ -24,7 +24,7 @@ function translate(pieces: readonly Uint8Array[]): Outcome {
   return outcome;
 }
 
-/** Keeps what a push says before it throws. */
+/** Records what a push outputs before it throws. */
 function* take(events: Iterable<ChatEvent>, outcome: Outcome): Generator<ChatEvent> {
   const said: ChatEvent[] = [];
   try {
@@ -78,7 +78,7 @@ function delta(said: object, index = 0): ChatEvent {
 
 const STOP: ChatEvent = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
 
-/** After the streaming example of "Create chat completion" in the OpenAI API reference, with usage asked. */
+/** After the streaming example of "Create chat completion" in the OpenAI API reference, with usage requested. */
 const DOCUMENTED = `data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
 
 data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"content":"Grüße 👋"},"logprobs":null,"finish_reason":null}],"usage":null}
@@ -98,7 +98,7 @@ const DOCUMENTED_EVENTS: ChatEvent[] = [
   count(19, 10, { cachedTokens: 4, reasoningTokens: 3 }),
 ];
 
-test('the documented stream is understood, cut at every byte', (t) => {
+test('the documented stream is parsed correctly, split at every byte', (t) => {
   const bytes = Buffer.from(DOCUMENTED);
   t.deepEqual(translate([bytes]), DOCUMENTED_EVENTS);
   for (let at = 1; at < bytes.length; at += 1) {
@@ -125,7 +125,7 @@ const TOOLS = toStream(
   '[DONE]',
 );
 
-test('parallel tool calls pass as they came, whatever the split', (t) => {
+test('parallel tool calls are passed on unchanged, however the stream is split', (t) => {
   const bytes = Buffer.from(TOOLS);
   const whole = translate([bytes]);
   t.deepEqual(whole.at(-1), {
@@ -152,7 +152,7 @@ test('parallel tool calls pass as they came, whatever the split', (t) => {
   );
 });
 
-test('usage counts wherever it stands; the last word wins, field by field, and a zero is a word', (t) => {
+test('usage is read from any chunk; the last value of each field wins, including a zero', (t) => {
   const usage = { prompt_tokens: 5, completion_tokens: 1 };
   const first = Object.assign(count(5, 1), { isPartial: true });
   const expected = [delta({ content: 'a' }), first, STOP, count(5, 2)];
@@ -178,7 +178,7 @@ test('usage counts wherever it stands; the last word wins, field by field, and a
   );
 });
 
-test('usage on every chunk is reported with each, and holds all so far once it is seen to grow', (t) => {
+test('usage on every chunk is reported with each, and covers everything so far once it is seen to grow', (t) => {
   const counted = (prompt: number, completion: number): object => ({
     usage: { prompt_tokens: prompt, completion_tokens: completion },
   });
@@ -188,7 +188,7 @@ test('usage on every chunk is reported with each, and holds all so far once it i
     translateText(
       toStream(
         say({ role: 'assistant', content: '' }, null, counted(5, 0)),
-        // Thought in silence.
+        // Hidden reasoning.
         { choices: [], ...counted(5, 4_000) },
         { choices: [], ...counted(5, 10_000) },
         say({ content: 'a' }, null, counted(5, 10_001)),
@@ -206,7 +206,7 @@ test('usage on every chunk is reported with each, and holds all so far once it i
       STOP,
     ],
   );
-  // Zeros that only stand in the place of counts never hold all so far.
+  // Placeholder zeros never cover everything so far.
   const zeros = counted(0, 0);
   t.deepEqual(
     translateText(
@@ -224,7 +224,7 @@ test('usage on every chunk is reported with each, and holds all so far once it i
   );
 });
 
-test('usage that is never told again after more was said stays partial; told again, or last, it is final', (t) => {
+test('usage that is not reported again after further output stays partial; reported again, or last, it is final', (t) => {
   const usage = { usage: { prompt_tokens: 5, completion_tokens: 0 } };
   const partial = Object.assign(count(5, 0), { isPartial: true });
   const begin = say({ role: 'assistant', content: '' }, null, usage);
@@ -240,7 +240,7 @@ test('usage that is never told again after more was said stays partial; told aga
     STOP,
     count(5, 0),
   ]);
-  // Without a finish of its own, an answer has ended with the mark.
+  // Without its own finish, a response ends with the end marker.
   t.deepEqual(translateText(toStream(say({ content: 'a' }), { choices: [], ...usage }, '[DONE]')), [
     delta({ content: 'a' }),
     partial,
@@ -249,7 +249,7 @@ test('usage that is never told again after more was said stays partial; told aga
   ]);
 });
 
-test('usage after the end mark is too late, and its absence is no error', (t) => {
+test('usage after the end marker is ignored, and missing usage is not an error', (t) => {
   const late = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } };
   t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'), '[DONE]', late)), [
     delta({ content: 'a' }),
@@ -257,7 +257,7 @@ test('usage after the end mark is too late, and its absence is no error', (t) =>
   ]);
 });
 
-test('a finish without the end mark is an end, and so is the mark without a finish', (t) => {
+test('a finish without the end marker is an end, and so is the marker without a finish', (t) => {
   t.deepEqual(translateText(toStream(say({ content: 'a' }, 'stop'))), [delta({ content: 'a' }), STOP]);
   t.deepEqual(translateText(toStream(say({ content: 'a' }), '[DONE]')), [
     delta({ content: 'a' }),
@@ -281,13 +281,13 @@ test('a choice that has not finished when another has is cut as well', (t) => {
   t.regex((error as UpstreamError).message, /ended without an end/);
 });
 
-test('an end mark with no answer before it is an error', (t) => {
+test('an end marker without a response before it is an error', (t) => {
   t.regex((translateText('data: [DONE]\n\n')[0] as UpstreamError).message, /without choices/);
   const zeros = { choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } };
   t.true(translateText(toStream(zeros, '[DONE]')).at(-1) instanceof UpstreamError);
 });
 
-test('what the vendor counted is an answer, if an empty one, also where nothing else says that it has ended', (t) => {
+test('reported usage makes an empty response, even if nothing else shows that it has ended', (t) => {
   const usage = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
   const finish = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };
   const partial = Object.assign(count(5, 5_000), { isPartial: true });
@@ -296,15 +296,15 @@ test('what the vendor counted is an answer, if an empty one, also where nothing 
   t.deepEqual(translateText(toStream(usage)), [partial, empty, finish, count(5, 5_000)]);
   const begin = say({ role: 'assistant', content: '' });
   t.deepEqual(translateText(toStream(begin, usage)), [empty, partial, finish, count(5, 5_000)]);
-  // Of the prompt alone nothing was generated yet.
+  // With only prompt tokens, nothing has been generated yet.
   const early = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0 } };
   t.true(translateText(toStream(begin, early)).at(-1) instanceof UpstreamError);
-  // Words that were cut are no whole answer, whatever was counted.
+  // A cut response is not complete, whatever usage was reported.
   t.true(translateText(toStream(usage, say({ content: 'a' }))).at(-1) instanceof UpstreamError);
   t.true(translateText(toStream(say({ content: 'a' }), usage)).at(-1) instanceof UpstreamError);
 });
 
-test('each choice has deltas and a finish of its own', (t) => {
+test('each choice has its own deltas and finish', (t) => {
   const choice = (index: number, content: string, finish: string | null): object => ({
     choices: [{ index, delta: { content }, finish_reason: finish }],
   });
@@ -320,7 +320,7 @@ test('each choice has deltas and a finish of its own', (t) => {
   ]);
 });
 
-test('a finish, a usage and an end mark that come twice count once', (t) => {
+test('a repeated finish, usage or end marker counts once', (t) => {
   const end = say({}, 'stop');
   const usage = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } };
   t.deepEqual(translateText(toStream(say({ content: 'a' }), end, end, usage, usage, '[DONE]', '[DONE]')), [
@@ -330,7 +330,7 @@ test('a finish, a usage and an end mark that come twice count once', (t) => {
   ]);
 });
 
-test('an error within the stream comes after what was said, without the key', (t) => {
+test('an error within the stream follows the earlier output, without the key', (t) => {
   const error = {
     error: { message: 'overloaded, key sk-proj-1234567890', type: 'server_error', code: null },
   };
@@ -344,7 +344,7 @@ test('an error within the stream comes after what was said, without the key', (t
   );
 });
 
-test('what is not JSON, or not an object, is garbage', (t) => {
+test('text that is not JSON, or not an object, is an invalid response', (t) => {
   for (const text of ['data: {nope}\n\n', 'data: "text"\n\n', 'data: [1]\n\n']) {
     const [error] = translateText(text);
     t.is((error as UpstreamError).failure, 'unavailable');
@@ -352,7 +352,7 @@ test('what is not JSON, or not an object, is garbage', (t) => {
   }
 });
 
-test('log probabilities, reasoning and legacy function calls pass through', (t) => {
+test('log probabilities, reasoning and legacy function calls are passed on', (t) => {
   const logprobs = { content: [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }], refusal: null };
   const outcome = translateText(
     toStream(
@@ -373,7 +373,7 @@ test('log probabilities, reasoning and legacy function calls pass through', (t) 
   ]);
 });
 
-test('chunks without choices, comments and filter results give nothing', (t) => {
+test('chunks without choices, comments and filter results produce no output', (t) => {
   const filter = { choices: [], prompt_filter_results: [{ prompt_index: 0 }] };
   t.deepEqual(
     translateText(`: OPENROUTER PROCESSING\n\n${toStream(filter, {}, say({ content: 'a' }, 'stop'))}`),
@@ -381,7 +381,7 @@ test('chunks without choices, comments and filter results give nothing', (t) => 
   );
 });
 
-test('a picture is one line, however long', (t) => {
+test('an image is one line, however long', (t) => {
   const url = `data:image/png;base64,${'A'.repeat(10_000_000)}`;
   const images = [{ type: 'image_url', image_url: { url } }];
   const [delta] = translateText(

@@ -23,7 +23,7 @@ import {
 
 const KEY = 'sk-sim-0123456789';
 const ASK: ChatBody = { messages: [{ role: 'user', content: 'hello there world' }] };
-/** What the simulator answers to that, and counts: words. */
+/** The simulator's response to that, and its usage in words. */
 const REPLY = 'You said: hello there world';
 
 interface Rig {
@@ -99,7 +99,7 @@ function getError(t: ExecutionContext, said: Said): UpstreamError {
   return said.error as UpstreamError;
 }
 
-test('a chat says the same streamed and whole, with the same usage', async (t) => {
+test('a chat has the same output and usage, streamed or not', async (t) => {
   const { chat, simulator } = await startRig(t);
   for (const stream of [true, false]) {
     const said = await listen(chat('gpt-sim', stream));
@@ -122,7 +122,7 @@ test('a chat says the same streamed and whole, with the same usage', async (t) =
   });
 });
 
-test('the bound on tokens, several choices and log probabilities are honoured', async (t) => {
+test('the token limit, several choices and log probabilities are honoured', async (t) => {
   const { chat } = await startRig(t);
   for (const stream of [true, false]) {
     const said = await listen(
@@ -174,7 +174,7 @@ interface ToolCallPiece {
   readonly function: { readonly name?: string; readonly arguments: string };
 }
 
-test('a reasoning model works where the route drops what it refuses', async (t) => {
+test('a reasoning model works if the route drops the parameters that it rejects', async (t) => {
   const { chat } = await startRig(t);
   const body = { ...ASK, max_tokens: 50, temperature: 0.7 };
   const refused = getError(t, await listen(chat('gpt-sim-reasoner', true, { body })));
@@ -190,7 +190,7 @@ test('a reasoning model works where the route drops what it refuses', async (t) 
   }
 });
 
-test('every status is an error of its kind, before anything was said', async (t) => {
+test('every status has its error category before any output', async (t) => {
   const { chat, embed, draw } = await startRig(t);
   const failures = { 400: 'rejected', 401: 'auth', 404: 'missing', 429: 'rate_limited', 500: 'unavailable' };
   for (const [status, failure] of Object.entries(failures)) {
@@ -206,13 +206,13 @@ test('every status is an error of its kind, before anything was said', async (t)
   }
 });
 
-test('a key without money, or unknown, is the matter of the key', async (t) => {
+test('a key that is unknown or without money is a key error', async (t) => {
   const { chat } = await startRig(t);
   t.is(getError(t, await listen(chat('gpt-sim+exhausted', true))).failure, 'auth');
   t.is(getError(t, await listen(chat('gpt-sim+revoked', true))).failure, 'auth');
 });
 
-test('no error ever holds the key that a vendor echoes', async (t) => {
+test('no error contains the key that a vendor repeats', async (t) => {
   const { chat, embed } = await startRig(t);
   for (const model of [
     'fail-400+echokey',
@@ -228,13 +228,13 @@ test('no error ever holds the key that a vendor echoes', async (t) => {
   }
 });
 
-test('a cut stream says what came, then fails; one cut after its end is whole', async (t) => {
+test('a cut stream fails after its output; one that is cut after its end is complete', async (t) => {
   const { chat } = await startRig(t);
   const said = await listen(chat('gpt-sim+cut-3', true));
   t.is(said.text, 'You said:');
   t.is(getError(t, said).failure, 'unavailable');
   t.is(find(said, 'finish').length, 0);
-  // Role, five words, finish: with 7 chunks only usage and the end mark are missing.
+  // Role, five words, finish: with 7 chunks only usage and the end marker are missing.
   const late = await listen(chat('gpt-sim+cut-7', true));
   t.is(late.error, null);
   t.is(late.text, REPLY);
@@ -242,7 +242,7 @@ test('a cut stream says what came, then fails; one cut after its end is whole', 
   t.is(find(late, 'usage').length, 0);
 });
 
-test('a stream cut at any byte is either whole or an error', async (t) => {
+test('a stream that is cut at any byte is either complete or an error', async (t) => {
   const { chat } = await startRig(t);
   for (let bytes = 0; bytes < 2600; bytes += 97) {
     const said = await listen(chat(`gpt-sim+cutbytes-${bytes}`, true));
@@ -255,7 +255,7 @@ test('a stream cut at any byte is either whole or an error', async (t) => {
   }
 });
 
-test('a whole answer that is cut, or is nonsense, is unavailable', async (t) => {
+test('an unstreamed response that is cut or invalid is unavailable', async (t) => {
   const { chat, embed, draw } = await startRig(t);
   const isUnavailable = { instanceOf: UpstreamError };
   for (const fault of ['cutbytes-20', 'garbage']) {
@@ -266,7 +266,7 @@ test('a whole answer that is cut, or is nonsense, is unavailable', async (t) => 
   t.is(getError(t, await listen(chat('gpt-sim+garbage', true))).failure, 'unavailable');
 });
 
-test('a stream without end mark or without finish is whole, without both it is an error', async (t) => {
+test('a stream without end marker or without finish is complete, without both it is an error', async (t) => {
   const { chat } = await startRig(t);
   for (const fault of ['nomark', 'nofinish']) {
     const said = await listen(chat(`gpt-sim+${fault}`, true));
@@ -280,7 +280,7 @@ test('a stream without end mark or without finish is whole, without both it is a
   t.regex(error.message, /ended without an end/);
 });
 
-test('usage is found on whatever chunk it stands, and may be missing', async (t) => {
+test('usage is found on any chunk, and may be missing', async (t) => {
   const { chat } = await startRig(t);
   for (const fault of ['firstusage', 'everyusage', 'finishusage', 'duplicates', 'everyusage+duplicates']) {
     const said = await listen(chat(`gpt-sim+${fault}`, true));
@@ -294,14 +294,14 @@ test('usage is found on whatever chunk it stands, and may be missing', async (t)
   }
 });
 
-test('an error event within a stream comes after what was said', async (t) => {
+test('an error event within a stream follows the earlier output', async (t) => {
   const { chat } = await startRig(t);
   const said = await listen(chat('gpt-sim+streamerror-3', true));
   t.is(said.text, 'You said:');
   t.is(getError(t, said).failure, 'unavailable');
 });
 
-test('a vendor that is silent before or within its answer times out', async (t) => {
+test('a vendor that is silent before or during its response times out', async (t) => {
   const { chat, embed } = await startRig(t, {}, { firstByteMs: 500, betweenChunksMs: 500 });
   t.is(getError(t, await listen(chat('gpt-sim+slow-5000', true))).failure, 'timeout');
   t.is(getError(t, await listen(chat('gpt-sim+hang', true))).failure, 'timeout');
@@ -312,8 +312,8 @@ test('a vendor that is silent before or within its answer times out', async (t) 
   t.is(getError(t, said).failure, 'timeout');
 });
 
-test('a slow but steady stream outlives the timeouts for silence', async (t) => {
-  // Longer in all than either timeout, on a busy machine too.
+test('a slow but steady stream may take longer than the timeouts for silence', async (t) => {
+  // Longer in total than either timeout, on a busy machine too.
   const { chat } = await startRig(t, { replyWords: 30 }, { firstByteMs: 2_000, betweenChunksMs: 2_000 });
   const said = await listen(chat('gpt-sim+drip-100', true));
   t.is(said.error, null);
@@ -321,7 +321,7 @@ test('a slow but steady stream outlives the timeouts for silence', async (t) => 
 });
 
 test.serial(
-  'when the caller leaves, the call is cut off before its answer, and the reason is the caller’s',
+  'when the caller disconnects, the call is aborted before its response, with the caller’s reason',
   async (t) => {
     const { chat, simulator } = await startRig(t);
     for (const model of ['gpt-sim+slow-5000', 'gpt-sim+stall-2', 'gpt-sim+hang', 'gpt-sim+drip-200']) {
@@ -337,7 +337,7 @@ test.serial(
   },
 );
 
-test.serial('who stops listening without a word stops the vendor too', async (t) => {
+test.serial('a caller that stops reading without an abort cancels the vendor call too', async (t) => {
   const { chat, simulator } = await startRig(t);
   for await (const event of chat('gpt-sim+drip-200', true)) {
     t.is(event.type, 'delta');
@@ -347,14 +347,14 @@ test.serial('who stops listening without a word stops the vendor too', async (t)
   t.true(entry.isAborted);
 });
 
-test('a server that answers whole where a stream was asked is understood', async (t) => {
+test('an unstreamed response to a streamed request is accepted', async (t) => {
   const { chat } = await startRig(t);
   const said = await listen(chat('gpt-sim', true, { drops: ['stream', 'stream_options'] }));
   t.is(said.text, REPLY);
   t.is(find(said, 'usage').length, 1);
 });
 
-test('vectors come in the order of their inputs, the same from base64 and from numbers', async (t) => {
+test('vectors are in the order of their inputs, the same from base64 and from numbers', async (t) => {
   const { embed } = await startRig(t);
   const inputs = ['one two', 'three', 'four'];
   for (const model of ['emb', 'emb+floats']) {
@@ -370,13 +370,13 @@ test('vectors come in the order of their inputs, the same from base64 and from n
   t.is((await embed('emb+nousage', ['a'])).promptTokens, null);
 });
 
-test('a batch with a text that the vendor refuses is rejected as a whole', async (t) => {
+test('a batch with a text that the vendor rejects is rejected as a whole', async (t) => {
   const { embed } = await startRig(t, { faults: parseFaultWords('poison') });
   t.like(await t.throwsAsync(embed('emb', ['a', 'some poison here', 'b'])), { failure: 'rejected' });
   t.is((await embed('emb', ['a', 'b'])).promptTokens, 2);
 });
 
-test('the largest legal answer passes', async (t) => {
+test('the largest valid response is accepted', async (t) => {
   const { embed } = await startRig(t, { vectors: 'fast', logCapacity: 0 });
   const answer = await embed('emb', Array.from<string>({ length: 2048 }).fill('a b'), 3072);
   t.is(answer.vectors.length, 2048 * 3072 * 4);
@@ -385,7 +385,7 @@ test('the largest legal answer passes', async (t) => {
   t.true(first.equals(answer.vectors.subarray(-3072 * 4)));
 });
 
-test('pictures come as bytes that are pictures, whatever family the model is of', async (t) => {
+test('images are returned as image bytes, whatever the model family', async (t) => {
   const { draw, simulator } = await startRig(t);
   for (const model of ['dall-e-3', 'gpt-image-sim']) {
     const { images } = await draw(model, 2);
@@ -406,7 +406,7 @@ test('pictures come as bytes that are pictures, whatever family the model is of'
   );
 });
 
-test('a hundred calls at once each get their own answer', async (t) => {
+test('of a hundred concurrent calls each gets its own response', async (t) => {
   const { chat } = await startRig(t);
   const runs = Array.from({ length: 100 }, async (_, index) => {
     const body: ChatBody = { messages: [{ role: 'user', content: `number ${index}` }] };

@@ -22,7 +22,7 @@ async function collect(events: ChatEvent[]): Promise<ChatEvent[]> {
   return all;
 }
 
-test('what a model thought before its calls is remembered with the first of them, and all else passes as it is', async (t) => {
+test('reasoning before tool calls is saved with the first call, and everything else is passed on unchanged', async (t) => {
   const events = [
     delta({ role: 'assistant', reasoning_content: 'Let me ' }),
     delta({ reasoning_content: 'see.' }),
@@ -48,7 +48,7 @@ test('what a model thought before its calls is remembered with the first of them
   );
 });
 
-test('nothing is remembered of a model that tells no thought, or makes no calls', async (t) => {
+test('nothing is saved for a model that shows no reasoning, or makes no calls', async (t) => {
   for (const events of [
     [delta({ tool_calls: [call('call_1')] }), finish()],
     [delta({ reasoning_content: 'Hm.' }), delta({ content: 'Yes' }), finish()],
@@ -57,7 +57,7 @@ test('nothing is remembered of a model that tells no thought, or makes no calls'
   }
 });
 
-test('a message gets back the thought of its own model, and keeps the one its client sent', (t) => {
+test('a message gets the saved reasoning of its own model, and keeps any that its client sent', (t) => {
   const made = { role: 'assistant', content: null, tool_calls: [call('call_1')] };
   const kept = { role: 'assistant', tool_calls: [call('call_2')], reasoning_content: 'Mine.' };
   const body = { messages: [{ role: 'user', content: 'hi' }, made, kept] } as unknown as ChatBody;

@@ -18,7 +18,7 @@ const options: ImageOptions = {
   inputFidelity: 'high',
 };
 
-test('base64 is asked of every image model but the GPT family, which refuses the field', (t) => {
+test('base64 is requested from every image model except the GPT family, which rejects the field', (t) => {
   const plain = { prompt: 'a cat', n: 2, size: '1024x1024' };
   for (const model of [
     'gpt-image-1',
@@ -34,7 +34,7 @@ test('base64 is asked of every image model but the GPT family, which refuses the
   t.like(toImageRequest(target('dall-e-3'), call), { n: 1 });
 });
 
-test('style goes as a field to DALL·E 3 alone, else into the prompt; what to avoid always does', (t) => {
+test('style is a field only for DALL·E 3, otherwise part of the prompt; the negative prompt always is', (t) => {
   const styled = { ...call, style: 'vivid', negativePrompt: 'dogs', quality: 'hd', user: 'u' };
   const known = toImageRequest(target('dall-e-3'), styled);
   t.like(known, { style: 'vivid', prompt: 'a cat\n\nAvoid: dogs.', quality: 'hd', user: 'u' });
@@ -49,7 +49,7 @@ test('style goes as a field to DALL·E 3 alone, else into the prompt; what to av
   }
 });
 
-test('options go to the GPT family and to models that are not OpenAI’s, never to DALL·E, and not where they are dropped', (t) => {
+test('options are sent to the GPT family and to models that are not OpenAI’s, never to DALL·E, and not if they are dropped', (t) => {
   const sent = {
     background: 'transparent',
     moderation: 'low',
@@ -74,7 +74,7 @@ test('options go to the GPT family and to models that are not OpenAI’s, never 
   t.is(lossless['output_compression'], undefined, 'PNG has no quality');
 });
 
-test('a stream is asked for where previews are wanted and the model streams', (t) => {
+test('a stream is requested if previews are wanted and the model streams', (t) => {
   const streamed = { stream: true, partial_images: 2 };
   t.like(toImageRequest(target('gpt-image-1'), { ...call, partialImages: 2 }), streamed);
   for (const [model, partialImages, drop] of [
@@ -125,13 +125,13 @@ test('an edit is a form: one file is `image`, several are `image[]`, with the ma
   t.is((await readForm('dall-e-2', { inputs })).fields['response_format'], 'b64_json');
 });
 
-test('an input of several megabytes is sent as it is', async (t) => {
+test('an input of several megabytes is sent unchanged', async (t) => {
   const bytes = Buffer.alloc(3_000_001, 'pixels');
   const { files } = await readForm('gpt-image-1', { inputs: [{ ...input(''), bytes }] });
   t.is(files[0], `image image-1.png image/png ${bytes.toString()}`);
 });
 
-test('an edit says how true to its inputs it is to be where the model takes it, and never how strictly to moderate', async (t) => {
+test('an edit includes its input fidelity if the model supports it, and never its moderation level', async (t) => {
   const edit = { inputs: [input('a')], options, partialImages: 1 };
   t.deepEqual((await readForm('gpt-image-1', edit)).fields, {
     model: 'gpt-image-1',

@@ -14,7 +14,7 @@ function chat(body: Record<string, unknown>, ...drops: string[]): Record<string,
   return toChatRequest(target('gpt', ...drops), { messages: MESSAGES, ...body }, false);
 }
 
-test('the model is the route’s, known fields pass, unknown and empty ones stay', (t) => {
+test('the model is the route’s, known fields are passed on, unknown and empty ones are omitted', (t) => {
   const request = chat({
     model: 'alias',
     temperature: 0,
@@ -28,12 +28,12 @@ test('the model is the route’s, known fields pass, unknown and empty ones stay
   t.deepEqual(request, { model: 'gpt', messages: MESSAGES, temperature: 0, top_k: 5, seed: 1 });
 });
 
-test('what the route drops is left out, but never the model or the messages', (t) => {
+test('parameters that the route drops are omitted, but never the model or the messages', (t) => {
   const request = chat({ temperature: 1, top_k: 5, user: 'u' }, 'temperature', 'top_k', 'model', 'messages');
   t.deepEqual(request, { model: 'gpt', messages: MESSAGES, user: 'u' });
 });
 
-test('one bound on tokens goes out, the smaller, under the name that the server takes', (t) => {
+test('only one token limit is sent, the smaller one, under the name that the server supports', (t) => {
   const bound = (body: object, ...drops: string[]): object => {
     const { max_tokens, max_completion_tokens } = chat({ ...body }, ...drops);
     return { max_tokens, max_completion_tokens };
@@ -51,7 +51,7 @@ test('one bound on tokens goes out, the smaller, under the name that the server 
   t.deepEqual(bound({ max_tokens: 0 }), none);
 });
 
-test('a stream always asks for usage and keeps the other options', (t) => {
+test('a stream always requests usage and keeps the other options', (t) => {
   const body = { messages: MESSAGES, stream_options: { include_obfuscation: false, include_usage: false } };
   const request = toChatRequest(target('gpt'), body, true);
   t.is(request['stream'], true);
@@ -59,7 +59,7 @@ test('a stream always asks for usage and keeps the other options', (t) => {
   t.is(toChatRequest(target('gpt', 'stream_options'), body, true)['stream_options'], undefined);
 });
 
-test('web search is asked under the vendor’s name only where it is on', (t) => {
+test('web search is requested under the vendor’s name, and only if it is enabled', (t) => {
   for (const on of [true, 'links', 'no-links']) {
     t.deepEqual(chat({ web_search: on })['web_search_options'], {});
   }
@@ -70,7 +70,7 @@ test('web search is asked under the vendor’s name only where it is on', (t) =>
   t.deepEqual(chat({ web_search: true, web_search_options: options })['web_search_options'], options);
 });
 
-test('messages travel whole, without the nulls that vendors refuse', (t) => {
+test('messages are sent whole, without the nulls that vendors reject', (t) => {
   const calls = [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }];
   const messages = [
     { role: 'user', name: 'ann', content: 'x', tool_calls: null, tool_call_id: null },
@@ -100,7 +100,7 @@ test('messages travel whole, without the nulls that vendors refuse', (t) => {
   ]);
 });
 
-test('embeddings are asked as base64, with dimensions and user only where given', (t) => {
+test('embeddings are requested as base64, with dimensions and user only if given', (t) => {
   const call = { inputs: ['a', 'b'], dimensions: null, user: null };
   const plain = { model: 'emb', input: ['a', 'b'], encoding_format: 'base64' };
   t.deepEqual(toEmbeddingRequest(target('emb'), call), plain);
@@ -115,7 +115,7 @@ test('embeddings are asked as base64, with dimensions and user only where given'
   });
 });
 
-test('a picture that was fetched goes out as its bytes, with what the caller said of it; others as they are', (t) => {
+test('a fetched image is sent as its bytes, with the caller’s options for it; other images are unchanged', (t) => {
   const part = (url: string): object => ({ type: 'image_url', image_url: { url, detail: 'low' } });
   const messages = [{ role: 'user', content: [part('https://a.example/1'), part('https://a.example/2')] }];
   const images = new Map([['https://a.example/1', { mediaType: 'image/png', base64: 'iVBO' }]]);
@@ -125,11 +125,11 @@ test('a picture that was fetched goes out as its bytes, with what the caller sai
   ]);
 });
 
-test('a search that is turned off is off, whatever its options', (t) => {
+test('a disabled search stays disabled, whatever its options', (t) => {
   t.is(chat({ web_search: false, web_search_options: {} })['web_search_options'], undefined);
 });
 
-test('a picture’s shape and class go to models that draw, and to no others', (t) => {
+test('aspect ratio and size class of an image are only sent to models that draw', (t) => {
   const asked = { size: '1536x1024', image_quality: '2k' };
   const drawn = chat({ ...asked, modalities: ['image', 'text'] });
   t.deepEqual(drawn['image_config'], { aspect_ratio: '3:2', image_size: '2K' });
@@ -139,7 +139,7 @@ test('a picture’s shape and class go to models that draw, and to no others', (
   t.is(chat({ ...asked, modalities: ['image'] }, 'image_config')['image_config'], undefined);
 });
 
-test('calls go out without what another dialect added to them, and messages with the thought that led to them', (t) => {
+test('calls are sent without the additions of other dialects, and messages with the reasoning that led to them', (t) => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
   const said = {
     role: 'assistant',

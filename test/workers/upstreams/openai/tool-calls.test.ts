@@ -9,7 +9,7 @@ interface Piece {
   readonly function?: { readonly name?: string; readonly arguments?: string };
 }
 
-/** Adds pieces up as the official SDK's accumulators do: by index, names and arguments joined. */
+/** Adds pieces up as the official SDK's accumulators do: by index, with names and arguments joined. */
 function addUp(...deltas: Piece[][]): { id: string; name: string; arguments: string }[] {
   const normalizer = createToolCallNormalizer();
   const calls: { id: string; name: string; arguments: string }[] = [];
@@ -29,7 +29,7 @@ function addUp(...deltas: Piece[][]): { id: string; name: string; arguments: str
 const A = { id: 'a', name: 'f', arguments: '{"x":1}' };
 const B = { id: 'b', name: 'g', arguments: '{}' };
 
-test('id and name that every piece repeats are told once', (t) => {
+test('an id and name repeated by every piece are sent once', (t) => {
   const piece = (text: string): Piece => ({
     index: 0,
     id: 'a',
@@ -39,7 +39,7 @@ test('id and name that every piece repeats are told once', (t) => {
   t.deepEqual(addUp([piece('{"x"')], [piece(':1}')]), [A]);
 });
 
-test('calls without an index are told apart by their ids', (t) => {
+test('calls without an index are distinguished by their ids', (t) => {
   const whole = (call: typeof A): Piece => ({
     id: call.id,
     function: { name: call.name, arguments: call.arguments },
@@ -48,7 +48,7 @@ test('calls without an index are told apart by their ids', (t) => {
   t.deepEqual(addUp([whole(A)], [whole(B)]), [A, B]);
 });
 
-test('parallel calls that share one index are told apart by their ids', (t) => {
+test('parallel calls that share one index are distinguished by their ids', (t) => {
   t.deepEqual(
     addUp(
       [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"x"' } }],
@@ -59,7 +59,7 @@ test('parallel calls that share one index are told apart by their ids', (t) => {
   );
 });
 
-test('a call without an id is given one, and pieces without index and id go on with the last', (t) => {
+test('a call without an id gets one, and pieces without index and id continue the last call', (t) => {
   const [first, second] = addUp(
     [{ function: { name: 'f', arguments: '{"x"' } }],
     [{ function: { arguments: ':1}' } }],
@@ -71,7 +71,7 @@ test('a call without an id is given one, and pieces without index and id go on w
   t.not(first?.id, second?.id);
 });
 
-test('indices that do not begin at zero become those that do, and choices do not mix', (t) => {
+test('indices are renumbered from zero, and choices do not mix', (t) => {
   t.deepEqual(addUp([{ index: 1, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }]), [A]);
   const normalizer = createToolCallNormalizer();
   const delta = {
@@ -81,7 +81,7 @@ test('indices that do not begin at zero become those that do, and choices do not
   t.deepEqual(normalizer.normalize(1, delta), delta);
 });
 
-test('deltas without tool calls pass untouched', (t) => {
+test('deltas without tool calls are unchanged', (t) => {
   const normalizer = createToolCallNormalizer();
   for (const delta of [{ content: 'x' }, { tool_calls: null }, { tool_calls: [] }]) {
     t.is(normalizer.normalize(0, delta), delta);

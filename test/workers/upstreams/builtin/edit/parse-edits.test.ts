@@ -51,12 +51,12 @@ const prompts: readonly (readonly [string, readonly ImageEdit[]])[] = [
 ];
 
 for (const [prompt, edits] of prompts) {
-  test(`${JSON.stringify(prompt)} is read as what it says`, (t) => {
+  test(`${JSON.stringify(prompt)} is parsed into the right edits`, (t) => {
     t.deepEqual(parseEdits(prompt), edits);
   });
 }
 
-test('prompts that look like much and mean nothing are read quickly, however long they are', (t) => {
+test('prompts that resemble edits without being any are parsed quickly, however long they are', (t) => {
   for (const unit of [
     'rotate the ',
     'caption the text ',
