@@ -99,7 +99,7 @@ test('both roles run from one image, with files that the build creates', (t) => 
   t.true(existsSync(admin?.[1] ?? ''));
 });
 
-test('workers can be scaled: they bind no port, and no service has a fixed container name', (t) => {
+test('workers can be scaled: they publish no port, and no service has a fixed container name', (t) => {
   t.is(services.worker.ports, undefined);
   for (const service of Object.values(services)) t.is(service.container_name, undefined);
 });
@@ -121,7 +121,7 @@ test('a role starts when its backing services are healthy, and has time to finis
 });
 
 test('every part of every command and health check is a string', (t) => {
-  // An unquoted colon would make it a mapping, which compose refuses.
+  // An unquoted colon would make it a mapping, which compose rejects.
   for (const { command, healthcheck } of Object.values(services)) {
     for (const part of [...command, ...(healthcheck?.test ?? [])]) t.is(typeof part, 'string');
   }
@@ -150,7 +150,7 @@ test('logs are limited, and so is the memory of every service', (t) => {
   }
 });
 
-test('each service has its own limit below its memory limit, with room for memory that its own limit does not count', (t) => {
+test("each service's own limit is below its memory limit, with space for memory that its own limit does not cover", (t) => {
   const { api, worker, redis, mongo } = services;
   const limits = [
     [api, /--max-old-space-size=(\d+)/, 1],

@@ -9,7 +9,7 @@ import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 
-/** The commands with which support helps users of the account area, run as from a shell. */
+/** The commands with which support helps users of the account area, run as in a shell. */
 
 let stack: TestStack;
 
@@ -220,10 +220,10 @@ test('the command succeeds with a warning if only the mail cannot be queued or i
   t.truthy((await stores.users.findById(user._id))?.bannedAt);
 
   await t.throwsAsync(userVerbs['unban']!.run(context(user._id, 'start')), { instanceOf: AppError });
-  t.is(warnings.length, 2, 'a command that was not done does not warn');
+  t.is(warnings.length, 2, 'a command that failed does not warn');
 });
 
-test('a user or link that does not exist is refused, whatever name is given', async (t) => {
+test('a user or link that does not exist is rejected, whatever name is given', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
     const { exitCode, reason } = await runRefused('show', name);

@@ -192,7 +192,7 @@ const refused: readonly [string, Json, RegExp][] = [
 ];
 
 for (const [what, body, words] of refused) {
-  test(`${what} is refused`, async (t) => {
+  test(`${what} is rejected`, async (t) => {
     const { askAnthropic } = await startDialectClients(t);
     const response = await askAnthropic(body);
     const answer = await readJson(response);
@@ -203,7 +203,7 @@ for (const [what, body, words] of refused) {
   });
 }
 
-test('a call without a key or version is refused', async (t) => {
+test('a call without a key or version is rejected', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const body = { messages: [HELLO] };
   const send = async (options: CallOptions): Promise<unknown[]> => {

@@ -293,7 +293,7 @@ test("an error within a stream has the dialect's format and follows the content 
   }
 });
 
-test('a stream that is cut has no end marker, and one that stalls waits for its caller to disconnect', async (t) => {
+test('an interrupted stream has no end marker, and a stalled one waits for its caller to disconnect', async (t) => {
   const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     await t.throwsAsync(async () => (await send('cut-2', { stream: true })).text(), undefined, dialect);
@@ -309,7 +309,7 @@ test('a stream that is cut has no end marker, and one that stalls waits for its 
   }
 });
 
-test("nonsense responses are sent in every dialect, and a body that is not JSON is refused in the dialect's format", async (t) => {
+test("nonsense responses are sent in every dialect, and a body that is not JSON is rejected in the dialect's format", async (t) => {
   const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     const response = await send('garbage');

@@ -35,7 +35,7 @@ test('a batch gets the vectors of its texts, in order and with the requested len
   t.false('usageMetadata' in (await readJson(silent)));
 });
 
-test('a batch that the vendor would refuse is refused', async (t) => {
+test('a batch that the vendor would reject is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const refused: readonly [Json, RegExp][] = [
     [{ requests: [] }, /not specified/],
@@ -55,7 +55,7 @@ test('a batch that the vendor would refuse is refused', async (t) => {
   t.is((await askGemini('emb', { requests: full }, ACTION)).status, 200);
 });
 
-test('a text marked for refusal is refused', async (t) => {
+test('a text marked for rejection is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const embed = async (text: string): Promise<number> =>
     (

@@ -169,7 +169,7 @@ const refused: readonly [string, string, Json, RegExp][] = [
 ];
 
 for (const [what, model, body, words] of refused) {
-  test(`${what} is refused`, async (t) => {
+  test(`${what} is rejected`, async (t) => {
     const { askGemini } = await startDialectClients(t);
     const response = await askGemini(model, body);
     const answer = await readJson(response);
@@ -246,7 +246,7 @@ test('all invalid fields are reported together', async (t) => {
   t.is(digList(answer, 'error', 'details', 0, 'fieldViolations').length, 2);
 });
 
-test('a call without a key is refused', async (t) => {
+test('a call without a key is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const response = await askGemini('gemini-2.5', { contents: [HELLO] }, { key: null });
   t.is(response.status, 403);

@@ -28,7 +28,7 @@ const refused: Record<string, RegExp> = {
 };
 
 for (const [url, reason] of Object.entries(refused)) {
-  test(`"${url.slice(0, 40)}" is refused, and the error says why and where`, (t) => {
+  test(`"${url.slice(0, 40)}" is rejected, and the error says why and where`, (t) => {
     const error = t.throws(() => checkWebhookUrl(url), { instanceOf: AppError, message: reason });
     t.is(error?.code, 'unsafe_url');
     t.is(error?.status, 422);

@@ -36,7 +36,7 @@ import { readBalance, readEntries } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
-/** Who may do what with a job, and when: its worker, a worker that lost it, and its account. */
+/** Which of its first worker, its later workers and its account may do what with a job, and when. */
 
 let books: LedgerServices;
 test.before(async () => {
@@ -63,7 +63,7 @@ async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob>
   return job;
 }
 
-/** Its worker has been silent for long enough. */
+/** Simulates that the worker has been silent long enough for its lease to expire. */
 async function expireLease({ accountId, id }: Placed): Promise<void> {
   const shard = shardOf(accountId);
   await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
@@ -122,7 +122,7 @@ async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Pr
 
 // The count is per shard, which accounts share: these two tests run one after another.
 test.serial(
-  'a worker that lost a job can neither begin, renew nor hand it back, before or after another worker has it',
+  'a worker that lost a job can neither start, renew nor hand it back, before or after another worker has it',
   async (t) => {
     const job = await place();
     const before = await countWaiting(job);
@@ -190,7 +190,7 @@ test('a job whose workers die waits again, and ends free of charge after the las
   await expectNothingHeld(t, job);
 });
 
-test('an expired lease does not count as a death once its worker reports again, however often that happens', async (t) => {
+test('an expired lease does not count as a death if its worker reports again, however often that happens', async (t) => {
   const job = await place();
   const begin = async (): Promise<TakenJob> => {
     t.is(await statusOf(job), 'queued');
@@ -210,7 +210,7 @@ test('an expired lease does not count as a death once its worker reports again, 
   await expectNothingHeld(t, job);
 });
 
-test('a job that was begun and waits for another worker ends free of charge if none begins it within a day', async (t) => {
+test('a job that was started and waits for another worker ends free of charge if none starts it within a day', async (t) => {
   const job = await place();
   const deadlines = redisKeys.jobDeadlines(shardOf(job.accountId));
   const member = `${job.accountId} ${job.id}`;
@@ -228,7 +228,7 @@ test('a job that was begun and waits for another worker ends free of charge if n
   await expectNothingHeld(t, job);
 });
 
-test('a job that is cancelled while a worker has it does not begin, and ends even if that worker dies', async (t) => {
+test('a job that is cancelled while a worker has it does not start, and ends even if that worker dies', async (t) => {
   const job = await place();
   const taken = await take(job);
   t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
@@ -284,13 +284,13 @@ test('the response of a later attempt can be read even if that of an earlier one
   t.is((await take(job)).attempt, 2);
   await responses.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
   const read = await kept.readFrames(request, 0, 100_000);
-  if (!('bytes' in read)) throw new Error('it is said to have moved');
+  if (!('bytes' in read)) throw new Error('it is recorded as moved');
   const { frame } = decodeFirstFrame(read.bytes)!;
   t.is(frame.attempt, 2);
   t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
 });
 
-test('a response that was charged stays unchanged, whatever earlier attempts deliver late', async (t) => {
+test('a charged response stays unchanged, whatever earlier attempts deliver late', async (t) => {
   const job = await place();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new StoredFramesStore(books.redis, books.redis);

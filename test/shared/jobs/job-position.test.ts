@@ -68,7 +68,7 @@ test('an account that is not in the outlook yet is assumed to start waiting now'
   const outlook = outlookOf(others, 1_000_000);
   t.is(estimatePosition(outlook, 'a', 0), 0);
   t.is(estimatePosition(outlook, 'd', 0), 2);
-  t.is(estimatePosition(outlook, 'd', 1), 5, 'two of each other account, and the one before it');
+  t.is(estimatePosition(outlook, 'd', 1), 5, 'two of each other account, and the earlier job of its own');
 });
 
 test("a job added after the outlook was read is behind all of its account's jobs", (t) => {

@@ -6,7 +6,7 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-/** A line used only by one test: tests in this file share a Redis and run concurrently. */
+/** A job queue used only by one test: tests in this file share a Redis and run concurrently. */
 let lines = 0;
 const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 
@@ -43,7 +43,7 @@ test('each of fifty accounts that arrive together waits for at most one turn of 
   t.deepEqual(
     taken.filter((accountId) => accountId !== 'large').sort(),
     [...small].sort(),
-    'the weight of others makes no difference to a first job',
+    'the weights of other accounts make no difference to a first job',
   );
 });
 
@@ -68,7 +68,7 @@ test('an account that always has a single job does not go before one with a back
   t.is(taken.filter((accountId) => accountId === 'z backlog').length, 10);
 });
 
-test('models take turns, and one for which a worker has no slot or no configuration does not block the others', async (t) => {
+test('models take turns, and one without a worker slot or configuration does not block the others', async (t) => {
   const turns = new JobTurns(redis());
   const [full, free, single] = ['full', 'free', 'single'];
   for (const model of [full, 'unknown', free, single])
@@ -87,11 +87,11 @@ test('models take turns, and one for which a worker has no slot or no configurat
   t.deepEqual(
     next.map(({ model }) => model),
     [full, single, free],
-    'the one that was served least recently is next',
+    'the one served least recently is next',
   );
 });
 
-test('a turn that found no job removes the account, unless a job was added in between', async (t) => {
+test('a fair-queue turn that found no job removes the account, unless a job was added in between', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'account', 1, 2);
@@ -106,7 +106,7 @@ test('a turn that found no job removes the account, unless a job was added in be
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
 });
 
-test('a turn that found no job does not count against the account', async (t) => {
+test('a fair-queue turn that found no job does not count against the account', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'a', 1, 10);
@@ -118,7 +118,7 @@ test('a turn that found no job does not count against the account', async (t) =>
   t.deepEqual(await takeAccounts(turns, line, 2), ['a', 'b']);
 });
 
-test('no job gets two turns', async (t) => {
+test('no job gets two fair-queue turns', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.sync(line, 'account', 1, 3);
@@ -141,7 +141,7 @@ test('index entries that were lost are restored by the next settlement or repair
   t.deepEqual(
     await takeAccounts(turns, line, 9),
     [],
-    'half of it is lost: the remainder does not block anyone',
+    'half of the index is lost: the remainder does not block anyone',
   );
   await turns.sync(line, 'account', 2, 1);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
@@ -157,7 +157,7 @@ test('a dropped job is not waited for', async (t) => {
   t.deepEqual(await takeAccounts(turns, line, 9), []);
 });
 
-test('an empty line keeps nothing about its accounts for longer than a minute', async (t) => {
+test('an empty queue stores nothing about its accounts for longer than a minute', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   await turns.add(line, 'account', 1);
@@ -210,7 +210,7 @@ test('jobs count as running until they end or their lease expires', async (t) =>
   t.is(
     (await turns.counts('embedding')).running,
     0,
-    'no lease is longer than the latest, as clocks step back',
+    'no lease is longer than the latest one, because clocks may step back',
   );
 });
 
@@ -225,7 +225,7 @@ test('a job that ends right after its lease was renewed does not count as runnin
   for (const line of lines) t.is((await turns.outlook(line)).running, 0);
 });
 
-test('only the latest twenty service times count, excluding those of failed jobs', async (t) => {
+test('only the latest twenty service times are used, excluding those of failed jobs', async (t) => {
   const turns = new JobTurns(redis());
   const line = openLine();
   for (let i = 0; i < 30; i++) await turns.ended(line, `${i}`, i < 10 ? 1_000_000 : 100);

@@ -15,7 +15,7 @@ const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}`
 const slotsFor = ({ model }: JobLine, slots: number): ReadonlyMap<string, number> =>
   new Map([[model, slots]]);
 
-/** Changes of the accounts' lists and deliveries to the index: anything may happen between the two. */
+/** Changes of the accounts' lists and their delivery to the index, with arbitrary steps between the two. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('put' as const), account }),
@@ -28,7 +28,7 @@ const steps = fc.array(
 
 type Step = typeof steps extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 
-/** Lists of waiting jobs, as the shards hold them, and the index beside them. */
+/** Lists of waiting jobs, as in the shards, and the index beside them. */
 class ShardModel {
   readonly turns: JobTurns;
   readonly line: JobLine;
@@ -51,7 +51,7 @@ class ShardModel {
     this.undelivered.push(() => this.turns.add(this.line, accountId, 1));
   }
 
-  /** @param isLate whether something else may reach the index before the cancellation does */
+  /** @param isLate whether other calls may reach the index before the cancellation does */
   async cancel(accountId: string, isLate: boolean): Promise<void> {
     if (this.lists.get(accountId) === 0) return;
     this.change(accountId, -1);
@@ -137,7 +137,7 @@ test('a repair restores accounts that late cancellations removed', async (t) => 
   t.pass();
 });
 
-test('no account gets more than the share of its weight plus one turn while others wait', async (t) => {
+test('no account gets more than its weighted share of turns plus one turn while others wait', async (t) => {
   const step = fc.oneof(
     fc.record({ account, jobs: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 8 }) }),

@@ -108,7 +108,7 @@ test('refreshing a session that was found queries MongoDB once more, and does no
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
-test('a refresh whose caller was asked to try again leaves the token valid, whenever that happened', async (t) => {
+test('a refresh whose caller gets a 503 leaves the token valid, whenever the failure happens', async (t) => {
   const stores = await openStores(t);
   const database = openWebDatabase(stores.mongo);
   const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());
@@ -241,7 +241,7 @@ test('all sessions of a user or the listed ones are revoked, and none of another
   t.truthy(await sessions.find(foreignSession.accessToken));
 });
 
-test('a session that has ended lists none: it may not end sessions started later', async (t) => {
+test('a session that has ended lists no others: it may not end sessions started later', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const [own, expired] = [

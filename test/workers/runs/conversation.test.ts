@@ -26,9 +26,9 @@ async function* sayAndTimeOut(): AsyncGenerator<ChatEvent> {
 }
 
 for (const unreadMs of [300, 0]) {
-  const whose =
-    unreadMs > 0 ? 'a caller who does not read, and says nothing of' : 'the vendor, and counts against';
-  test(`a timeout after ${unreadMs} ms without reading is of ${whose} the route`, async (t) => {
+  const effect =
+    unreadMs > 0 ? 'is caused by the caller, and does not count' : 'is caused by the vendor, and counts';
+  test(`a timeout after ${unreadMs} ms without reading ${effect} against the route`, async (t) => {
     const limiter = new RouteLimiter(redis(), randomUUID(), log);
     t.teardown(() => limiter.stop());
     const route = createRoute(`read-after-${unreadMs}`);

@@ -201,7 +201,7 @@ test('the whole call is limited, however active the response is', async (t) => {
   );
   const error = await failWith(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 2000 ms/);
-  t.true(error.isRequestFailure, 'the whole request was sent');
+  t.true(error.isRequestFailure, 'the request takes longer than its timeout allows');
   t.true(error.mayStillRun);
 });
 

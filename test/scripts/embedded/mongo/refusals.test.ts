@@ -9,7 +9,7 @@ const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
 
 type Things = mongo.Collection;
 
-/** Features of MongoDB that this server lacks, by the error code of the refusal. */
+/** Features of MongoDB that this server lacks, by error code. */
 const refused: Record<string, [code: number, (things: Things) => Promise<unknown>]> = {
   'an unknown command': [59, ({ db }) => db.command({ mapReduce: 'things' })],
   'a find with collation': [
@@ -150,7 +150,7 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'snapshot reads': [238, (things) => things.find({}, { readConcern: { level: 'snapshot' } }).toArray()],
 };
 
-test('features outside the subset are refused with an error code of MongoDB', async (t) => {
+test('features outside the subset are rejected with an error code of MongoDB', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   for (const [what, [code, attempt]] of Object.entries(refused)) {
@@ -163,7 +163,7 @@ test('features outside the subset are refused with an error code of MongoDB', as
   }
 });
 
-test('unknown features are refused on a collection that does not exist, too', async (t) => {
+test('unknown features are rejected on a collection that does not exist, too', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);
@@ -173,7 +173,7 @@ test('unknown features are refused on a collection that does not exist, too', as
   await t.throwsAsync(things.updateOne({}, { $bogus: { a: 1 } }), { message: refusal });
 });
 
-test('transactions and change streams are refused', async (t) => {
+test('transactions and change streams are rejected', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);

@@ -178,14 +178,14 @@ const refused: Record<string, [Upload, code: string]> = {
 };
 
 for (const [name, [options, code]] of Object.entries(refused)) {
-  test(`a chunked upload is refused and leaves nothing behind: ${name}`, async (t) => {
+  test(`a chunked upload is rejected and leaves nothing behind: ${name}`, async (t) => {
     const { endpoint, client } = await startTestServer(t);
     t.is((await upload(endpoint, options)).code, code);
     t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
   });
 }
 
-test('a chunked upload without its decoded length is refused', async (t) => {
+test('a chunked upload without its decoded length is rejected', async (t) => {
   const { endpoint } = await startTestServer(t);
   const request = { method: 'PUT', target, payloadHash: signed.payloadHash, body: 'x' };
   const { headers } = signRequest(endpoint, request);

@@ -94,7 +94,7 @@ test('a client that does not compute checksums works', async (t) => {
   t.is(await got.Body?.transformToString(), 'plain');
 });
 
-test('a client whose clock is wrong corrects it from the date of the refusal', async (t) => {
+test('a client whose clock is wrong corrects it from the date of the rejection', async (t) => {
   const now = () => Date.now() + 3 * 3_600_000;
   const { endpoint } = await startTestServer(t, { dir: await makeTempDir(t), now });
   const client = createClient(t, endpoint, { maxAttempts: 3 });
@@ -257,7 +257,7 @@ test('unsupported operations are reported as not implemented', async (t) => {
   for (const request of refused) t.is(await getErrorName(t, request()), 'NotImplemented');
 });
 
-test('objects over the limit are refused, whether or not their length is declared', async (t) => {
+test('objects over the limit are rejected, whether or not their length is declared', async (t) => {
   const { client } = await startTestServer(t, { maxObjectBytes: 1000 });
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: makeBytes(1000) }));
   for (const Body of [makeBytes(1001), makeBytes(30_000_000)]) {

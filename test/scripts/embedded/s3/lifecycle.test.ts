@@ -134,7 +134,7 @@ test('rules can be read back, survive a restart and can be deleted', async (t) =
   t.is(put.Expiration, undefined);
 });
 
-test('a rule that could not be enforced is refused', async (t) => {
+test('a rule that could not be enforced is rejected', async (t) => {
   const { client } = await startTestServer(t);
   const refused: [LifecycleRule, string][] = [
     [{ ...dayRule, Expiration: { Date: new Date('2030-01-01') } }, 'NotImplemented'],

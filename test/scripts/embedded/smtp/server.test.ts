@@ -86,7 +86,7 @@ test('unauthenticated connections that stay open do not block mail', async (t) =
   t.is((await readdir(dir)).length, 1);
 });
 
-test('a mail that is too large is refused permanently, and a subject cannot control the terminal', async (t) => {
+test('a mail that is too large is rejected permanently, and a subject cannot control the terminal', async (t) => {
   const { dir, lines, url } = await createRig(t);
   const client = useClient(t, addCredentials(url, password));
   await t.throwsAsync(client.send({ ...mail, text: 'x'.repeat(1_200_000) }), { instanceOf: SendingFailed });

@@ -324,7 +324,7 @@ test('pings, unknown events and blocks, and anything after the end produce no ou
   ]);
 });
 
-test('an empty response is a response, and a refusal is one by the content filter', (t) => {
+test('an empty response is a response, and a refusal is reported as one by the content filter', (t) => {
   t.deepEqual(translateText(toStream(begin({}), end('refusal'), STOP)), [
     START,
     finish('content_filter', 'refusal'),
