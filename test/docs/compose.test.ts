@@ -38,21 +38,24 @@ const required = [
   ...new Set([...text.matchAll(placeholder)].filter(([, , kind]) => kind === '?').map(([, name]) => name!)),
 ];
 
-function fillIn(environment: Service['environment'], given: Record<string, string>): Record<string, string> {
+function fillIn(
+  environment: Service['environment'],
+  requiredValues: Record<string, string>,
+): Record<string, string> {
   const fill = (value: string): string =>
     value.replaceAll(placeholder, (_, name: string, kind: string, word: string) => {
-      return given[name] ?? (kind === '-' ? word : '');
+      return requiredValues[name] ?? (kind === '-' ? word : '');
     });
   return Object.fromEntries(
     Object.entries(environment ?? {}).map(([name, value]) => [name, fill(String(value))]),
   );
 }
 
-const given = Object.fromEntries(required.map((name) => [name, 'x'.repeat(40)]));
+const requiredValues = Object.fromEntries(required.map((name) => [name, 'x'.repeat(40)]));
 
 test('api and worker get everything that production requires, at addresses that other containers can reach', (t) => {
   for (const service of Object.values(roles)) {
-    const config = loadConfig(fillIn(service.environment, given));
+    const config = loadConfig(fillIn(service.environment, requiredValues));
     t.true(config.production);
     t.is(config.host, '0.0.0.0');
     t.is(new URL(config.redisUrl).hostname, 'redis');
@@ -66,7 +69,7 @@ test('variables that the operator must set are required by name, and .env.exampl
   const example = readFileSync('.env.example', 'utf8');
   for (const name of required) {
     t.regex(example, new RegExp(`^${name}=$`, 'm'));
-    const { [name]: _without, ...incomplete } = given;
+    const { [name]: _without, ...incomplete } = requiredValues;
     t.throws(() => loadConfig(fillIn(roles.api.environment, incomplete)), { instanceOf: ConfigError });
   }
   t.regex(readFileSync('.gitignore', 'utf8'), /^\.env$/m);

@@ -26,11 +26,11 @@ test.after.always(() => stack?.close());
 
 test.serial('thousands of made-up cookies cause no MongoDB query', async (t) => {
   const { client } = await createWebUser(stack, 'made-up@example.com');
-  const issued = client.cookies.get('__Host-mg_session')!;
+  const issuedToken = client.cookies.get('__Host-mg_session')!;
   const proxy = stack.mongoProxy!;
   const countSessions = (): number => proxy.countSent(lookUpMark);
   const before = countSessions();
-  const target = { url: stack.url, prefix: '__Host-', issued };
+  const target = { url: stack.url, prefix: '__Host-', issued: issuedToken };
   const statuses = await sendMadeUpSessions({ ...target, requests: 2_000, concurrency: 64 });
   t.deepEqual([...statuses], [[401, 2_000]]);
   t.is(countSessions(), before);

@@ -14,7 +14,7 @@ const numRuns = Number(requestedRuns ?? 150);
 const runs = { numRuns, ...(requestedRuns === undefined && { seed: 17 }) };
 const indexRuns = { ...runs, numRuns: Math.ceil(numRuns / 10) };
 
-const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
+const unsupportedMessage = /not supported by the embedded MongoDB; set MONGODB_URL/;
 /** Preserves the BSON number types in replies. */
 const typed = { promoteValues: false, promoteLongs: false };
 const show = (value: unknown): string => EJSON.stringify(value, { relaxed: false });
@@ -75,11 +75,11 @@ async function run(
       // Without a sort their order is undefined.
       ...(body['sort'] === undefined ? rows.toSorted() : rows),
     ];
-    const isRefused = writeErrors.some(({ errmsg }) => refusal.test(errmsg as string));
+    const isRefused = writeErrors.some(({ errmsg }) => unsupportedMessage.test(errmsg as string));
     return { text: text.join('\n'), isRefused, isPartial: true };
   } catch (error) {
     if (!(error instanceof mongoose.mongo.MongoServerError)) throw error;
-    return { text: showError(error), isRefused: refusal.test(error.message), isPartial: false };
+    return { text: showError(error), isRefused: unsupportedMessage.test(error.message), isPartial: false };
   }
 }
 

@@ -16,9 +16,9 @@ interface Refusal {
 
 /** Runs `npm start` with a setting that a user can get wrong. */
 async function start(t: ExecutionContext, env: Record<string, string>): Promise<Refusal> {
-  const given = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
+  const childEnv = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
   const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
-    env: given,
+    env: childEnv,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));

@@ -303,8 +303,8 @@ test('an interrupted stream has no end marker, and a stalled one waits for its c
       const entry = rig.simulator.requests.entries.at(-1);
       t.is(entry?.isOver, false);
       await response.body?.cancel();
-      const gone = await rig.simulator.requests.waitFor((item) => item === entry && item.isOver);
-      t.true(gone.isAborted, `${dialect} ${words}`);
+      const endedCall = await rig.simulator.requests.waitFor((item) => item === entry && item.isOver);
+      t.true(endedCall.isAborted, `${dialect} ${words}`);
     }
   }
 });

@@ -130,9 +130,9 @@ test("calls arrive whole, signed as the model requires, with ids only if the mod
     signed.map((part) => typeof part['thoughtSignature']),
     ['string', 'undefined'],
   );
-  const named = await send('gemini-3-parallel-ids');
+  const callsWithIds = await send('gemini-3-parallel-ids');
   t.deepEqual(
-    named.map((part) => dig(part, 'functionCall', 'id')),
+    callsWithIds.map((part) => dig(part, 'functionCall', 'id')),
     ['call_simulated_0', 'call_simulated_1'],
   );
 });

@@ -37,7 +37,7 @@ test('a batch gets the vectors of its texts, in order and with the requested len
 
 test('a batch that the vendor would reject is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
-  const refused: readonly [Json, RegExp][] = [
+  const rejectedBatches: readonly [Json, RegExp][] = [
     [{ requests: [] }, /not specified/],
     [{ requests: Array.from({ length: 101 }, () => embedRequest('a')) }, /at most 100/],
     [{ requests: [embedRequest('a', { model: 'models/other' })] }, /requests\[0\]\.model/],
@@ -46,7 +46,7 @@ test('a batch that the vendor would reject is rejected', async (t) => {
     [{ requests: [embedRequest('a', { outputDimensionality: 0 })] }, /output_dimensionality/],
     [{ requests: [embedRequest('a', { dimensions: 8 })] }, /Unknown name "dimensions"/],
   ];
-  for (const [body, words] of refused) {
+  for (const [body, words] of rejectedBatches) {
     const response = await askGemini('emb', body, ACTION);
     t.is(response.status, 400);
     t.regex(digText(await readJson(response), 'error', 'message'), words);

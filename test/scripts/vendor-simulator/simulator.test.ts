@@ -207,10 +207,10 @@ test('faults come from options, setFaults, header, model and key, and later sour
   t.is(await request('gpt-sim+fail-504', { 'x-simulate': 'fail-503' }), 504);
   t.is(await request('gpt-sim+fail-504', { authorization: 'Bearer sk+fail-529' }), 529);
   t.is(await request('gpt-sim', { authorization: 'Bearer exhausted' }), 429);
-  const refusal = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
-  t.is(refusal.headers.get('retry-after-ms'), '1500');
-  t.is(refusal.headers.get('retry-after'), '2');
-  t.like(await refusal.json(), { error: { message: 'This failure was requested.' } });
+  const rejection = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
+  t.is(rejection.headers.get('retry-after-ms'), '1500');
+  t.is(rejection.headers.get('retry-after'), '2');
+  t.like(await rejection.json(), { error: { message: 'This failure was requested.' } });
 });
 
 test('a flaky vendor fails the configured fraction of calls, and the same calls in every run', async (t) => {
@@ -259,9 +259,11 @@ test('a caller that disconnects while waiting frees its slot', async (t) => {
   await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving');
   controller.abort();
   await t.throwsAsync(cancelled);
-  const gone = await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving' && entry.isOver);
-  t.true(gone.isAborted);
-  t.is(gone.status, null);
+  const endedCall = await simulator.requests.waitFor(
+    (entry) => entry.model === 'emb-leaving' && entry.isOver,
+  );
+  t.true(endedCall.isAborted);
+  t.is(endedCall.status, null);
   await first;
   await client.embeddings.create({ model: 'emb', input: 'a' });
   t.deepEqual({ ...simulator.requests.counters.byStatus }, { 200: 2 });

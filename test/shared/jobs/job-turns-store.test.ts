@@ -8,7 +8,7 @@ const redis = useRedis(test);
 
 /** A job queue used only by one test: tests in this file share a Redis and run concurrently. */
 let lines = 0;
-const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 
 const takeArguments = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
   count,
@@ -22,7 +22,7 @@ async function takeAccounts(turns: JobTurns, line: JobLine, count: number): Prom
 
 test("one account's 100 000 waiting jobs delay another's single job by at most one turn", async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'large', 1, 100_000);
   t.deepEqual(await takeAccounts(turns, line, 3), ['large', 'large', 'large']);
   for (let i = 0; i < 20; i++) {
@@ -34,7 +34,7 @@ test("one account's 100 000 waiting jobs delay another's single job by at most o
 
 test('each of fifty accounts that arrive together waits for at most one turn of each other account', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'large', 100, 100_000);
   await takeAccounts(turns, line, 7);
   const small = Array.from({ length: 50 }, (_, i) => `small ${i}`);
@@ -49,7 +49,7 @@ test('each of fifty accounts that arrive together waits for at most one turn of 
 
 test('an account of weight 3 gets three turns for each turn of an account of weight 1', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'heavy', 3, 1_000);
   await turns.sync(line, 'light', 1, 1_000);
   const taken = await takeAccounts(turns, line, 400);
@@ -58,7 +58,7 @@ test('an account of weight 3 gets three turns for each turn of an account of wei
 
 test('an account that always has a single job does not go before one with a backlog every time', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'z backlog', 1, 100);
   const taken: string[] = [];
   for (let i = 0; i < 20; i++) {
@@ -93,7 +93,7 @@ test('models take turns, and one without a worker slot or configuration does not
 
 test('a fair-queue turn that found no job removes the account, unless a job was added in between', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'account', 1, 2);
   const [empty] = await turns.take(line.queue, ...takeArguments(line, 1));
   await turns.settle(line.queue, empty!, 0, false);
@@ -108,7 +108,7 @@ test('a fair-queue turn that found no job removes the account, unless a job was 
 
 test('a fair-queue turn that found no job does not count against the account', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'a', 1, 10);
   await turns.sync(line, 'b', 1, 10);
   const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
@@ -120,7 +120,7 @@ test('a fair-queue turn that found no job does not count against the account', a
 
 test('no job gets two fair-queue turns', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'account', 1, 3);
   const [first] = await turns.take(line.queue, ...takeArguments(line, 3));
   await turns.settle(line.queue, first!, 2);
@@ -129,7 +129,7 @@ test('no job gets two fair-queue turns', async (t) => {
 
 test('index entries that were lost are restored by the next settlement or repair', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.add(line, 'account', 2);
   const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
   await redis().del(redisKeys.jobAccounts(line.queue, line.model));
@@ -149,7 +149,7 @@ test('index entries that were lost are restored by the next settlement or repair
 
 test('a dropped job is not waited for', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.add(line, 'account', 1);
   await turns.drop(line, 'account');
   await turns.drop(line, 'account');
@@ -159,7 +159,7 @@ test('a dropped job is not waited for', async (t) => {
 
 test('an empty queue stores nothing about its accounts for longer than a minute', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.add(line, 'account', 1);
   await takeAccounts(turns, line, 1);
   for (const key of [
@@ -177,7 +177,7 @@ test('an empty queue stores nothing about its accounts for longer than a minute'
 
 test('the order of turns continues when virtual times are reset to zero', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await redis().hset(redisKeys.jobIndex(line.queue), `time:${line.model}`, String(maxVirtualTime));
   for (const [accountId, weight] of [
     ['a', 1],
@@ -216,7 +216,7 @@ test('jobs count as running until they end or their lease expires', async (t) =>
 
 test('a job that ends right after its lease was renewed does not count as running again', async (t) => {
   const turns = new JobTurns(redis());
-  const lines = [openLine(), { ...openLine(), queue: 'image' } as const];
+  const lines = [createQueue(), { ...createQueue(), queue: 'image' } as const];
   const jobs = lines.map((line, i) => ({ line, jobId: `job ${i}` }));
   for (const { line, jobId } of jobs) await turns.started(line, jobId, 60_000);
   const renewed = turns.renewed(jobs, 60_000);
@@ -227,7 +227,7 @@ test('a job that ends right after its lease was renewed does not count as runnin
 
 test('only the latest twenty service times are used, excluding those of failed jobs', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   for (let i = 0; i < 30; i++) await turns.ended(line, `${i}`, i < 10 ? 1_000_000 : 100);
   await turns.ended(line, 'failed', null);
   t.is((await turns.outlook(line)).serviceMs, 100);

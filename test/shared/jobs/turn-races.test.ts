@@ -11,7 +11,7 @@ const account = fc.constantFrom(...accounts);
 const weights = fc.record({ a: fc.nat(9), b: fc.nat(9), c: fc.nat(99) });
 
 let lines = 0;
-const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 const slotsFor = ({ model }: JobLine, slots: number): ReadonlyMap<string, number> =>
   new Map([[model, slots]]);
 
@@ -109,7 +109,7 @@ class ShardModel {
 test('no waiting job is lost, in whatever order additions, turns, settlements and cancellations interleave', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const model = new ShardModel(new JobTurns(redis()), openLine());
+      const model = new ShardModel(new JobTurns(redis()), createQueue());
       await model.play(steps, false);
       await model.finish();
       const { accounts } = await model.turns.outlook(model.line);
@@ -123,7 +123,7 @@ test('no waiting job is lost, in whatever order additions, turns, settlements an
 test('a repair restores accounts that late cancellations removed', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const model = new ShardModel(new JobTurns(redis()), openLine());
+      const model = new ShardModel(new JobTurns(redis()), createQueue());
       await model.play(steps, true);
       await model.repair();
       await model.finish();
@@ -145,7 +145,7 @@ test('no account gets more than its weighted share of turns plus one turn while 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), weights, async (steps, extra) => {
       const turns = new JobTurns(redis());
-      const line = openLine();
+      const line = createQueue();
       const weightOf = (accountId: string): number => 1 + extra[accountId as keyof typeof extra];
       const waiting = new Map(accounts.map((accountId) => [accountId, 0]));
       // For each pair, the turns of both since the later of them started to wait.
@@ -185,7 +185,7 @@ test('every waiting account is served before others have had more than their tur
   await fc.assert(
     fc.asyncProperty(weights, async (extra) => {
       const turns = new JobTurns(redis());
-      const line = openLine();
+      const line = createQueue();
       const all = accounts.map((accountId) => 1 + extra[accountId as keyof typeof extra]);
       for (const [i, accountId] of accounts.entries()) await turns.sync(line, accountId, all[i]!, 1_000);
       const maxTurns = all.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...all)), 0) + 1;

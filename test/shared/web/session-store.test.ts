@@ -230,12 +230,12 @@ test('all sessions of a user or the listed ones are revoked, and none of another
   const { sessions } = await openStores(t);
   const foreignSession = await sessions.start(newSession());
   const options = newSession();
-  const [kept] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
-  const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
+  const [remainingSession] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
+  const ids = (await sessions.listIdsWhileOpen(remainingSession!.session))!;
   t.is(ids.length, 3);
-  const others = ids.filter((id) => id !== kept!.session._id);
+  const others = ids.filter((id) => id !== remainingSession!.session._id);
   t.is(await sessions.revokeListed(options.userId, [...others, foreignSession.session._id]), 2);
-  t.deepEqual(await sessions.list(options.userId), [kept!.session]);
+  t.deepEqual(await sessions.list(options.userId), [remainingSession!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);
   t.truthy(await sessions.find(foreignSession.accessToken));

@@ -99,9 +99,9 @@ test('a cached vector never costs more than it did at first, nor, with others, m
     fc.property(inputs, fc.integer({ min: 1, max: 100_000 }), (all, reported) => {
       const { tokens, kept } = billCall(all, reported);
       const accounts = new Set(all.map(({ accountId }) => accountId)).size;
-      const most = (own: number): number =>
+      const maxBilled = (own: number): number =>
         all.length === 1 ? reported : own + findTolerance(sum(all.map((one) => one.tokens)), accounts);
-      t.true(kept.tokens.every((one, i) => one <= tokens[i]! && one <= most(all[i]!.tokens)));
+      t.true(kept.tokens.every((one, i) => one <= tokens[i]! && one <= maxBilled(all[i]!.tokens)));
     }),
   );
 });

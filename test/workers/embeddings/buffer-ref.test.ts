@@ -24,9 +24,9 @@ const ask = (inputs: readonly string[], progress?: (done: number) => void): Pend
 };
 
 test('the buffer of a call is returned to the pool once all requests with vectors in it have released them, and not before', async (t) => {
-  let given = 0;
+  let returnedCount = 0;
   const hold = new BufferRef(() => {
-    given += 1;
+    returnedCount += 1;
   });
   const [first, second, third] = [ask(['a', 'b', 'a']), ask(['b']), ask(['b', 'c'])];
   const [a, b] = [new PendingInput(first, 'a', 1), new PendingInput(first, 'b', 1)];
@@ -44,24 +44,24 @@ test('the buffer of a call is returned to the pool once all requests with vector
   // Neither a request that was added twice nor one that disconnected in between holds a second reference.
   first.deliver(1, outcome);
   hold.drop();
-  t.is(given, 0);
+  t.is(returnedCount, 0);
   dropVectors(await first.answer);
-  t.is(given, 0);
+  t.is(returnedCount, 0);
   dropVectors(await third.answer);
-  t.is(given, 0);
+  t.is(returnedCount, 0);
   dropVectors(await second.answer);
-  t.is(given, 1);
+  t.is(returnedCount, 1);
 });
 
 test('a disconnected caller keeps only what was sent to a model, without holding vectors', async (t) => {
-  let given = 0;
+  let returnedCount = 0;
   const hold = new BufferRef(() => {
-    given += 1;
+    returnedCount += 1;
   });
-  const leaving = ask(['a', 'b', 'c']);
+  const disconnecting = ask(['a', 'b', 'c']);
   const inputs = ['a', 'b', 'c'].map((text, i) => {
-    const input = new PendingInput(leaving, text, 1);
-    input.claim(leaving, i);
+    const input = new PendingInput(disconnecting, text, 1);
+    input.claim(disconnecting, i);
     return input;
   });
   const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
@@ -70,37 +70,41 @@ test('a disconnected caller keeps only what was sent to a model, without holding
   a.markSent();
   b.markSent();
   a.deliver(outcome);
-  const left = new Error('it left');
-  t.deepEqual([...leaving.leave(left)], [c]);
+  const disconnectError = new Error('it left');
+  t.deepEqual([...disconnecting.leave(disconnectError)], [c]);
   t.false(b.isNeeded);
   b.deliver(outcome);
   hold.drop();
-  t.is(given, 1);
-  const answer = await leaving.answer;
-  const paid = { ...outcome, vector: Buffer.alloc(0), hold: null };
-  t.deepEqual(answer, { outcomes: [paid, paid, { error: left }], reachedModel: true, hasDisconnected: true });
+  t.is(returnedCount, 1);
+  const answer = await disconnecting.answer;
+  const billed = { ...outcome, vector: Buffer.alloc(0), hold: null };
+  t.deepEqual(answer, {
+    outcomes: [billed, billed, { error: disconnectError }],
+    reachedModel: true,
+    hasDisconnected: true,
+  });
   dropVectors(answer);
-  t.is(given, 1);
+  t.is(returnedCount, 1);
 });
 
 test('a caller that disconnects before anything was sent to a model has nothing in flight', async (t) => {
-  const leaving = ask(['a']);
-  const input = new PendingInput(leaving, 'a', 1);
-  input.claim(leaving, 0);
-  leaving.leave(new Error('it left'));
-  t.like(await leaving.answer, { reachedModel: false, hasDisconnected: true });
+  const disconnecting = ask(['a']);
+  const input = new PendingInput(disconnecting, 'a', 1);
+  input.claim(disconnecting, 0);
+  disconnecting.leave(new Error('it left'));
+  t.like(await disconnecting.answer, { reachedModel: false, hasDisconnected: true });
 });
 
 test('an input that is requested again after its call failed is requested for the callers that are still waiting', async (t) => {
-  const [leaving, staying] = [ask(['a']), ask(['a'])];
-  const input = new PendingInput(leaving, 'a', 1);
-  input.claim(leaving, 0);
-  input.claim(staying, 0);
+  const [disconnecting, remaining] = [ask(['a']), ask(['a'])];
+  const input = new PendingInput(disconnecting, 'a', 1);
+  input.claim(disconnecting, 0);
+  input.claim(remaining, 0);
   input.markSent();
-  leaving.leave(new Error('it left'));
+  disconnecting.leave(new Error('it left'));
   const failure = new Error('the call failed');
   input.failDisconnected(failure);
-  t.deepEqual((await leaving.answer).outcomes, [{ error: failure }]);
+  t.deepEqual((await disconnecting.answer).outcomes, [{ error: failure }]);
   t.true(input.isNeeded);
   input.markSent();
   const outcome = {
@@ -113,7 +117,7 @@ test('an input that is requested again after its call failed is requested for th
   };
   input.deliver(outcome);
   t.deepEqual(
-    (await staying.answer).outcomes,
+    (await remaining.answer).outcomes,
     [outcome],
     'all of the time, because it was the only one to request it',
   );
@@ -128,8 +132,8 @@ test('no input of a failed request is needed any more if it was not sent to a mo
   }) as [PendingInput, PendingInput, PendingInput];
   c.claim(other, 0);
   a.markSent();
-  const refused = new Error('refused');
-  t.deepEqual([...failing.withdraw(refused)], [b, c]);
+  const rejection = new Error('refused');
+  t.deepEqual([...failing.withdraw(rejection)], [b, c]);
   t.true(a.isNeeded, 'it was sent to a model');
   t.false(b.isNeeded);
   t.true(c.isNeeded, 'by another');
@@ -144,14 +148,14 @@ test('no input of a failed request is needed any more if it was not sent to a mo
   a.deliver(outcome);
   c.deliver(outcome);
   const { outcomes } = await failing.answer;
-  t.deepEqual(outcomes.slice(1), [{ error: refused }, { error: refused }]);
+  t.deepEqual(outcomes.slice(1), [{ error: rejection }, { error: rejection }]);
   t.like(outcomes[0], { tokens: 1 });
   t.like((await other.answer).outcomes[0], { tokens: 1 });
 });
 
 test('a request is notified how many of its inputs are done, until all are', async (t) => {
   const told: number[] = [];
-  const asked = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
+  const request = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
   const vector = {
     vector: Buffer.alloc(4),
     hold: null,
@@ -160,7 +164,7 @@ test('a request is notified how many of its inputs are done, until all are', asy
     counted: false,
     billedMs: 0,
   };
-  for (const index of [2, 0, 0, 3, 1]) asked.deliver(index, vector);
+  for (const index of [2, 0, 0, 3, 1]) request.deliver(index, vector);
   t.deepEqual(told, [0.25, 0.5, 0.75]);
-  t.is((await asked.answer).outcomes.length, 4);
+  t.is((await request.answer).outcomes.length, 4);
 });

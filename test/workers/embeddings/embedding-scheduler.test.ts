@@ -37,15 +37,15 @@ test('when no caller waits any more, a scheduler leaves no request at the limite
     });
   };
 
-  const leaving = new AbortController();
-  const left = embed(leaving.signal);
+  const caller = new AbortController();
+  const disconnected = embed(caller.signal);
   await setImmediate();
   t.deepEqual(
     entered.map(({ aborted }) => aborted),
     [false],
   );
-  leaving.abort(new Error('left'));
-  t.like((await left).outcomes[0], { error: { message: 'left' } });
+  caller.abort(new Error('left'));
+  t.like((await disconnected).outcomes[0], { error: { message: 'left' } });
   t.true(line.isIdle);
   t.deepEqual(
     entered.map(({ aborted }) => aborted),
@@ -201,14 +201,14 @@ test('work that must end immediately does not wait for a vendor call in flight',
 
 test('a vendor call continues when its last caller disconnects, and that caller gets its result', async (t) => {
   const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['one', 'two'], leaving.signal);
+  const caller = new AbortController();
+  const disconnected = line.embed('ann', ['one', 'two'], caller.signal);
   const call = await line.nextCall();
-  leaving.abort(new Error('left'));
+  caller.abort(new Error('left'));
   await setImmediate();
   t.false(call.signal.aborted);
   call.answer();
-  const { outcomes, hasDisconnected, reachedModel } = await left;
+  const { outcomes, hasDisconnected, reachedModel } = await disconnected;
   t.true(hasDisconnected && reachedModel);
   t.deepEqual(
     outcomes.map((outcome) => ('tokens' in outcome ? outcome.tokens : null)),
@@ -218,12 +218,12 @@ test('a vendor call continues when its last caller disconnects, and that caller 
 
 test('a call that fails after all of its callers have disconnected is not retried', async (t) => {
   const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['one'], leaving.signal);
+  const caller = new AbortController();
+  const disconnected = line.embed('ann', ['one'], caller.signal);
   const call = await line.nextCall();
-  leaving.abort(new Error('left'));
+  caller.abort(new Error('left'));
   call.fail(new UpstreamError('unavailable', 'no'));
-  const { outcomes, hasDisconnected } = await left;
+  const { outcomes, hasDisconnected } = await disconnected;
   t.true(hasDisconnected);
   t.true('error' in outcomes[0]!);
   await setImmediate();
@@ -232,31 +232,31 @@ test('a call that fails after all of its callers have disconnected is not retrie
 
 test('a failed call is retried for the callers that still wait, without the inputs of others', async (t) => {
   const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['hers'], leaving.signal);
+  const caller = new AbortController();
+  const disconnected = line.embed('ann', ['hers'], caller.signal);
   const stayed = line.embed('bob', ['his'], new AbortController().signal);
   const call = await line.nextCall();
   t.deepEqual(call.inputs, ['hers', 'his']);
-  leaving.abort(new Error('left'));
+  caller.abort(new Error('left'));
   call.fail(new UpstreamError('unavailable', 'no'));
   const again = await line.nextCall();
   t.deepEqual(again.inputs, ['his']);
-  t.true('error' in (await left).outcomes[0]!);
+  t.true('error' in (await disconnected).outcomes[0]!);
   again.answer();
   t.like((await stayed).outcomes[0], { tokens: 1 });
 });
 
 test('a caller that disconnects while a search for bad inputs waits for a slot is notified immediately, and its inputs are left out of the search', async (t) => {
   const line = createHeldLine();
-  const leaving = new AbortController();
-  const left = line.embed('ann', ['hers'], leaving.signal);
+  const caller = new AbortController();
+  const disconnected = line.embed('ann', ['hers'], caller.signal);
   const stayed = line.embed('bob', ['his'], new AbortController().signal);
   const call = await line.nextCall();
   line.gateIsOpen = false;
   call.fail(new UpstreamError('rejected', 'no'));
   await setImmediate();
-  leaving.abort(new Error('left'));
-  t.true('error' in (await left).outcomes[0]!);
+  caller.abort(new Error('left'));
+  t.true('error' in (await disconnected).outcomes[0]!);
   line.gateIsOpen = true;
   const again = await line.nextCall();
   t.deepEqual(again.inputs, ['his']);

@@ -39,8 +39,8 @@ const createNames = (count: number): string[] => Array.from({ length: count }, (
 const openStore = (): VectorCacheStore => new VectorCacheStore(redis(), log);
 
 async function findNames(space: VectorSpace, names: readonly string[]): Promise<string[]> {
-  const kept = await openStore().read(space, names);
-  return names.filter((_, i) => kept[i] !== null);
+  const cached = await openStore().read(space, names);
+  return names.filter((_, i) => cached[i] !== null);
 }
 
 /** Asserts that the counters match the content: exactly one record per entry. */
@@ -61,12 +61,12 @@ test('a cached vector is found by its name, bit for bit, with the tokens that it
   const space = createSpace({ dimensions: 1536 });
   const vectors = createVectors(space, ['a', 'b', 'c']);
   await openStore().write(space, vectors);
-  const kept = await openStore().read(space, ['c', 'none', 'a', 'b', 'a']);
+  const cached = await openStore().read(space, ['c', 'none', 'a', 'b', 'a']);
   const expect = (i: number): object => {
     const { vector, tokens, counted } = vectors[i]!;
     return { vector, tokens, counted };
   };
-  t.deepEqual(kept, [expect(2), null, expect(0), expect(1), expect(0)]);
+  t.deepEqual(cached, [expect(2), null, expect(0), expect(1), expect(0)]);
   t.deepEqual(await openStore().read(space, []), []);
   t.deepEqual(
     await findNames(createSpace({ dimensions: 1536 }), ['a']),
@@ -91,11 +91,11 @@ test('thousands of inputs are looked up and cached with commands of a bounded si
   const store = new VectorCacheStore(own, log);
   const vectors = createVectors(space, createNames(2048));
   await store.write(space, vectors);
-  const kept = await store.read(
+  const cached = await store.read(
     space,
     vectors.map(({ name }) => name),
   );
-  t.true(kept.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
+  t.true(cached.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
   t.is(await countCalls('mget'), 8);
   // Each was first sent by its hash, which this Redis did not know yet.
   const writes = (await countCalls('evalsha')) + (await countCalls('eval'));

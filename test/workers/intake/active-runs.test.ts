@@ -46,14 +46,14 @@ test('a request that arrived earlier is reported immediately', async (t) => {
 
 test('a later request is reported when it arrives, once it covers what the run waits for', async (t) => {
   const { run, ask } = start();
-  const asked = run.whenRequested(10);
-  t.true(await isPending(asked));
+  const requested = run.whenRequested(10);
+  t.true(await isPending(requested));
   ask(10);
-  t.true(await isPending(asked), 'that much was known');
+  t.true(await isPending(requested), 'that much was known');
   ask(5);
-  t.true(await isPending(asked));
+  t.true(await isPending(requested));
   ask(11);
-  t.is(await asked, 11);
+  t.is(await requested, 11);
 });
 
 test('a request is never reduced by a lower number that arrives later', async (t) => {
@@ -70,11 +70,11 @@ test('a request is never reduced by a lower number that arrives later', async (t
 
 test('of several simultaneous requests the largest applies', async (t) => {
   const { run, ask } = start();
-  const asked = run.whenRequested(0);
+  const requested = run.whenRequested(0);
   ask(1);
   ask(3);
   ask(2);
-  t.is(await asked, 3);
+  t.is(await requested, 3);
 });
 
 test('a request for another run, or for one that has ended, does not apply to this run', async (t) => {
@@ -83,18 +83,18 @@ test('a request for another run, or for one that has ended, does not apply to th
   run.end();
   ask(8);
   t.is(runs.size, 0);
-  const asked = runs.start(request, 'channel', 1).whenRequested(0);
+  const requested = runs.start(request, 'channel', 1).whenRequested(0);
   ask(9, 'another');
-  t.true(await isPending(asked));
+  t.true(await isPending(requested));
   ask(1);
-  t.is(await asked, 1);
+  t.is(await requested, 1);
 });
 
 test('a cancelled run gets no further requests, whether or not it is waiting', async (t) => {
   const { runs, run, ask } = start();
-  const asked = run.whenRequested(0);
+  const requested = run.whenRequested(0);
   runs.control({ action: 'cancel', requestId: 'one' });
-  await t.throwsAsync(asked, { instanceOf: CallerGone });
+  await t.throwsAsync(requested, { instanceOf: CallerGone });
   ask(100);
   await t.throwsAsync(run.whenRequested(0), { instanceOf: CallerGone });
 });
@@ -102,21 +102,21 @@ test('a cancelled run gets no further requests, whether or not it is waiting', a
 test('when a channel has no subscriber any more its runs stop waiting, but those of other channels do not', async (t) => {
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two' }, 'other channel', 1);
-  const [asked, otherAsked] = [run.whenRequested(0), other.whenRequested(0)];
+  const [requested, otherRequested] = [run.whenRequested(0), other.whenRequested(0)];
   runs.cancelChannel('channel');
-  await t.throwsAsync(asked, { instanceOf: CallerGone });
-  t.true(await isPending(otherAsked));
+  await t.throwsAsync(requested, { instanceOf: CallerGone });
+  t.true(await isPending(otherRequested));
   runs.cancelChannel('other channel');
-  await t.throwsAsync(otherAsked, { instanceOf: CallerGone });
+  await t.throwsAsync(otherRequested, { instanceOf: CallerGone });
 });
 
 test('a run whose caller is not reading continues to read from the vendor after a disconnect', async (t) => {
   const { runs, run } = start();
   runs.control({ action: 'pause', requestId: 'one' });
-  const wanted = run.whenResumed();
-  t.true(await isPending(wanted!));
+  const resumed = run.whenResumed();
+  t.true(await isPending(resumed!));
   runs.control({ action: 'cancel', requestId: 'one' });
-  await wanted;
+  await resumed;
   t.is(run.whenResumed(), null);
 });
 
@@ -150,13 +150,13 @@ test('a run that is replaced by another ends, and later requests are for the new
   const waiting = run.whenRequested(100);
   const later = runs.start(request, 'channel', 2);
   await t.throwsAsync(waiting, { instanceOf: RunReplaced });
-  const asked = later.whenRequested(0);
+  const requested = later.whenRequested(0);
   ask(100);
-  t.true(await isPending(asked), 'requests for the earlier run do not carry over');
+  t.true(await isPending(requested), 'requests for the earlier run do not carry over');
   run.end();
   t.is(runs.size, 1, 'the end of the earlier run does not end the later one');
   ask(50, 'one', 2);
-  t.is(await asked, 50);
+  t.is(await requested, 50);
 });
 
 // Serial, because no other test may see these timers.
@@ -167,16 +167,16 @@ test.serial(
     ask(10);
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
-      const asked = run.whenRequested(10);
+      const requested = run.whenRequested(10);
       mock.timers.tick(5 * 60_000 - 1);
       ask(10);
       // The next wait starts in its own event-loop turn.
       await Promise.resolve();
-      t.true(await isPending(asked));
+      t.true(await isPending(requested));
       mock.timers.tick(5 * 60_000 - 1);
-      t.true(await isPending(asked));
+      t.true(await isPending(requested));
       mock.timers.tick(1);
-      await t.throwsAsync(asked, { message: 'nobody requested the result' });
+      await t.throwsAsync(requested, { message: 'nobody requested the result' });
     } finally {
       mock.timers.reset();
     }
@@ -206,10 +206,10 @@ test('a ban ends only the runs of its account, including a paused one, with its 
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two', accountId: 'bob' }, 'channel', 1);
   runs.control({ action: 'pause', requestId: 'one' });
-  const wanted = run.whenResumed();
-  t.not(wanted, null);
+  const resumed = run.whenResumed();
+  t.not(resumed, null);
   runs.cancelAccount('ann', new AccountBanned());
-  await wanted;
+  await resumed;
   t.true(run.signal.reason instanceof AccountBanned);
   t.false(other.signal.aborted);
 });

@@ -21,11 +21,11 @@ const payloadKeys = redisKeys.payload('*');
 test('a large chat is read from the payload store, which is empty afterwards', async (t) => {
   const stack = await useStack(t, { workers: [], catalog });
   const account = await stack.createAccount({ balance: '100' });
-  const asked = stack.post('/v1/chat/completions', account.apiKey, large);
+  const pendingResponse = stack.post('/v1/chat/completions', account.apiKey, large);
   await waitFor('the chat to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
   t.is((await stack.redis.keys(payloadKeys)).length, 1);
   await stack.startWorker();
-  const answer = await asked;
+  const answer = await pendingResponse;
   t.is(answer.status, 200, await answer.text());
   t.deepEqual(await stack.redis.keys(payloadKeys), []);
 });
@@ -33,11 +33,11 @@ test('a large chat is read from the payload store, which is empty afterwards', a
 test('a chat whose body is lost fails immediately, free of charge', async (t) => {
   const stack = await useStack(t, { workers: [], catalog });
   const account = await stack.createAccount({ balance: '100' });
-  const asked = stack.post('/v1/chat/completions', account.apiKey, large);
+  const pendingResponse = stack.post('/v1/chat/completions', account.apiKey, large);
   await waitFor('the chat to be queued', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 1);
   await stack.redis.unlink(await stack.redis.keys(payloadKeys));
   await stack.startWorker();
-  const answer = await asked;
+  const answer = await pendingResponse;
   t.is(answer.status, 503);
   t.regex(await answer.text(), /service_unavailable/);
   await waitForNoReservation(stack, account.id);
@@ -59,7 +59,7 @@ models:
   const account = await stack.createAccount({ balance: '100' });
   const input = Array.from({ length: 200 }, (_, i) => `${i} ${'some words '.repeat(100)}`);
   const caller = new AbortController();
-  const asked = fetch(`${stack.url}/v1/embeddings`, {
+  const pendingResponse = fetch(`${stack.url}/v1/embeddings`, {
     method: 'POST',
     headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'vectors', input }),
@@ -71,7 +71,7 @@ models:
   );
   t.is((await stack.redis.keys(payloadKeys)).length, 1);
   caller.abort();
-  t.is(await asked.catch(() => 'left'), 'left');
+  t.is(await pendingResponse.catch(() => 'left'), 'left');
   await waitFor('its body to be deleted', async () => (await stack.redis.keys(payloadKeys)).length === 0);
   t.is((await findReservations(stack, account.id)).length, 1);
   await stack.startWorker();

@@ -108,14 +108,16 @@ async function expectEverywhere(
     const atRest = (await books.accounts.findById(id))?.balanceNano;
     return { stream, inLedger, atRest, inRedis: (await books.readHash(id))['bal'] };
   };
-  const wanted = { stream: 0, inLedger: balance, atRest: balance, inRedis: String(balance) };
+  const expectedState = { stream: 0, inLedger: balance, atRest: balance, inRedis: String(balance) };
   const isThere = async (): Promise<boolean> => {
     const found = await look();
-    return (Object.keys(wanted) as (keyof typeof wanted)[]).every((key) => found[key] === wanted[key]);
+    return (Object.keys(expectedState) as (keyof typeof expectedState)[]).every(
+      (key) => found[key] === expectedState[key],
+    );
   };
   await waitFor('the same balance everywhere', isThere, 15_000).catch(() => undefined);
   await reader.stop();
-  t.deepEqual(await look(), wanted);
+  t.deepEqual(await look(), expectedState);
 }
 
 for (const step of steps) {

@@ -93,10 +93,10 @@ test('a mail arrives as text and HTML, in its language, with the right sender an
 
 test('whether an address has a user is looked up when its mail is sent, and only for sign-in codes', async (t) => {
   const { mailbox, start, add } = await createRig(t);
-  const asked: string[] = [];
+  const lookedUpAddresses: string[] = [];
   let failures = 1;
   const isKnown = (email: string): Promise<boolean> => {
-    asked.push(email);
+    lookedUpAddresses.push(email);
     // MongoDB is unavailable for a moment.
     if (failures-- > 0) return Promise.reject(new Error('away'));
     return Promise.resolve(email.startsWith('ann'));
@@ -107,12 +107,12 @@ test('whether an address has a user is looked up when its mail is sent, and only
   await add(createNotice());
   const known = await mailbox.waitForMail('ann@example.com', ({ subject }) => subject!.includes('code'));
   t.is(readCode(known), '493021');
-  const stranger = await mailbox.waitForMail('eve@example.com');
-  t.true(stranger.text!.includes('nobody has signed up'));
-  t.throws(() => readCode(stranger));
+  const newAddressMail = await mailbox.waitForMail('eve@example.com');
+  t.true(newAddressMail.text!.includes('nobody has signed up'));
+  t.throws(() => readCode(newAddressMail));
   await mailbox.waitForMail('ann@example.com', ({ subject }) => subject === 'An API key was shown');
-  t.is(asked.length, 3, 'once per code, and once more after the failure');
-  t.deepEqual(new Set(asked), new Set(['ann@example.com', 'eve@example.com']));
+  t.is(lookedUpAddresses.length, 3, 'once per code, and once more after the failure');
+  t.deepEqual(new Set(lookedUpAddresses), new Set(['ann@example.com', 'eve@example.com']));
 });
 
 test('a silent mail server does not delay adding mails, and one that trickles loses its mail to another attempt', async (t) => {

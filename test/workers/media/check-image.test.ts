@@ -11,7 +11,7 @@ function never(): AbortSignal {
 
 const checkImage = createImageChecker();
 
-async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
+async function checkResultOf(bytes: Buffer): Promise<string | CheckedImage> {
   const checked: CheckedImage | ImageProblem = await checkImage(bytes, 'account', never());
   return 'fault' in checked ? checked.fault : checked;
 }
@@ -42,7 +42,7 @@ function makeGif(frames: number): Buffer {
   return Buffer.concat([head, ...Array.from({ length: frames }, () => frame), Buffer.from(';')]);
 }
 
-const pictures: Record<string, () => Promise<Buffer>> = {
+const sampleImages: Record<string, () => Promise<Buffer>> = {
   png: () => drawNoise(300, 200).png().toBuffer(),
   'png, interlaced': () => drawNoise(300, 200).png({ progressive: true }).toBuffer(),
   'png, palette': () => drawNoise(300, 200).png({ palette: true }).toBuffer(),
@@ -55,10 +55,10 @@ const pictures: Record<string, () => Promise<Buffer>> = {
   gif: () => drawNoise(300, 200).gif().toBuffer(),
 };
 
-for (const [name, draw] of Object.entries(pictures)) {
+for (const [name, draw] of Object.entries(sampleImages)) {
   test(`a complete ${name} is accepted, and its pixels are counted`, async (t) => {
     const mediaType = `image/${name.split(',')[0]}`;
-    t.deepEqual<unknown, unknown>(await faultOf(await draw()), { mediaType, pixels: 60_000 });
+    t.deepEqual<unknown, unknown>(await checkResultOf(await draw()), { mediaType, pixels: 60_000 });
   });
 
   test(`a truncated ${name} is rejected`, async (t) => {
@@ -66,23 +66,26 @@ for (const [name, draw] of Object.entries(pictures)) {
     // The gain map comes after the image, which is complete without it.
     const end = name.includes('gain map') ? bytes.lastIndexOf(Buffer.from('ffd8ff', 'hex')) : bytes.length;
     for (const kept of [0.999, 0.99, 0.9, 0.5, 0.1]) {
-      t.is(await faultOf(bytes.subarray(0, Math.floor(end * kept) - 12)), damaged, `${kept} of it`);
+      t.is(await checkResultOf(bytes.subarray(0, Math.floor(end * kept) - 12)), damaged, `${kept} of it`);
     }
-    t.is(await faultOf(bytes.subarray(0, 16)), damaged);
+    t.is(await checkResultOf(bytes.subarray(0, 16)), damaged);
   });
 }
 
 test('animations count with all of their frames, and a truncated one is rejected or has fewer', async (t) => {
   for (const format of ['gif', 'webp'] as const) {
     const bytes = await drawNoise(50, 400, 40)[format]().toBuffer();
-    t.deepEqual<unknown, unknown>(await faultOf(bytes), { mediaType: `image/${format}`, pixels: 20_000 });
-    const half = await faultOf(bytes.subarray(0, bytes.length / 2));
+    t.deepEqual<unknown, unknown>(await checkResultOf(bytes), {
+      mediaType: `image/${format}`,
+      pixels: 20_000,
+    });
+    const half = await checkResultOf(bytes.subarray(0, bytes.length / 2));
     // Decoders show the available frames of a truncated GIF; a WebP declares its length.
     t.deepEqual<unknown, unknown>(
       half,
       format === 'gif' ? { mediaType: 'image/gif', pixels: 10_000 } : damaged,
     );
-    t.is(await faultOf(bytes.subarray(0, bytes.length / 20)), damaged, format);
+    t.is(await checkResultOf(bytes.subarray(0, bytes.length / 20)), damaged, format);
   }
 });
 
@@ -97,11 +100,11 @@ test('damage is found down to the last row of a tall image and in the last frame
     for (const place of [0.3, 0.97]) {
       const broken = Buffer.from(bytes);
       broken.fill(0xff, Math.floor(bytes.length * place), Math.floor(bytes.length * place) + 64);
-      t.is(await faultOf(broken), damaged, `${name} at ${place}`);
+      t.is(await checkResultOf(broken), damaged, `${name} at ${place}`);
     }
   }
   const jpeg = await drawNoise(20, 3_000).jpeg().toBuffer();
-  t.is(await faultOf(jpeg.subarray(0, jpeg.length - 200)), damaged);
+  t.is(await checkResultOf(jpeg.subarray(0, jpeg.length - 200)), damaged);
 });
 
 test('SVG, PDF, TIFF, HEIF and text never reach a decoder, however they are disguised', async (t) => {
@@ -115,12 +118,12 @@ test('SVG, PDF, TIFF, HEIF and text never reach a decoder, however they are disg
     '%PDF-1.7\n',
     '<!DOCTYPE html>',
   ];
-  for (const text of disguises) t.is(await faultOf(Buffer.from(text)), unknown, text);
-  t.is(await faultOf(await drawNoise(9, 9).tiff().toBuffer()), unknown);
-  t.is(await faultOf(await drawNoise(9, 9).avif().toBuffer()), unknown);
-  t.is(await faultOf(Buffer.alloc(0)), unknown);
-  t.is(await faultOf(Buffer.alloc(100)), unknown);
-  t.is(await faultOf(Buffer.from('RIFF\0\0\0\0WAVEfmt ')), unknown);
+  for (const text of disguises) t.is(await checkResultOf(Buffer.from(text)), unknown, text);
+  t.is(await checkResultOf(await drawNoise(9, 9).tiff().toBuffer()), unknown);
+  t.is(await checkResultOf(await drawNoise(9, 9).avif().toBuffer()), unknown);
+  t.is(await checkResultOf(Buffer.alloc(0)), unknown);
+  t.is(await checkResultOf(Buffer.alloc(100)), unknown);
+  t.is(await checkResultOf(Buffer.from('RIFF\0\0\0\0WAVEfmt ')), unknown);
   // Data that starts like an image goes to that format's decoder, which finds no image.
   for (const start of [
     'GIF89a',
@@ -129,15 +132,19 @@ test('SVG, PDF, TIFF, HEIF and text never reach a decoder, however they are disg
     '\xff\xd8\xff',
     'RIFF\x20\0\0\0WEBP',
   ]) {
-    t.is(await faultOf(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(svg)])), damaged, start);
+    t.is(
+      await checkResultOf(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(svg)])),
+      damaged,
+      start,
+    );
   }
 });
 
 test('an image followed by other data is treated as that image', async (t) => {
-  for (const [name, draw] of Object.entries(pictures)) {
+  for (const [name, draw] of Object.entries(sampleImages)) {
     const bytes = Buffer.concat([await draw(), Buffer.from('<svg/><script>alert(1)</script>PK\x03\x04')]);
     t.deepEqual<unknown, unknown>(
-      await faultOf(bytes),
+      await checkResultOf(bytes),
       { mediaType: `image/${name.split(',')[0]}`, pixels: 60_000 },
       name,
     );
@@ -148,10 +155,10 @@ test('too many pixels are rejected from the header alone', async (t) => {
   const tooMany = 'has more than 50 million pixels';
   const bomb = makeBlackPng(30_000, 30_000, 30_000);
   t.true(bomb.length < 1_000_000);
-  t.is(await faultOf(bomb), tooMany);
-  t.is(await faultOf(makeBlackPng(7_200, 7_000, 1)), tooMany);
-  t.is(await faultOf(makeBlackPng(7_000, 7_000, 1)), damaged);
-  t.deepEqual<unknown, unknown>(await faultOf(makeBlackPng(7_000, 7_000, 7_000)), {
+  t.is(await checkResultOf(bomb), tooMany);
+  t.is(await checkResultOf(makeBlackPng(7_200, 7_000, 1)), tooMany);
+  t.is(await checkResultOf(makeBlackPng(7_000, 7_000, 1)), damaged);
+  t.deepEqual<unknown, unknown>(await checkResultOf(makeBlackPng(7_000, 7_000, 7_000)), {
     mediaType: 'image/png',
     pixels: 49_000_000,
   });
@@ -168,9 +175,12 @@ test('animations are limited in pixels and in frames', async (t) => {
   const animation = await sharp(frames, { raw, limitInputPixels: false })
     .gif({ effort: 1, colours: 8 })
     .toBuffer();
-  t.is(await faultOf(animation), 'has more than 50 million pixels');
-  t.deepEqual<unknown, unknown>(await faultOf(makeGif(1_000)), { mediaType: 'image/gif', pixels: 1_000 });
-  t.is(await faultOf(makeGif(1_001)), 'has more than 1000 frames');
+  t.is(await checkResultOf(animation), 'has more than 50 million pixels');
+  t.deepEqual<unknown, unknown>(await checkResultOf(makeGif(1_000)), {
+    mediaType: 'image/gif',
+    pixels: 1_000,
+  });
+  t.is(await checkResultOf(makeGif(1_001)), 'has more than 1000 frames');
 });
 
 test('two images are decoded at a time, and a caller that aborts while waiting gets its reason', async (t) => {

@@ -170,8 +170,8 @@ test('a request fetches four URLs at once', async (t) => {
 
 test('a data URI may contain 20 MB and not a byte more', async (t) => {
   const loader = createMediaLoader(createFakeSources(0, 1), request);
-  const most = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
-  t.is((await loader.loadImage(most, never())).base64.length, most.length - 22);
+  const maxDataUri = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
+  t.is((await loader.loadImage(maxDataUri, never())).base64.length, maxDataUri.length - 22);
   const more = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
   t.is(
     await failureOf(t, loader.loadImage(more, never())),
@@ -240,12 +240,12 @@ test('memory for fetched images is reserved before they are fetched, and held un
   const rest = memory.tryAcquire('other', 500_000_000)!;
   const waiting = createMediaLoader(sources, { ...request, accountId: 'third' });
   const loading = waiting.loadImage('https://pictures.test/1', never());
-  const leaving = new AbortController();
-  const left = waiting.loadImage('https://pictures.test/2', leaving.signal);
+  const caller = new AbortController();
+  const abortedLoad = waiting.loadImage('https://pictures.test/2', caller.signal);
   await waitFor('both to wait', () => memory.waiting === 2);
   const reason = new Error('the caller left');
-  leaving.abort(reason);
-  t.is(await t.throwsAsync(left), reason);
+  caller.abort(reason);
+  t.is(await t.throwsAsync(abortedLoad), reason);
   rest.release();
   t.is((await loading).base64.length, 4_000_000);
   loader.release();
@@ -278,8 +278,8 @@ test('memory for all links of a request is reserved together, by its deadline, a
   // There is enough left for one.
   const rest = memory.tryAcquire('other', 480_000_000)!;
   const late = createMediaLoader(sources, { ...request, deadlineAtMs: Date.now() });
-  const refused = late.reserve(links, never());
-  t.is((await t.throwsAsync(refused, { instanceOf: AppError }))?.code, 'deadline_exceeded');
+  const failedReservation = late.reserve(links, never());
+  t.is((await t.throwsAsync(failedReservation, { instanceOf: AppError }))?.code, 'deadline_exceeded');
   t.is(memory.held, 480_000_000);
 
   const loader = createMediaLoader(sources, request);

@@ -103,20 +103,24 @@ test('a breaker does not open for many accounts because of failures of fewer', a
   for (const accountId of ['x', 'y', 'z', 'new']) t.false((await callers.acquire(accountId))?.isProbe);
 });
 
-const refused = (forMs = 60_000): KeyCooldown => ({ scope: 'keyOnRoute', forMs, reason: 'refused with 403' });
+const keyRejection = (forMs = 60_000): KeyCooldown => ({
+  scope: 'keyOnRoute',
+  forMs,
+  reason: 'refused with 403',
+});
 
 test('a key rejected for one account is on cooldown for that account, and for all once more accounts are rejected than served', async (t) => {
   const route = createRoute('refusing', { apiKeys: ['key'] });
   const callers = new Callers(listCandidates(route));
   const store = new RouteStateStore(redis());
-  await callers.call('a', 'none', refused());
+  await callers.call('a', 'none', keyRejection());
   t.is(await callers.acquire('a'), null);
   await callers.call('x', 'ok');
   await callers.call('y', 'ok');
   t.like((await store.read(listCandidates(route)[0]!, Date.now())).cooldown, { isForAll: false });
-  await callers.call('b', 'limited', refused());
+  await callers.call('b', 'limited', keyRejection());
   t.truthy(await callers.acquire('x'), 'two are served with it');
-  await callers.call('c', 'none', refused());
+  await callers.call('c', 'none', keyRejection());
   // Now it was rejected for three accounts and served two.
   for (const accountId of ['a', 'b', 'c', 'x', 'new'])
     t.is(await callers.acquire(accountId), null, accountId);
@@ -127,7 +131,7 @@ test('a key rejected for one account is on cooldown for that account, and for al
 
 test('a key’s cooldown is shorter if the account may be the cause, and the key is served again afterwards', async (t) => {
   const callers = new Callers(listCandidates(createRoute('shortly', { apiKeys: ['key'] })));
-  await callers.call('a', 'none', { ...refused(), forAccountMs: 200 });
+  await callers.call('a', 'none', { ...keyRejection(), forAccountMs: 200 });
   t.is(await callers.acquire('a'), null);
   t.truthy(await callers.acquire('a', 400));
 });
@@ -144,21 +148,21 @@ test('accounts that wait for a key on cooldown do not block it for others', asyn
   const callers = new Callers(candidates);
   const many = Array.from({ length: 25 }, (_, i) => `refused-${i}`);
   for (let i = 0; i < 30; i++) await callers.call(`served-${i}`, 'ok');
-  for (const accountId of many) await callers.call(accountId, 'none', refused(14_000));
+  for (const accountId of many) await callers.call(accountId, 'none', keyRejection(14_000));
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
-  const over = new AbortController();
-  setMaxListeners(0, over.signal);
+  const testEnd = new AbortController();
+  setMaxListeners(0, testEnd.signal);
   const wait = async (accountId: string, keyMs: number): Promise<CallSlot | null> =>
     await limiter.acquire(candidates, {
       accountIds: () => [accountId],
-      signal: over.signal,
+      signal: testEnd.signal,
       deadlineAtMs: Date.now() + 20_000,
       waitLimits: { keyMs, breakerMs: 0 },
     });
   const waiting = many.map((accountId) => wait(accountId, 15_000));
   const slot = await wait('innocent', 0);
   t.is(slot?.accountId, 'innocent');
-  over.abort(new Error('over'));
+  testEnd.abort(new Error('over'));
   await Promise.allSettled(waiting);
 });

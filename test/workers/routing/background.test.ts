@@ -30,7 +30,7 @@ test('background calls leave the last eighth of the slots free, and go behind al
   const candidates = listCandidates(createRoute('pictures', { maxConcurrency: 8 }));
   const limiters = [new RouteLimiter(redis, randomUUID(), log), new RouteLimiter(redis, randomUUID(), log)];
   t.teardown(() => Promise.all(limiters.map((limiter) => limiter.stop())));
-  const leaving = new AbortController();
+  const caller = new AbortController();
   const acquire = (
     limiter: RouteLimiter,
     accountId: string,
@@ -38,7 +38,7 @@ test('background calls leave the last eighth of the slots free, and go behind al
   ): Promise<CallSlot | null> =>
     limiter.acquire(candidates, {
       accountIds: () => [accountId],
-      signal: leaving.signal,
+      signal: caller.signal,
       deadlineAtMs: Date.now() + 60_000,
       waitLimits: { keyMs: 0, breakerMs: 0 },
       isBackground,
@@ -75,7 +75,7 @@ test('background calls leave the last eighth of the slots free, and go behind al
   await Promise.all(callers);
   t.deepEqual(order, ['caller', 'caller']);
   t.is(late, 0);
-  leaving.abort();
+  caller.abort();
   await Promise.all(waiting);
   for (const slot of held) limiters[0]!.release(slot, 'ok');
 });
@@ -88,13 +88,13 @@ test('an account with a job in one worker gets a slot, although another worker h
     new RouteLimiter(redis, randomUUID(), log),
   ];
   t.teardown(() => Promise.all([busy.stop(), idle.stop()]));
-  const leaving = new AbortController();
+  const caller = new AbortController();
   const order: string[] = [];
   let held: CallSlot | null = null;
   const wait = (limiter: RouteLimiter, accountId: string): void => {
     const limits = {
       accountIds: () => [accountId],
-      signal: leaving.signal,
+      signal: caller.signal,
       deadlineAtMs: Date.now() + 60_000,
       waitLimits: { keyMs: 0, breakerMs: 0 },
       isBackground: true,
@@ -118,6 +118,6 @@ test('an account with a job in one worker gets a slot, although another worker h
     await waitFor('the next slot', () => order.length > length);
   }
   t.is(order.at(-1), 'single', order.join(' '));
-  leaving.abort();
+  caller.abort();
   (order.at(-1) === 'single' ? idle : busy).release(held!, 'ok');
 });

@@ -65,7 +65,7 @@ function createNeed(...models: readonly string[]) {
     load = resolve;
     fail = reject;
   });
-  const begun = new Promise<void>((resolve) => {
+  const started = new Promise<void>((resolve) => {
     begin = resolve;
   });
   let isSentAsBytes = false;
@@ -81,7 +81,7 @@ function createNeed(...models: readonly string[]) {
   };
   return {
     findMissing,
-    begun,
+    begun: started,
     load: () => load(),
     fail: (error: Error) => fail(error),
     countLoads: () => loads,
@@ -142,11 +142,11 @@ test('a loading failure ends the call, does not count against the route, and fre
 
 test('a call whose caller disconnects during loading ends with the reason', async (t) => {
   const routing = createRouting(t);
-  const leaving = new AbortController();
+  const caller = new AbortController();
   const reason = new Error('the caller left');
-  const { signal } = leaving;
+  const { signal } = caller;
   const findMissing = () => (): Promise<void> => {
-    leaving.abort(reason);
+    caller.abort(reason);
     return Promise.reject(reason);
   };
   t.is(await t.throwsAsync(call(routing, [createRoute('left')], { findMissing, signal })), reason);

@@ -64,12 +64,12 @@ test('a vendor failure after the callers disconnected is still a failure', async
   const waitLimits = { keyMs: 0, breakerMs: 0 };
   const reason = new Error('the caller left');
   for (let i = 0; i < breakerRules.minCalls; i++) {
-    const leaving = new AbortController();
+    const caller = new AbortController();
     const attempt = (): Promise<never> => {
-      leaving.abort(reason);
+      caller.abort(reason);
       return Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
     };
-    const { signal } = leaving;
+    const { signal } = caller;
     const one = { ...limits, waitLimits, routes: [route], signal, hasOutput: () => false, attempt };
     t.is(await t.throwsAsync(callRoute(routing, one)), reason);
   }
@@ -163,10 +163,10 @@ test('a durable job is retried within its time, however often its vendor is at i
 test('images that are made one per call stay within the slots of their route, whichever worker makes them', async (t) => {
   const route = createRoute('one-a-call', { routeConcurrency: 2 });
   const { signal } = new AbortController();
-  let [inFlight, most] = [0, 0];
+  let [inFlight, maxInFlight] = [0, 0];
   const makeOne = async () => {
     inFlight += 1;
-    most = Math.max(most, inFlight);
+    maxInFlight = Math.max(maxInFlight, inFlight);
     for (let i = 0; i < 5; i++) await nextTurn();
     inFlight -= 1;
     return { images: [], calls: 1, usage: null };
@@ -175,7 +175,7 @@ test('images that are made one per call stay within the slots of their route, wh
     String((await makeOneImagePerCall(4, createContext({ signal, acquireExtraSlot }), makeOne)).calls);
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
-  t.is(most, 2);
+  t.is(maxInFlight, 2);
   // Every slot was released.
   await Promise.all(workers.map(({ limiter }) => limiter.stop()));
   const answer = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);

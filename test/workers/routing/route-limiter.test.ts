@@ -31,7 +31,7 @@ const patient = (more: object = {}) => ({
   ...more,
 });
 
-function openGate(t: ExecutionContext, leaseMs?: number): RouteLimiter {
+function createLimiter(t: ExecutionContext, leaseMs?: number): RouteLimiter {
   const limiter = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   t.teardown(() => limiter.stop());
   return limiter;
@@ -63,7 +63,7 @@ async function acquireAll(
 }
 
 test('together, workers have no more calls in flight than an upstream, a key or a route allows', async (t) => {
-  const limiters = [openGate(t), openGate(t), openGate(t)];
+  const limiters = [createLimiter(t), createLimiter(t), createLimiter(t)];
   const cases = [
     { route: createRoute('of-upstream', { maxConcurrency: 3 }), most: 3 },
     { route: createRoute('of-route', { routeConcurrency: 2 }), most: 2 },
@@ -93,7 +93,7 @@ test('together, workers have no more calls in flight than an upstream, a key or 
 });
 
 test('waiting calls are granted in the order of arrival', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('in-order', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient()))!;
   const order: number[] = [];
@@ -108,20 +108,20 @@ test('waiting calls are granted in the order of arrival', async (t) => {
 });
 
 test('a limiter that shuts down frees the slots of its calls immediately, and grants no more', async (t) => {
-  const [ending, other] = [openGate(t), openGate(t)];
+  const [stopping, other] = [createLimiter(t), createLimiter(t)];
   const route = createRoute('handed-back', { maxConcurrency: 2 });
   const candidates = listCandidates(route);
-  await acquireAll([ending], candidates, 2);
+  await acquireAll([stopping], candidates, 2);
   const leaving = new AbortController();
   const limits = patient({ signal: leaving.signal, accountIds: () => ['ending'] });
   const entered: CallSlot[] = [];
   const acquire = async (): Promise<void> => {
-    const slot = await ending.acquire(candidates, limits).catch(() => null);
+    const slot = await stopping.acquire(candidates, limits).catch(() => null);
     if (slot !== null) entered.push(slot);
   };
   const waiting = acquire();
   await waitFor('the call to wait', async () => (await readWaiting(route.id)).length === 1);
-  const handed = ending.handBack();
+  const handed = stopping.handBack();
   // It arrives, or was requested, while the limiter is shutting down.
   const late = acquire();
   await handed;
@@ -134,7 +134,7 @@ test('a limiter that shuts down frees the slots of its calls immediately, and gr
 });
 
 test('accounts take turns at the limiter, however many calls of one of them are waiting', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('in-turns', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient({ accountIds: () => ['other'] })))!;
   const order: string[] = [];
@@ -152,7 +152,7 @@ test('accounts take turns at the limiter, however many calls of one of them are 
 });
 
 test('a call for several accounts is granted a slot that any of them may have', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('of-several', { maxConcurrency: 8 }));
   const acquire = async (...accounts: string[]): Promise<CallSlot> =>
     (await limiter.acquire(candidates, patient({ accountIds: () => accounts })))!;
@@ -170,7 +170,7 @@ test('a call for several accounts is granted a slot that any of them may have', 
 });
 
 test('while another account waits at any worker, an account has at most half of the slots; alone it may use all', async (t) => {
-  const [limiter, other] = [openGate(t), openGate(t)];
+  const [limiter, other] = [createLimiter(t), createLimiter(t)];
   const candidates = listCandidates(createRoute('shared', { maxConcurrency: 4 }));
   const acquire = async (by: RouteLimiter, accountId: string): Promise<CallSlot> =>
     (await by.acquire(candidates, patient({ accountIds: () => [accountId] })))!;
@@ -201,7 +201,7 @@ test('while another account waits at any worker, an account has at most half of 
 });
 
 test('if another account used slots recently, an account with half of them leaves the last eighth free for it', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('kept-free', { maxConcurrency: 16 }));
   const acquire = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<CallSlot> =>
     (await limiter.acquire(candidates, patient({ accountIds: () => [accountId], deadlineAtMs })))!;
@@ -214,7 +214,7 @@ test('if another account used slots recently, an account with half of them leave
 });
 
 test('a model does not wait for a slot behind a busy model of the same upstream', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const [busy, quiet] = ['busy', 'quiet'].map((id) =>
     listCandidates(createRoute(id, { upstream: 'of-both', maxConcurrency: 4 })),
   );
@@ -250,7 +250,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
 });
 
 test('with an odd number of slots, none stays free while two accounts wait', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('odd', { maxConcurrency: 3 }));
   const grants: CallSlot[] = [];
   const acquire = async (accountId: string): Promise<void> => {
@@ -270,7 +270,7 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
 });
 
 test('a call knows whether another account is waiting for its slot', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('contested', { maxConcurrency: 1 }));
   const slot = (await limiter.acquire(candidates, patient({ accountIds: () => ['holder'] })))!;
   const own = limiter.acquire(
@@ -288,7 +288,7 @@ test('a call knows whether another account is waiting for its slot', async (t) =
 });
 
 test('a slot is not lost when a caller leaves the wait queue or its time is up', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('leaving', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient()))!;
   const leaving = new AbortController();
@@ -307,7 +307,7 @@ test('the slots of a dead worker are freed when its leases have expired, and not
   const route = createRoute('dying', { maxConcurrency: 1 });
   const candidates = listCandidates(route);
   t.truthy(await dead.acquire(candidates, patient()));
-  const renewed = openGate(t);
+  const renewed = createLimiter(t);
   await waitForRenewal(route.upstream.name, leaseMs);
   await t.throwsAsync(renewed.acquire(candidates, patient({ deadlineAtMs: Date.now() + 50 })));
   await dead.stop();
@@ -315,7 +315,7 @@ test('the slots of a dead worker are freed when its leases have expired, and not
 });
 
 test('a breaker opens for all workers immediately because of the failure rate, and not because of a few failures', async (t) => {
-  const limiters = [openGate(t), openGate(t)];
+  const limiters = [createLimiter(t), createLimiter(t)];
   const candidates = listCandidates(createRoute('failing'));
   const few = await acquireAll(limiters, candidates, breakerRules.minCalls - 1);
   for (const slot of few) limiters[0]!.release(slot, 'bad');
@@ -328,7 +328,7 @@ test('a breaker opens for all workers immediately because of the failure rate, a
 });
 
 test('a route with a failure rate below one half stays open, and key errors do not count', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('middling'));
   const grants = await acquireAll([limiter], candidates, 60);
   grants.forEach((slot, i) => limiter.release(slot, i % 5 === 0 ? 'bad' : i % 5 === 1 ? 'none' : 'ok'));
@@ -337,7 +337,7 @@ test('a route with a failure rate below one half stays open, and key errors do n
 });
 
 test('an open breaker lets one probe through: its failure doubles the pause, its success closes the breaker', async (t) => {
-  const limiters = [openGate(t), openGate(t)];
+  const limiters = [createLimiter(t), createLimiter(t)];
   const candidates = listCandidates(createRoute('healing'));
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   for (const slot of await acquireAll(limiters, candidates, breakerRules.minCalls))
@@ -365,7 +365,7 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
 });
 
 test('a probe whose caller disconnected, or whose worker died, leaves the probe to another call', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('abandoned'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
@@ -380,7 +380,7 @@ test('a probe whose caller disconnected, or whose worker died, leaves the probe 
 });
 
 test("if Redis's clock steps back by an hour, no breaker stays open, and no dead worker keeps its slots", async (t) => {
-  const limiter = openGate(t, 300);
+  const limiter = createLimiter(t, 300);
   const candidates = listCandidates(createRoute('stepped', { maxConcurrency: 1 }));
   const { route } = candidates[0]!;
   const [second] = await redis().time();
@@ -409,7 +409,7 @@ test("if Redis's clock steps back by an hour, no breaker stays open, and no dead
 });
 
 test('a key on cooldown is skipped by all workers, on its route or everywhere, until its time is up', async (t) => {
-  const limiters = [openGate(t), openGate(t)];
+  const limiters = [createLimiter(t), createLimiter(t)];
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   const upstream = 'shared-upstream';
   const route = createRoute('first-route', { upstream, apiKeys: ['good', 'poor'] });
@@ -435,7 +435,7 @@ test('a key on cooldown is skipped by all workers, on its route or everywhere, u
 });
 
 test('rate-limited calls are counted for the stats, and open no breaker', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('limited'));
   const grants = await acquireAll([limiter], candidates, 2 * breakerRules.minCalls);
   for (const [i, slot] of grants.entries()) limiter.release(slot, i % 4 === 0 ? 'ok' : 'limited');
@@ -456,7 +456,7 @@ test('rate-limited calls are counted for the stats, and open no breaker', async 
 });
 
 test('a probe that is rate-limited leaves the probe to another call', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('limited-probe'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
@@ -469,7 +469,7 @@ test('a probe that is rate-limited leaves the probe to another call', async (t) 
 });
 
 test('no key is stored in Redis in plain text', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const secret = 'sk-very-secret-key-123456';
   const [candidate] = listCandidates(
     createRoute('secretive', { apiKeys: [secret], maxConcurrencyPerKey: 3 }),
@@ -495,7 +495,7 @@ test('no key is stored in Redis in plain text', async (t) => {
 });
 
 test('a call may wait for a key for as long as its vendor specifies, but for a breaker only within its own limit', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const [candidate] = listCandidates(createRoute('patient', { apiKeys: ['a'] }));
   const only = { keyMs: 2_000, breakerMs: 100 };
   limiter.release((await limiter.acquire([candidate!], patient()))!, 'none', {
@@ -512,7 +512,7 @@ test('a call may wait for a key for as long as its vendor specifies, but for a b
 });
 
 test('a vendor’s rate limit does not fail calls that have already waited long in the queue', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('queue-then-limit', { apiKeys: ['k'], maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, patient()))!;
   const waitLimits = { keyMs: 600, breakerMs: 0 };
@@ -525,7 +525,7 @@ test('a vendor’s rate limit does not fail calls that have already waited long 
 });
 
 test('the one working key among many on cooldown is found', async (t) => {
-  const limiter = openGate(t);
+  const limiter = createLimiter(t);
   const route = createRoute('many-keys', { apiKeys: Array.from({ length: 60 }, (_, i) => `key-${i}`) });
   const [good, ...bad] = listCandidates(route);
   for (const candidate of bad) {
@@ -545,8 +545,8 @@ test.serial('a worker whose clock is wrong keeps its slots, and no longer than o
     Date.now = realNow;
   });
   for (const wrongMs of [-60_000, 60_000]) {
-    const limiter = openGate(t, leaseMs);
-    const other = openGate(t);
+    const limiter = createLimiter(t, leaseMs);
+    const other = createLimiter(t);
     const route = createRoute(`wrong-clock ${wrongMs}`, { maxConcurrency: 1 });
     const candidates = listCandidates(route);
     Date.now = () => realNow() + wrongMs;
@@ -598,7 +598,7 @@ test('slots of calls that end while Redis is unavailable are free when it is bac
   limiter.release(slot, 'ok');
   await delay(300);
   cut.away = false;
-  const other = openGate(t);
+  const other = createLimiter(t);
   // Before its lease would have expired.
   const next = await other.acquire(candidates, patient());
   t.not(next, null);
@@ -622,8 +622,8 @@ test('slots of a grant whose reply was lost are released', async (t) => {
 });
 
 test('a probe that has started to respond lets other calls in before its end', async (t) => {
-  const limiter = openGate(t);
-  const other = openGate(t);
+  const limiter = createLimiter(t);
+  const other = createLimiter(t);
   const candidates = listCandidates(createRoute('long-answers'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');

@@ -30,7 +30,7 @@ const upstream: Upstream = {
   close: () => Promise.resolve(),
 };
 
-const picture = { type: 'image_url', image_url: { url: 'https://pictures.test/a.png' } };
+const imagePart = { type: 'image_url', image_url: { url: 'https://pictures.test/a.png' } };
 
 function createRig(limiter: RouteLimiter, media: MediaSources, imageUrls: 'pass' | 'fetch') {
   const dependencies = {
@@ -83,7 +83,7 @@ test('a hanging link does not occupy the only slot of its route', async (t) => {
   t.teardown(() => limiter.stop());
   const { media, begun, release, countFetches } = createHangingSources();
   const ask = createRig(limiter, media, 'fetch');
-  const hanging = ask([picture, picture]);
+  const hanging = ask([imagePart, imagePart]);
   await begun;
   t.regex(await ask('hello').asked, /0 pictures/);
   release();
@@ -95,11 +95,11 @@ test('a hanging link does not occupy the only slot of its route', async (t) => {
 test('a rejected image ends the chat before a model is called', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
-  const refusal = invalidField(['body', 'messages'], 'the picture is broken.');
+  const rejection = invalidField(['body', 'messages'], 'the picture is broken.');
   const { media } = createHangingSources();
-  const fetchClient = { fetchBytes: () => Promise.reject(refusal) };
-  const { conversation, asked } = createRig(limiter, { ...media, fetchClient }, 'fetch')([picture]);
-  t.is(await t.throwsAsync(asked), refusal);
+  const fetchClient = { fetchBytes: () => Promise.reject(rejection) };
+  const { conversation, asked } = createRig(limiter, { ...media, fetchClient }, 'fetch')([imagePart]);
+  t.is(await t.throwsAsync(asked), rejection);
   t.false(conversation.reachedModel);
   t.false(conversation.isCharged);
   t.is(media.memory.held, 0);
@@ -109,6 +109,6 @@ test('images are not fetched if the vendor gets their links', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const { media, countFetches } = createHangingSources();
-  t.regex(await createRig(limiter, media, 'pass')([picture]).asked, /0 pictures/);
+  t.regex(await createRig(limiter, media, 'pass')([imagePart]).asked, /0 pictures/);
   t.is(countFetches(), 0);
 });

@@ -46,13 +46,13 @@ for (const unreadMs of [300, 0]) {
       log,
     } as unknown as RequestRun;
     const conversation = new Conversation({ request, body } as unknown as ChatJob, run);
-    const asked = conversation.ask(dependencies, {
+    const pendingChat = conversation.ask(dependencies, {
       id: 'm',
       context: 8_192,
       routes: [route],
       published: {},
     } as unknown as CatalogModel);
-    await t.throwsAsync(asked, { message: /too long/ });
+    await t.throwsAsync(pendingChat, { message: /too long/ });
     t.true(conversation.hasOutput);
     // Once the outcome of the call is in Redis.
     await limiter.stop();

@@ -58,27 +58,27 @@ test('an image of any size is sent as one event in frames of at most 64 KB', asy
 test('nothing more is sent while the channel is full or the reader is behind', async (t) => {
   const { run, texts, waits } = createRun();
   for (const wait of ['room', 'reader'] as const) {
-    let goOn!: () => void;
-    waits[wait] = new Promise((resolve) => (goOn = resolve));
+    let resume!: () => void;
+    waits[wait] = new Promise((resolve) => (resume = resolve));
     const before = texts.length;
     const shown = new ImageStream(job, run).show({ ...image, index: 0 }, nobodyElse);
     await new Promise((resolve) => setImmediate(resolve));
     t.is(texts.length, before + 1, wait);
     waits[wait] = null;
-    goOn();
+    resume();
     await shown;
     t.true(texts.length > before + 4, wait);
   }
 });
 
 test('a disconnected caller is sent nothing, and one that is owed an error is sent the error', async (t) => {
-  const left = createRun();
-  left.abort.abort(new CallerGone());
-  const stream = new ImageStream(job, left.run);
+  const disconnectedRun = createRun();
+  disconnectedRun.abort.abort(new CallerGone());
+  const stream = new ImageStream(job, disconnectedRun.run);
   await stream.show({ ...image, index: 0 }, nobodyElse);
-  t.deepEqual(left.texts, []);
-  const kept = createRun();
-  kept.abort.abort(new AppError('too_many_jobs'));
-  await new ImageStream(job, kept.run).complete(image, null, receipt);
-  t.deepEqual([kept.texts, kept.ends], [[], ['too_many_jobs']]);
+  t.deepEqual(disconnectedRun.texts, []);
+  const failedRun = createRun();
+  failedRun.abort.abort(new AppError('too_many_jobs'));
+  await new ImageStream(job, failedRun.run).complete(image, null, receipt);
+  t.deepEqual([failedRun.texts, failedRun.ends], [[], ['too_many_jobs']]);
 });

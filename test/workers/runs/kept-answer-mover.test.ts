@@ -71,14 +71,14 @@ test('only a few are copied at a time, and in the end all are', async (t) => {
   const { mover, copies } = setUp();
   const requests = Array.from({ length: 20 }, () => createRequest());
   for (const request of requests) mover.answer(request, 1);
-  let most = 0;
+  let maxCopies = 0;
   for (let done = 0; done < requests.length; done++) {
     await waitFor('the next copy', () => copies.length > done);
     await nextTurn();
-    most = Math.max(most, copies.length - done);
+    maxCopies = Math.max(maxCopies, copies.length - done);
     copies[done]!.succeed();
   }
-  t.is(most, 4);
+  t.is(maxCopies, 4);
   t.deepEqual(
     copies.map(({ request }) => request),
     requests,

@@ -2,19 +2,19 @@ import test from 'ava';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { chooseSourcesMode, WebSources } from '../../../workers/runs/web-sources.ts';
 
-const asking = (more: object): ChatRequest => ({ model: 'm', messages: [], ...more });
+const createRequest = (more: object): ChatRequest => ({ model: 'm', messages: [], ...more });
 
 test("sources are listed if links are requested, annotated if OpenAI's format is requested, and otherwise hidden", (t) => {
-  t.is(chooseSourcesMode(asking({ web_search: true })), 'listed');
-  t.is(chooseSourcesMode(asking({ web_search: 'links' })), 'listed');
-  t.is(chooseSourcesMode(asking({ web_search: 'no-links' })), 'hidden');
-  t.is(chooseSourcesMode(asking({ web_search_options: {} })), 'annotated');
+  t.is(chooseSourcesMode(createRequest({ web_search: true })), 'listed');
+  t.is(chooseSourcesMode(createRequest({ web_search: 'links' })), 'listed');
+  t.is(chooseSourcesMode(createRequest({ web_search: 'no-links' })), 'hidden');
+  t.is(chooseSourcesMode(createRequest({ web_search_options: {} })), 'annotated');
 });
 
 test('a response that must be JSON is not followed by a list', (t) => {
   const format = { type: 'json_schema' };
-  t.is(chooseSourcesMode(asking({ web_search: true, response_format: format })), 'annotated');
-  t.is(chooseSourcesMode(asking({ web_search: true, response_format: { type: 'text' } })), 'listed');
+  t.is(chooseSourcesMode(createRequest({ web_search: true, response_format: format })), 'annotated');
+  t.is(chooseSourcesMode(createRequest({ web_search: true, response_format: { type: 'text' } })), 'listed');
 });
 
 test('each page is listed once, in the order of the response, and no title or URL can break out of its link', (t) => {

@@ -7,12 +7,12 @@ import { createHttpClient, type HttpResponse } from '../../../workers/upstreams/
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 test('a body in pieces is sent with its total length, including when a connection is reused', async (t) => {
-  const got: unknown[] = [];
+  const received: unknown[] = [];
   const server = createServer((request, response) => {
     let length = 0;
     request.on('data', (chunk: Buffer) => (length += chunk.length));
     request.on('end', () => {
-      got.push([request.headers['content-length'], request.headers['transfer-encoding'], length]);
+      received.push([request.headers['content-length'], request.headers['transfer-encoding'], length]);
       response.end('ok');
     });
   }).listen(0, '127.0.0.1');
@@ -28,7 +28,7 @@ test('a body in pieces is sent with its total length, including when a connectio
     const answer = await pieced.post({ path: '/', headers, body, signal });
     t.is((await answer.readAll(10)).toString(), 'ok');
   }
-  t.deepEqual(got, [
+  t.deepEqual(received, [
     ['5000000', undefined, 5_000_000],
     ['5000000', undefined, 5_000_000],
   ]);

@@ -264,12 +264,12 @@ test.serial(
 );
 
 test('a refused connection is unavailable', async (t) => {
-  const gone = createTcpServer();
-  gone.listen(0, '127.0.0.1');
-  await once(gone, 'listening');
-  const { port } = gone.address() as AddressInfo;
-  gone.close();
-  await once(gone, 'close');
+  const closedServer = createTcpServer();
+  closedServer.listen(0, '127.0.0.1');
+  await once(closedServer, 'listening');
+  const { port } = closedServer.address() as AddressInfo;
+  closedServer.close();
+  await once(closedServer, 'close');
   const client = createHttpClient({ baseUrl: `http://127.0.0.1:${port}` });
   t.teardown(() => client.close());
   const { signal } = new AbortController();

@@ -34,15 +34,15 @@ test('several responses are merged, with their tokens added if all have reported
 });
 
 test('successful images are the response, with the error of the others; if none succeeded, a rejection takes precedence over a failure', (t) => {
-  const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
-  const some = mergeImageResponses([fail(broken), uncounted, fail(refused), uncounted]);
+  const [rejection, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
+  const some = mergeImageResponses([fail(broken), uncounted, fail(rejection), uncounted]);
   t.is(some.images.length, 2);
   t.is(some.calls, 2, 'those of the successful calls');
-  t.is(some.missing, refused);
+  t.is(some.missing, rejection);
   t.is(mergeImageResponses([uncounted]).missing, undefined);
   t.is(
-    t.throws(() => mergeImageResponses([fail(broken), fail(refused)])),
-    refused,
+    t.throws(() => mergeImageResponses([fail(broken), fail(rejection)])),
+    rejection,
   );
   const late = new UpstreamError('timeout', 'late', { mayStillRun: true });
   t.is(
@@ -50,15 +50,15 @@ test('successful images are the response, with the error of the others; if none 
     late,
     'one of them may still be generated',
   );
-  const none = make({ ...answer(3, 5), images: [], missing: refused });
+  const none = make({ ...answer(3, 5), images: [], missing: rejection });
   t.like(mergeImageResponses([none, fail(broken), none]), {
     images: [],
-    missing: refused,
+    missing: rejection,
     usage: { promptTokens: 6, completionTokens: 10 },
   });
   const ours = new TypeError('a fault of ours');
   t.is(
-    t.throws(() => mergeImageResponses([uncounted, fail(refused), fail(ours)])),
+    t.throws(() => mergeImageResponses([uncounted, fail(rejection), fail(ours)])),
     ours,
   );
 });
@@ -88,7 +88,7 @@ test('all calls are made concurrently, and if the caller disconnects they fail w
 test('with few slots, no more calls are in flight than there are slots, and every slot is released', async (t) => {
   const slots = new Slots(1);
   let inFlight = 0;
-  let most = 0;
+  let maxInFlight = 0;
   let left = 0;
   const outcomes: unknown[] = [];
   const acquireExtraSlot: AcquireExtraSlot = async (signal) => {
@@ -105,14 +105,14 @@ test('with few slots, no more calls are in flight than there are slots, and ever
   let made = 0;
   const { images, missing } = await makeOneImagePerCall(6, createContext({ acquireExtraSlot }), async () => {
     inFlight += 1;
-    most = Math.max(most, inFlight);
+    maxInFlight = Math.max(maxInFlight, inFlight);
     await nextTurn();
     inFlight -= 1;
     made += 1;
     if (made === 3) throw new UpstreamError('unavailable', 'down');
     return answer(1, 1);
   });
-  t.is(most, 2);
+  t.is(maxInFlight, 2);
   t.is(made, 6);
   t.is(images.length, 5);
   t.is(missing?.failure, 'unavailable');

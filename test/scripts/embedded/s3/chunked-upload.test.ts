@@ -99,9 +99,9 @@ for (const [name, options] of Object.entries(accepted)) {
     const { endpoint, client } = await startTestServer(t);
     const response = await upload(endpoint, options);
     t.is(response.status, 200, response.body.toString());
-    const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
-    t.true(body.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
-    t.is(got.ContentEncoding, undefined);
+    const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
+    t.true(body.equals((await download.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
+    t.is(download.ContentEncoding, undefined);
   });
 }
 
@@ -110,7 +110,7 @@ function corrupt(bytes: Buffer, position: number): Buffer {
   return bytes;
 }
 
-const refused: Record<string, [Upload, code: string]> = {
+const rejectedUploads: Record<string, [Upload, code: string]> = {
   'a wrong checksum in the trailer': [
     { ...unsigned, encode: () => encodeUnsigned(`${wrongLine}\r\n`) },
     'BadDigest',
@@ -177,7 +177,7 @@ const refused: Record<string, [Upload, code: string]> = {
   ],
 };
 
-for (const [name, [options, code]] of Object.entries(refused)) {
+for (const [name, [options, code]] of Object.entries(rejectedUploads)) {
   test(`a chunked upload is rejected and leaves nothing behind: ${name}`, async (t) => {
     const { endpoint, client } = await startTestServer(t);
     t.is((await upload(endpoint, options)).code, code);

@@ -77,10 +77,10 @@ test('unauthenticated connections that stay open do not block mail', async (t) =
   const { dir, url } = await createRig(t, { maxUnauthenticated: 2 });
   const { port } = new URL(url);
   for (let i = 0; i < 4; i++) {
-    const stranger = connect(Number(port), '127.0.0.1');
-    stranger.on('error', () => undefined);
-    t.teardown(() => stranger.destroy());
-    await new Promise((resolve) => stranger.once('data', resolve));
+    const unauthenticated = connect(Number(port), '127.0.0.1');
+    unauthenticated.on('error', () => undefined);
+    t.teardown(() => unauthenticated.destroy());
+    await new Promise((resolve) => unauthenticated.once('data', resolve));
   }
   await useClient(t, addCredentials(url, password)).send(mail);
   t.is((await readdir(dir)).length, 1);

@@ -20,7 +20,7 @@ import {
 const KEY = 'sk-ant-api03-0123456789';
 const MODEL = 'claude-sonnet-4-5';
 
-interface Asked {
+interface ReceivedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>> & {
@@ -32,7 +32,7 @@ interface Asked {
 type Script = (response: ServerResponse, number: number) => void | Promise<void>;
 
 interface Rig {
-  readonly asked: Asked[];
+  readonly asked: ReceivedRequest[];
   readonly listen: (more?: More) => Promise<Said>;
 }
 
@@ -49,12 +49,12 @@ interface Said {
 }
 
 async function startRig(t: ExecutionContext, script: Script): Promise<Rig> {
-  const asked: Asked[] = [];
+  const asked: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Asked['body'];
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as ReceivedRequest['body'];
       asked.push({ path: request.url ?? '', headers: request.headers, body });
       void script(response, asked.length - 1);
     });
@@ -152,7 +152,7 @@ test('a chat that is not streamed is one documented request and its response', a
     model: MODEL,
     max_tokens: 8192,
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
-  } as unknown as Asked['body']);
+  } as unknown as ReceivedRequest['body']);
 });
 
 test('a streamed chat is parsed correctly however its bytes arrive', async (t) => {
@@ -325,15 +325,17 @@ test('a request that the API would reject is not sent', async (t) => {
 });
 
 test('a caller that stops reading cancels the vendor call', async (t) => {
-  const gone = new AbortController();
+  const caller = new AbortController();
   const closings: Promise<unknown>[] = [];
   const { listen } = await startRig(t, (response) => {
     closings.push(once(response, 'close'));
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const text = toStream(HELLO, 'end_turn');
-    response.write(text.slice(0, text.indexOf('event: message_delta')), () => gone.abort(new Error('gone')));
+    response.write(text.slice(0, text.indexOf('event: message_delta')), () =>
+      caller.abort(new Error('gone')),
+    );
   });
-  const { error } = await listen({ stream: true, context: { signal: gone.signal } });
+  const { error } = await listen({ stream: true, context: { signal: caller.signal } });
   t.is((error as Error | null)?.message, 'gone');
   t.is(closings.length, 1);
   await Promise.all(closings);

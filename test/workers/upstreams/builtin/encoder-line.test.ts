@@ -99,11 +99,11 @@ test('among calls of the same length, the first to arrive is the first to be com
 
 test('an ended call is no longer computed, and has no effect on batches', (t) => {
   const line = new EncoderQueue<NamedCall>();
-  const gone = createCall('gone');
-  line.add(gone, times(50, 128));
+  const endedCall = createCall('gone');
+  line.add(endedCall, times(50, 128));
   line.take();
   line.add(createCall('here'), makeTexts(5));
-  gone.isOver = true;
+  endedCall.isOver = true;
   t.deepEqual(takeAll(line).map(namesOf), ['here']);
   t.is(line.batches, 0);
 });

@@ -138,16 +138,16 @@ for (const [name, make] of Object.entries({
 }
 
 test('the tokenizer gets one word at a time, and none once the limit is reached', (t) => {
-  const given: string[] = [];
+  const tokenizedWords: string[] = [];
   const tokenizeWord = (word: string): number[] => {
-    given.push(word);
+    tokenizedWords.push(word);
     return Array.from({ length: word.length }, (_, index) => index);
   };
   const tokens = tokenizeInput(`  ab\n\tcd ${'x'.repeat(10_000)}`, tokenizeWord);
   t.deepEqual(tokens.slice(0, 4), [0, 1, 0, 1]);
   t.is(tokens.length, 128);
   t.deepEqual(
-    given.map(({ length }) => length),
+    tokenizedWords.map(({ length }) => length),
     [2, 2, 200],
   );
 });

@@ -80,12 +80,12 @@ function checkSplits(
   const bytes = Buffer.from(text);
   const normalize = (outcome: Outcome): unknown =>
     JSON.parse(JSON.stringify(outcome).replaceAll(/call_gw_[0-9a-f]{32}/g, 'call_gw_x'));
-  const wanted = normalize(expected);
-  t.deepEqual(normalize(translate([bytes])), wanted);
+  const expectedEvents = normalize(expected);
+  t.deepEqual(normalize(translate([bytes])), expectedEvents);
   for (let at = 1; at < bytes.length; at += 1) {
-    t.deepEqual(normalize(translate([bytes.subarray(0, at), bytes.subarray(at)])), wanted);
+    t.deepEqual(normalize(translate([bytes.subarray(0, at), bytes.subarray(at)])), expectedEvents);
   }
-  t.deepEqual(normalize(translate([...bytes].map((byte) => Uint8Array.of(byte)))), wanted);
+  t.deepEqual(normalize(translate([...bytes].map((byte) => Uint8Array.of(byte)))), expectedEvents);
 }
 
 /**
@@ -420,8 +420,8 @@ test('a blocked prompt ends the earlier output, or is the response if there is n
     },
   };
   const usageMetadata = { promptTokenCount: 7, totalTokenCount: 7 };
-  const begun = `${toStream({ ...say([{ text: 'text1' }]), usageMetadata })}data: ${JSON.stringify(blocked)}\n`;
-  checkSplits(t, begun, [
+  const startedStream = `${toStream({ ...say([{ text: 'text1' }]), usageMetadata })}data: ${JSON.stringify(blocked)}\n`;
+  checkSplits(t, startedStream, [
     delta({ role: 'assistant', content: 'text1' }),
     finish('content_filter', 'SAFETY'),
     count({ promptTokens: 7 }),

@@ -23,17 +23,17 @@ const KEY = 'AIzaSyD-0123456789abcdef';
 const ASK: ChatBody = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 
-interface Asked {
+interface ReceivedRequest {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: JsonRecord;
 }
 
-type Answer = (response: ServerResponse, asked: Asked, index: number) => void;
+type Answer = (response: ServerResponse, asked: ReceivedRequest, index: number) => void;
 
 interface Rig {
   readonly upstream: Required<Upstream>;
-  readonly asked: Asked[];
+  readonly asked: ReceivedRequest[];
 }
 
 /** A vendor that responds with what the test specifies. */
@@ -42,7 +42,7 @@ async function startRig(
   answer: Answer,
   timeouts: Partial<HttpTimeouts> = {},
 ): Promise<Rig> {
-  const asked: Asked[] = [];
+  const asked: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -68,7 +68,7 @@ async function startRig(
 }
 
 /** A condition that one side waits for and the other fulfils. */
-function createGate(): { readonly opened: Promise<void>; open(): void } {
+function createCondition(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;
@@ -420,20 +420,20 @@ test('if all images are rejected the result is an error', async (t) => {
 });
 
 test('when the caller disconnects, the call ends with the caller’s reason', async (t) => {
-  const over = createGate();
-  const begun = createGate();
+  const callEnded = createCondition();
+  const callStarted = createCondition();
   const rig = await startRig(t, (response) => {
-    response.on('close', () => over.open());
+    response.on('close', () => callEnded.open());
     response.writeHead(200, EVENT_STREAM);
-    response.write(toEvent(say('a')), () => begun.open());
+    response.write(toEvent(say('a')), () => callStarted.open());
   });
   const controller = new AbortController();
   const reason = new Error('the caller left');
   const listening = listen(chat(rig, true, { signal: controller.signal }));
-  await begun.opened;
+  await callStarted.opened;
   controller.abort(reason);
   t.is((await listening).error, reason);
-  await over.opened;
+  await callEnded.opened;
   const drawing = new AbortController();
   const draw = rig.upstream.generateImages(
     createTarget('m'),

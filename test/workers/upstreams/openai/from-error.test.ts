@@ -10,7 +10,7 @@ function toError(status: number, body: unknown, headers: Record<string, string> 
   return toUpstreamError({ status, headers, body: Buffer.from(text) }, KEY);
 }
 
-function refusal(code: string | null, message = 'No.', type = 'invalid_request_error'): object {
+function rejectionBody(code: string | null, message = 'No.', type = 'invalid_request_error'): object {
   return { error: { message, type, param: null, code } };
 }
 
@@ -26,7 +26,7 @@ test('every status has its error category', (t) => {
   };
   for (const [failure, statuses] of Object.entries(expected)) {
     for (const status of statuses) {
-      const error = toError(status, refusal(null));
+      const error = toError(status, rejectionBody(null));
       t.is(error.failure, failure as UpstreamFailure, String(status));
       t.is(error.status, status);
     }
@@ -34,25 +34,25 @@ test('every status has its error category', (t) => {
 });
 
 test('an account without money is a key error, whatever the status', (t) => {
-  t.is(toError(429, refusal('insufficient_quota')).failure, 'auth');
-  t.is(toError(429, refusal(null, 'No.', 'insufficient_quota')).failure, 'auth');
-  t.is(toError(400, refusal('billing_hard_limit_reached')).failure, 'auth');
-  t.is(toError(429, refusal('rate_limit_exceeded', 'insufficient_quota')).failure, 'rate_limited');
+  t.is(toError(429, rejectionBody('insufficient_quota')).failure, 'auth');
+  t.is(toError(429, rejectionBody(null, 'No.', 'insufficient_quota')).failure, 'auth');
+  t.is(toError(400, rejectionBody('billing_hard_limit_reached')).failure, 'auth');
+  t.is(toError(429, rejectionBody('rate_limit_exceeded', 'insufficient_quota')).failure, 'rate_limited');
 });
 
 test('an overload error has its retry delay', (t) => {
-  t.is(toError(429, refusal(null), { 'retry-after-ms': '250', 'retry-after': '1' }).retryAfterMs, 250);
-  t.is(toError(503, refusal(null), { 'retry-after': '2' }).retryAfterMs, 2000);
-  t.is(toError(429, refusal(null)).retryAfterMs, null);
+  t.is(toError(429, rejectionBody(null), { 'retry-after-ms': '250', 'retry-after': '1' }).retryAfterMs, 250);
+  t.is(toError(503, rejectionBody(null), { 'retry-after': '2' }).retryAfterMs, 2000);
+  t.is(toError(429, rejectionBody(null)).retryAfterMs, null);
 });
 
 test('a rejected request is reported in the words of the vendor, without the key and at limited length', (t) => {
-  t.is(toError(400, refusal('x', `Bad ${KEY}.`)).message, 'Bad [redacted].');
-  t.is(toError(400, refusal('x', 'y'.repeat(5000))).message.length, 500);
+  t.is(toError(400, rejectionBody('x', `Bad ${KEY}.`)).message, 'Bad [redacted].');
+  t.is(toError(400, rejectionBody('x', 'y'.repeat(5000))).message.length, 500);
 });
 
 test('a key error never contains the vendor’s own message', (t) => {
-  const error = toError(401, refusal('invalid_api_key', 'Incorrect API key provided: sk-pr***7890.'));
+  const error = toError(401, rejectionBody('invalid_api_key', 'Incorrect API key provided: sk-pr***7890.'));
   t.is(error.message, 'the upstream answered 401 (invalid_api_key)');
 });
 
@@ -118,8 +118,8 @@ test('a text rejected with a 403 is not a key error, and is reported without acc
 
 test('a request larger than a per-minute limit is distinguished from a limit that waiting solves', (t) => {
   const large = 'Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 45000.';
-  t.is(toError(429, refusal('rate_limit_exceeded', large, 'tokens')).failure, 'too_large');
+  t.is(toError(429, rejectionBody('rate_limit_exceeded', large, 'tokens')).failure, 'too_large');
   const reached =
     'Rate limit reached for gpt-x on tokens per min (TPM): Limit 30000, Used 29937, Requested 385.';
-  t.is(toError(429, refusal('rate_limit_exceeded', reached, 'tokens')).failure, 'rate_limited');
+  t.is(toError(429, rejectionBody('rate_limit_exceeded', reached, 'tokens')).failure, 'rate_limited');
 });

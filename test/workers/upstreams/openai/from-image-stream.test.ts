@@ -140,7 +140,7 @@ test('nothing more is read from the vendor until the caller has accepted a previ
 });
 
 test('a caller that disconnects while a preview is offered ends the call with the reason', async (t) => {
-  const left = new AbortController();
+  const caller = new AbortController();
   const reason = new Error('the caller left');
   const cuts: Promise<void>[] = [];
   const vendor = await startScriptedVendor((_body, _path, { cut }) => {
@@ -155,8 +155,8 @@ test('a caller that disconnects while a preview is offered ends the call with th
     await vendor.close();
     await upstream.close();
   });
-  const onPartial = async (): Promise<void> => left.abort(reason);
-  const context = createContext({ signal: left.signal });
+  const onPartial = async (): Promise<void> => caller.abort(reason);
+  const context = createContext({ signal: caller.signal });
   const answer = upstream.generateImages(createTarget('gpt-image-1'), { ...call, onPartial }, context);
   t.is(await t.throwsAsync(answer), reason);
   await Promise.all(cuts);

@@ -228,14 +228,14 @@ test('usage that is not reported again after further output stays partial; repor
   const usage = { usage: { prompt_tokens: 5, completion_tokens: 0 } };
   const partial = Object.assign(count(5, 0), { isPartial: true });
   const begin = say({ role: 'assistant', content: '' }, null, usage);
-  const begun = [delta({ role: 'assistant', content: '' }), partial];
+  const startedStream = [delta({ role: 'assistant', content: '' }), partial];
   t.deepEqual(translateText(toStream(begin, say({ content: 'a' }), say({}, 'stop'), '[DONE]')), [
-    ...begun,
+    ...startedStream,
     delta({ content: 'a' }),
     STOP,
   ]);
   t.deepEqual(translateText(toStream(begin, say({ content: 'a' }), say({}, 'stop', usage), '[DONE]')), [
-    ...begun,
+    ...startedStream,
     delta({ content: 'a' }),
     STOP,
     count(5, 0),
