@@ -187,21 +187,21 @@ test('a request that is too large for now is overtaken by smaller ones, and afte
   t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by anything that fits');
   early.release();
   nowMs += 5_001;
-  // Eight units may be overtaken, a quarter of the whole, though sixteen are left.
-  const passing = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
+  // Eight units, a quarter of the whole, may go to overtaking requests, although sixteen are free.
+  const overtaking = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
     request(budget, id, 2),
   );
   await nextTurn();
-  t.deepEqual(statesOf(passing), ['holds', 'holds', 'waits', 'waits', 'holds', 'waits', 'holds']);
+  t.deepEqual(statesOf(overtaking), ['holds', 'holds', 'waits', 'waits', 'holds', 'waits', 'holds']);
   t.is(budget.tryAcquire('frank', 1), null, 'the part is full');
-  passing[0]!.release();
+  overtaking[0]!.release();
   await nextTurn();
-  t.is(passing[2]!.state, 'waits', 'the capacity that one of them releases is for another account');
+  t.is(overtaking[2]!.state, 'waits', 'the capacity that one of them releases is for another account');
   budget.tryAcquire('frank', 1)!.release();
   holder.release();
   await nextTurn();
   t.is(large.state, 'holds', 'while those that overtook still hold theirs');
-  t.deepEqual(statesOf(passing), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
+  t.deepEqual(statesOf(overtaking), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
 });
 
 test('a request that needs all of the capacity is not overtaken for long; the others continue once it is cancelled', async (t) => {

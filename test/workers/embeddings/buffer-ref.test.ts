@@ -154,8 +154,8 @@ test('no input of a failed request is needed any more if it was not sent to a mo
 });
 
 test('a request is notified how many of its inputs are done, until all are', async (t) => {
-  const told: number[] = [];
-  const request = ask(['a', 'b', 'c', 'd'], (done) => told.push(done));
+  const doneCounts: number[] = [];
+  const request = ask(['a', 'b', 'c', 'd'], (done) => doneCounts.push(done));
   const vector = {
     vector: Buffer.alloc(4),
     hold: null,
@@ -165,6 +165,6 @@ test('a request is notified how many of its inputs are done, until all are', asy
     billedMs: 0,
   };
   for (const index of [2, 0, 0, 3, 1]) request.deliver(index, vector);
-  t.deepEqual(told, [0.25, 0.5, 0.75]);
+  t.deepEqual(doneCounts, [0.25, 0.5, 0.75]);
   t.is((await request.answer).outcomes.length, 4);
 });

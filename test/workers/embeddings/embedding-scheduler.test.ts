@@ -116,7 +116,7 @@ test('a text that is requested again while its call is searched for bad inputs i
   t.is(
     calls.filter((inputs) => inputs.includes('text 0')).length,
     3,
-    'refused, cleared, and for who came later',
+    'in the rejected call, in the search, and for the later request',
   );
 });
 

@@ -218,7 +218,7 @@ test('a reader that dies before it trims leaves no copy, and the next one makes 
   t.like(await readAtRest(books, id), { balanceNano: 986n, charges: 2 });
 });
 
-test('an entry is in the stream or in its copy, even if Redis refuses to copy it', async (t) => {
+test('an entry is in the stream or in its copy, even if Redis fails to copy it', async (t) => {
   const { books, id, shard, redis, add, move, letters } = await openStores(t);
   await add('kind', 'gift', 'account', id);
   await redis.set(redisKeys.ledgerDead(shard), 'not a stream');

@@ -179,21 +179,21 @@ test.serial('Redis is queried for a bounded number of accounts at a time', async
   await books.ledger.writeCheckpoint(0, checkpoint);
   const ids = Array.from({ length: 3_000 * shardCount }, (_, i) => `account-${i}`);
   books.accounts.findAppliedSince = async () => new Map(ids.map((id) => [id, checkpoint]));
-  let asked = 0;
+  let queried = 0;
   let waiting = 0;
-  let most = 0;
+  let maxConcurrent = 0;
   books.redis.exists = (async () => {
-    asked += 1;
+    queried += 1;
     waiting += 1;
-    most = Math.max(most, waiting);
+    maxConcurrent = Math.max(maxConcurrent, waiting);
     await setImmediate();
     waiting -= 1;
     return 0;
   }) as never;
   const log = createLogger('test', 'silent');
   t.is(await new ShardLedger({ ...books, store: books.ledger, log }, 0).moveBatch(), 0);
-  t.is(asked, ids.filter((id) => shardOf(id) === 0).length);
-  t.is(most, 1_000);
+  t.is(queried, ids.filter((id) => shardOf(id) === 0).length);
+  t.is(maxConcurrent, 1_000);
 });
 
 for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {

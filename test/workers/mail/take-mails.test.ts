@@ -115,7 +115,7 @@ test('whether an address has a user is looked up when its mail is sent, and only
   t.deepEqual(new Set(lookedUpAddresses), new Set(['ann@example.com', 'eve@example.com']));
 });
 
-test('a silent mail server does not delay adding mails, and one that trickles loses its mail to another attempt', async (t) => {
+test('a silent mail server does not delay adding mails, and a delivery that trickles is replaced by another attempt', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   const release = mailbox.hold();
   await start({ concurrency: 1, timeouts: { connectMs: 1_000, silenceMs: 60_000, totalMs: 250 } });

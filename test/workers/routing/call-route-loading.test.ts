@@ -81,7 +81,7 @@ function createNeed(...models: readonly string[]) {
   };
   return {
     findMissing,
-    begun: started,
+    started,
     load: () => load(),
     fail: (error: Error) => fail(error),
     countLoads: () => loads,
@@ -93,7 +93,7 @@ test('data that all routes need is loaded before a slot is requested', async (t)
   const routes = [createRoute('all-1', { maxConcurrency: 1 }), createRoute('all-2', { maxConcurrency: 1 })];
   const need = createNeed('all-1', 'all-2');
   const loading = call(routing, routes, { findMissing: need.findMissing });
-  await need.begun;
+  await need.started;
   t.is(routing.limiter.entries, 0);
   t.is(await call(routing, routes.slice(0, 1)), 'all-1');
   t.is(await call(routing, routes.slice(1)), 'all-2');
@@ -109,7 +109,7 @@ test('data that only one of several routes needs is loaded when that route is ca
   const other = createRoute('other', { weight: 1e-9 });
   const need = createNeed('needy');
   const loading = call(routing, [needy, other], { findMissing: need.findMissing });
-  await need.begun;
+  await need.started;
   // The loading call does not hold the route's only slot.
   t.is(await call(routing, [needy]), 'needy');
   need.load();
@@ -172,7 +172,7 @@ test('a probe that is returned for loading leaves the probe to another call', as
     return missing;
   };
   const loading = call(routing, [route], { findMissing, waitLimits });
-  await need.begun;
+  await need.started;
   t.is(await call(routing, [route], { waitLimits }), 'probed');
   need.load();
   t.is(await loading, 'probed');

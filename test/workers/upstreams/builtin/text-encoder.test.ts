@@ -187,7 +187,7 @@ test.serial('a thread that dies idle is replaced at the next call', async (t) =>
   t.is(threads.length, 2);
 });
 
-test.serial("the reason of a thread's death is logged", async (t) => {
+test.serial('the error that ended a thread is reported', async (t) => {
   const faults: unknown[] = [];
   const own = createTextEncoder({
     threads: 1,
