@@ -22,7 +22,7 @@ test('the position is exactly the number of jobs that start before, if none is a
       fc.array(backlog, { minLength: 1, maxLength: 8 }),
       fc.nat(12),
       fc.nat(12),
-      async (backlogs, takenFirst, takenLater) => {
+      async (backlogs, firstTakeCount, laterTakeCount) => {
         const turns = new JobTurns(redis());
         const line: JobLine = { queue: 'chat', model: `model ${(lines += 1)}` };
         const take = async (count: number): Promise<string[]> => {
@@ -34,9 +34,9 @@ test('the position is exactly the number of jobs that start before, if none is a
             for (let n = 0; n < account[which]; n++) await turns.add(line, `account ${i}`, account.weight);
         };
         await addAll('before');
-        await take(takenFirst);
+        await take(firstTakeCount);
         await addAll('after');
-        await take(takenLater);
+        await take(laterTakeCount);
         const outlook = await turns.outlook(line);
         const order = await take(1_000);
         const ranks = new Map<string, number>();

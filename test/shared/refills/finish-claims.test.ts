@@ -89,7 +89,7 @@ async function createFixture(
 }
 
 /** An entry is removed from its stream last, when MongoDB has all of it. */
-async function waitUntilAtRest({ stack, accountId }: Fixture): Promise<void> {
+async function waitUntilSettled({ stack, accountId }: Fixture): Promise<void> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
   await waitFor('the ledger to be settled', async () => (await stack.redis.xlen(stream)) === 0);
 }
@@ -102,7 +102,7 @@ test('a claim whose redeemer died before crediting is credited, and settled once
   t.is(await fixture.readBalance(), '11');
   t.is((await fixture.stack.readAccount(fixture.accountId)).freeRequests, 2);
   t.false(await fixture.isSettled(claim));
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   t.is(await finishClaims(dependencies), 1);
   t.true(await fixture.isSettled(claim));
   t.is(await finishClaims(dependencies), 0);
@@ -119,13 +119,13 @@ test('claims that are finished concurrently are credited once each and settled o
   // The entry of a claim that one task run credits may be settled before another one checks it.
   const early = await finishAll();
   t.is(await fixture.readBalance(), '51');
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   const finished = [...early, ...(await finishAll())];
   t.is(
     finished.reduce((sum, one) => sum + one, 0),
     5,
   );
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   t.is(await fixture.readBalance(), '51');
   const entries = await dependencies.ledger.entries.countDocuments({ accountId: fixture.accountId });
   t.is(entries, 6);
@@ -142,7 +142,7 @@ test('a claim that is credited but not settled survives if Redis loses its data 
   t.is(await finishClaims(dependencies), 0);
   t.is(await fixture.readBalance(), '10');
   fixture.startReader();
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   t.is(await finishClaims(dependencies), 1);
   t.true(await fixture.isSettled(claim));
   t.is(await fixture.readBalance(), '10');
@@ -153,7 +153,7 @@ test('a settled refill is not credited again if Redis has lost it', async (t) =>
   const { dependencies, stack } = fixture;
   const claim = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, claim), 'released');
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   await flushAll(stack.redis);
   t.is(await finishClaims(dependencies), 1);
   t.is(await fixture.readBalance(), '11');

@@ -129,7 +129,7 @@ interface VendorCall {
 }
 
 /** A scheduler whose vendor responds, and whose limiter grants one slot at a time, only when the test says so. */
-function createHeldLine(): {
+function createControlledScheduler(): {
   readonly embed: (
     accountId: string,
     inputs: string[],
@@ -185,7 +185,7 @@ function createHeldLine(): {
 }
 
 test('work that must end immediately does not wait for a vendor call in flight', async (t) => {
-  const line = createHeldLine();
+  const line = createControlledScheduler();
   const [signals, stop] = [new AbortController(), new AbortController()];
   const ended = line.embed('ann', ['one', 'two'], signals.signal, stop.signal);
   const call = await line.nextCall();
@@ -200,7 +200,7 @@ test('work that must end immediately does not wait for a vendor call in flight',
 });
 
 test('a vendor call continues when its last caller disconnects, and that caller gets its result', async (t) => {
-  const line = createHeldLine();
+  const line = createControlledScheduler();
   const caller = new AbortController();
   const disconnected = line.embed('ann', ['one', 'two'], caller.signal);
   const call = await line.nextCall();
@@ -217,7 +217,7 @@ test('a vendor call continues when its last caller disconnects, and that caller 
 });
 
 test('a call that fails after all of its callers have disconnected is not retried', async (t) => {
-  const line = createHeldLine();
+  const line = createControlledScheduler();
   const caller = new AbortController();
   const disconnected = line.embed('ann', ['one'], caller.signal);
   const call = await line.nextCall();
@@ -231,7 +231,7 @@ test('a call that fails after all of its callers have disconnected is not retrie
 });
 
 test('a failed call is retried for the callers that still wait, without the inputs of others', async (t) => {
-  const line = createHeldLine();
+  const line = createControlledScheduler();
   const caller = new AbortController();
   const disconnected = line.embed('ann', ['hers'], caller.signal);
   const stayed = line.embed('bob', ['his'], new AbortController().signal);
@@ -247,7 +247,7 @@ test('a failed call is retried for the callers that still wait, without the inpu
 });
 
 test('a caller that disconnects while a search for bad inputs waits for a slot is notified immediately, and its inputs are left out of the search', async (t) => {
-  const line = createHeldLine();
+  const line = createControlledScheduler();
   const caller = new AbortController();
   const disconnected = line.embed('ann', ['hers'], caller.signal);
   const stayed = line.embed('bob', ['his'], new AbortController().signal);

@@ -214,20 +214,20 @@ test('bytes that are not a vector of the requested length are a miss, and are re
   const [vector] = createVectors(space, ['good']);
   await openStore().write(space, [vector!]);
   const whole = (await redis().getBuffer(redisKeys.cachedVector(space.modelId, 'good')))!;
-  const spoil = (change: (bytes: Buffer) => void): Buffer => {
+  const corrupt = (change: (bytes: Buffer) => void): Buffer => {
     const bytes = Buffer.from(whole);
     change(bytes);
     return bytes;
   };
-  const spoilt: Record<string, Buffer> = {
+  const corruptEntries: Record<string, Buffer> = {
     empty: Buffer.alloc(0),
     short: whole.subarray(0, -1),
     long: Buffer.concat([whole, Buffer.alloc(4)]),
     header: whole.subarray(0, 9),
-    otherLength: spoil((bytes) => bytes.writeUInt32LE(3, 0)),
-    flag: spoil((bytes) => bytes.writeUInt8(7, 8)),
+    otherLength: corrupt((bytes) => bytes.writeUInt32LE(3, 0)),
+    flag: corrupt((bytes) => bytes.writeUInt8(7, 8)),
   };
-  for (const [name, bytes] of Object.entries(spoilt)) {
+  for (const [name, bytes] of Object.entries(corruptEntries)) {
     await redis().set(redisKeys.cachedVector(space.modelId, name), bytes);
     const store = openStore();
     t.deepEqual(await store.read(space, [name, 'good']), [

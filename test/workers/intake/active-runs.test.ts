@@ -37,14 +37,14 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return pending;
 }
 
-test('a request that arrived earlier is reported immediately', async (t) => {
+test('a send request that arrived earlier resolves a wait immediately', async (t) => {
   const { run, ask } = start();
   ask(100);
   t.is(await run.whenRequested(0), 100);
   t.is(await run.whenRequested(99), 100);
 });
 
-test('a later request is reported when it arrives, once it covers what the run waits for', async (t) => {
+test('a later send request resolves a wait if it goes beyond the bytes already requested', async (t) => {
   const { run, ask } = start();
   const requested = run.whenRequested(10);
   t.true(await isPending(requested));
@@ -56,7 +56,7 @@ test('a later request is reported when it arrives, once it covers what the run w
   t.is(await requested, 11);
 });
 
-test('a request is never reduced by a lower number that arrives later', async (t) => {
+test('a send request is never reduced by a smaller one that arrives later', async (t) => {
   const { run, ask } = start();
   ask(100);
   ask(40);
@@ -68,7 +68,7 @@ test('a request is never reduced by a lower number that arrives later', async (t
   t.is(await more, 200);
 });
 
-test('of several simultaneous requests the largest applies', async (t) => {
+test('of several simultaneous send requests the largest applies', async (t) => {
   const { run, ask } = start();
   const requested = run.whenRequested(0);
   ask(1);
@@ -77,7 +77,7 @@ test('of several simultaneous requests the largest applies', async (t) => {
   t.is(await requested, 3);
 });
 
-test('a request for another run, or for one that has ended, does not apply to this run', async (t) => {
+test('a send request for another run, or for one that has ended, does not apply to this run', async (t) => {
   const { runs, run, ask } = start();
   ask(7);
   run.end();
@@ -90,7 +90,7 @@ test('a request for another run, or for one that has ended, does not apply to th
   t.is(await requested, 1);
 });
 
-test('a cancelled run gets no further requests, whether or not it is waiting', async (t) => {
+test('waiting for a send request fails once the run is cancelled, even if the wait started before', async (t) => {
   const { runs, run, ask } = start();
   const requested = run.whenRequested(0);
   runs.control({ action: 'cancel', requestId: 'one' });
@@ -144,7 +144,7 @@ test('a caller that did not read is distinguished from one that disconnected, an
   t.true(hasCallerDisconnected(run.signal));
 });
 
-test('a run that is replaced by another ends, and later requests are for the new run', async (t) => {
+test('a run that is replaced by another ends, and later send requests are for the new run', async (t) => {
   const { runs, run, ask } = start();
   ask(100);
   const waiting = run.whenRequested(100);
@@ -161,7 +161,7 @@ test('a run that is replaced by another ends, and later requests are for the new
 
 // Serial, because no other test may see these timers.
 test.serial(
-  'a result that is not requested is abandoned after five minutes, and each request restarts that time',
+  'a result that is not requested is abandoned after five minutes, and each send request restarts that time',
   async (t) => {
     const { run, ask } = start();
     ask(10);

@@ -205,13 +205,13 @@ models:
     input: 'cat',
   });
   await waitFor('the embedding call', () => embeddingCalls.length > 0);
-  const unbegun = await enqueueChat(stack, accountId, 'chat');
-  await whenJob(stack, accountId, unbegun, ({ workerId }) => workerId !== null);
+  const unstarted = await enqueueChat(stack, accountId, 'chat');
+  await whenJob(stack, accountId, unstarted, ({ workerId }) => workerId !== null);
 
   // The worker is not notified of the cancellation until it hands back jobs that have not started.
-  await cancelJob(stack.redis, accountId, unbegun);
+  await cancelJob(stack.redis, accountId, unstarted);
   const stopped = worker.stop();
-  t.like(await whenEnded(stack, accountId, unbegun), { status: 'cancelled', receipt: { costNano: 0n } });
+  t.like(await whenEnded(stack, accountId, unstarted), { status: 'cancelled', receipt: { costNano: 0n } });
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
     if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
@@ -222,7 +222,7 @@ models:
   await worker.handBack!();
 
   let spent = 0n;
-  for (const id of [...generated, embedding, unbegun]) {
+  for (const id of [...generated, embedding, unstarted]) {
     const { status, receipt, error } = await readJob(stack, accountId, id);
     t.is(status, 'cancelled');
     t.regex(error!.message, /What the vendor had done by then is charged/);

@@ -54,7 +54,7 @@ async function listLetters(letters: DeadLetters): Promise<DeadLetter[]> {
 }
 
 /** The account's money in MongoDB. */
-async function readAtRest(books: LedgerServices, id: string) {
+async function readSettled(books: LedgerServices, id: string) {
   const { balanceNano, totalAddedNano, freeRequests, charges, codes } = (await books.accounts.findById(id))!;
   return { balanceNano, totalAddedNano, freeRequests, charges, codes };
 }
@@ -94,7 +94,7 @@ test('counts the money of an entry whose event a later release wrote, and keeps 
   await add(...fields);
   t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
   await move();
-  t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readSettled(books, id), { balanceNano: 993n, charges: 1 });
   t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
   const row = await books.ledger.logs.findOne({ _id: requestId });
   t.like(row, { model: unknownModel, costNano: 7n, ordinal: 1, promptTokens: 0 });
@@ -111,7 +111,7 @@ test('counts a redeemed code whose event is damaged under the id of its refill',
   const money = ['amount', '500', 'free', '2', 'event', '{"v":1,', 'ordinal', '1'];
   await add('kind', 'refill', 'account', id, 'id', refillId, ...money);
   await move();
-  t.like(await readAtRest(books, id), {
+  t.like(await readSettled(books, id), {
     balanceNano: 1_500n,
     totalAddedNano: 1_500n,
     freeRequests: 2,
@@ -141,7 +141,7 @@ test('continues past entries that do not count, logs each once, and reverses the
   await waitFor('the stream to be empty', async () => {
     return (await redis.xlen(redisKeys.ledgerStream(shard))) === 0;
   });
-  t.like(await readAtRest(books, id), { balanceNano: 1_020n, charges: 0 });
+  t.like(await readSettled(books, id), { balanceNano: 1_020n, charges: 0 });
   t.like(await books.readHash(id), { bal: '1020', added: '1020', charges: '0' });
   t.like(await readRestored(books, id), { balanceNano: 1_020n, charges: 0 });
   t.deepEqual(
@@ -163,9 +163,9 @@ test('an entry whose account belongs to another shard counts nowhere, and that a
   await redis.xadd(redisKeys.ledgerStream(shard), '99999999999999-0', ...chargeOf(other.id, 'x'));
   await move();
   await books.moveSome(shardOf(other.id), 10);
-  t.is((await readAtRest(books, other.id)).balanceNano, 50n);
+  t.is((await readSettled(books, other.id)).balanceNano, 50n);
   t.like(await listLetters(letters), [{ isCounted: false, reason: 'its account is of another shard' }]);
-  t.like(await readAtRest(books, id), { balanceNano: 1_000n });
+  t.like(await readSettled(books, id), { balanceNano: 1_000n });
 });
 
 for (const [name, change] of Object.entries<object>({
@@ -180,7 +180,7 @@ for (const [name, change] of Object.entries<object>({
     const event = { ...usageEvent(id, requestId), ...change };
     await add(...chargeOf(id, JSON.stringify(event), { id: requestId }));
     await move();
-    t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+    t.like(await readSettled(books, id), { balanceNano: 993n, charges: 1 });
     t.like(await books.ledger.logs.findOne({ _id: requestId }), { model: unknownModel, costNano: 7n });
     t.is((await listLetters(letters)).length, 1);
   });
@@ -215,7 +215,7 @@ test('a reader that dies before it trims leaves no copy, and the next one makes 
     (await listLetters(letters)).map(({ isCounted }) => isCounted),
     [true, false, true],
   );
-  t.like(await readAtRest(books, id), { balanceNano: 986n, charges: 2 });
+  t.like(await readSettled(books, id), { balanceNano: 986n, charges: 2 });
 });
 
 test('an entry is in the stream or in its copy, even if Redis fails to copy it', async (t) => {
@@ -228,7 +228,7 @@ test('an entry is in the stream or in its copy, even if Redis fails to copy it',
   await move();
   t.is((await listLetters(letters)).length, 1);
   t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
-  t.is((await readAtRest(books, id)).balanceNano, 1_000n);
+  t.is((await readSettled(books, id)).balanceNano, 1_000n);
 });
 
 test('a shard whose dead letters are full waits, and continues once some are discarded', async (t) => {
@@ -239,10 +239,10 @@ test('a shard whose dead letters are full waits, and continues once some are dis
   await add(...chargeOf(id, JSON.stringify({ v: 2 })));
   startReader();
   await waitFor('the process to report it', () => faults.count === 1);
-  t.is((await readAtRest(books, id)).balanceNano, 1_000n);
+  t.is((await readSettled(books, id)).balanceNano, 1_000n);
   t.regex(String(errors()[0]!['msg']), /1000 dead letters, and 2 more than.*"admin ledger discard"/);
   for await (const letter of letters.listShard(shard)) await letters.delete(letter);
-  await waitFor('the shard to continue', async () => (await readAtRest(books, id)).balanceNano === 993n);
+  await waitFor('the shard to continue', async () => (await readSettled(books, id)).balanceNano === 993n);
   await waitFor('the process to be healthy', () => faults.count === 0);
   await waitFor('both to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
 });
@@ -253,7 +253,7 @@ test('an entry that is in the stream twice counts once', async (t) => {
   await add(...fields);
   await add(...fields);
   await move();
-  t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readSettled(books, id), { balanceNano: 993n, charges: 1 });
   t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
 });
 
@@ -306,11 +306,11 @@ test('MongoDB and a restored account count the same entries, however they are da
         const read = tryParseLedgerEntry('1-1', fields);
         if (read !== null) expected += read.kind === 'charge' ? -read.costNano : read.amountNano;
       }
-      const onItsWay = await readRestored(books, id);
+      const restored = await readRestored(books, id);
       await move();
       t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
-      const atRest = await readAtRest(books, id);
-      t.deepEqual(onItsWay, atRest);
+      const settled = await readSettled(books, id);
+      t.deepEqual(restored, settled);
       t.is(atRest.balanceNano, expected);
       t.deepEqual(await readRestored(books, id), atRest);
       await redis.del(redisKeys.ledgerDead(shard));

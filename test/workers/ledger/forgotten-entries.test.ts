@@ -31,7 +31,7 @@ async function useBooks(t: ExecutionContext): Promise<LedgerServices> {
 }
 
 /** An account with a settled balance of 1 000 nano-roubles; no reader runs. */
-async function createAtRest(books: LedgerServices): Promise<TestAccount> {
+async function createSettledAccount(books: LedgerServices): Promise<TestAccount> {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await books.moveAll();
   return account;
@@ -78,7 +78,7 @@ function replaceStep<S extends Step>(books: LedgerServices, step: S, run: Ledger
 }
 
 /** Starts a reader that moves the entries, and stops it at this step. */
-async function crashAt(books: LedgerServices, step: Step): Promise<void> {
+async function crashBefore(books: LedgerServices, step: Step): Promise<void> {
   let isReached = false;
   const store = replaceStep(books, step, async () => {
     isReached = true;
@@ -89,7 +89,7 @@ async function crashAt(books: LedgerServices, step: Step): Promise<void> {
   await reader.stop();
 }
 
-async function sumAtRest({ ledger }: LedgerServices, id: string): Promise<bigint> {
+async function sumSettled({ ledger }: LedgerServices, id: string): Promise<bigint> {
   const rows = await ledger.entries.find({ accountId: id }).toArray();
   return rows.reduce((sum, row) => sum + row.amountNano, 0n);
 }
@@ -104,7 +104,7 @@ async function expectEverywhere(
   const reader = books.startReader();
   const look = async () => {
     const stream = await books.redis.xlen(redisKeys.ledgerStream(shardOf(id)));
-    const inLedger = await sumAtRest(books, id);
+    const inLedger = await sumSettled(books, id);
     const atRest = (await books.accounts.findById(id))?.balanceNano;
     return { stream, inLedger, atRest, inRedis: (await books.readHash(id))['bal'] };
   };
@@ -123,10 +123,10 @@ async function expectEverywhere(
 for (const step of steps) {
   test.serial(`a charge that Redis lost counts if a reader died before ${step}`, async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createSettledAccount(books);
     const goBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 100n);
-    await crashAt(books, step);
+    await crashBefore(books, step);
     await goBack();
     await charge(books, account, 5n);
     // Before the first row is written MongoDB does not know the charge, and it is refunded.
@@ -138,10 +138,10 @@ test.serial(
   'a charge that Redis lost after its sums were written is not refunded, even if no entry follows it',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createSettledAccount(books);
     const goBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 100n);
-    await crashAt(books, 'writeCheckpoint');
+    await crashBefore(books, 'writeCheckpoint');
     await goBack();
     t.is((await books.readHash(account.id))['bal'], '1000');
     await expectEverywhere(t, books, account, 900n);
@@ -152,7 +152,7 @@ test.serial(
 
 test.serial('the reader of a shard is notified once for all restored accounts', async (t) => {
   const books = await useBooks(t);
-  const first = await createAtRest(books);
+  const first = await createSettledAccount(books);
   const shard = shardOf(first.id);
   const others = [await books.createAccount({ shard }), await books.createAccount({ shard })];
   await books.moveAll();
@@ -160,7 +160,7 @@ test.serial('the reader of a shard is notified once for all restored accounts', 
   // In the order in which MongoDB returns them, the sums of each account end later than those of the previous one.
   for (const account of [first, ...others].toSorted((one, other) => (one.id < other.id ? -1 : 1)))
     await charge(books, account, 100n);
-  await crashAt(books, 'writeCheckpoint');
+  await crashBefore(books, 'writeCheckpoint');
   await goBack();
   const countAdded = async (): Promise<number> => {
     const facts = (await books.redis.xinfo('STREAM', redisKeys.ledgerStream(shard))) as unknown[];
@@ -199,11 +199,11 @@ test.serial('Redis is queried for a bounded number of accounts at a time', async
 for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
   test.serial(`a redeemed code that Redis lost is credited if a reader died before ${step}`, async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createSettledAccount(books);
     const goBack = await takeRedisSnapshot(books.redis);
     const event = createRefillEvent(randomUUID(), account.id, 'code', 'CODE');
     await runRefill(books.redis, { amountNano: 50n, freeRequests: 0, event });
-    await crashAt(books, step);
+    await crashBefore(books, step);
     await goBack();
     await charge(books, account, 5n);
     await expectEverywhere(t, books, account, 1_045n);
@@ -214,11 +214,11 @@ test.serial(
   'a request that runs again because Redis lost its end is charged once, whatever is charged after it',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createSettledAccount(books);
     const image = await admit(books, account, 100n);
     const goBack = await takeRedisSnapshot(books.redis);
     await settle(books, account, image, 100n);
-    await crashAt(books, 'insertLogs');
+    await crashBefore(books, 'insertLogs');
     await goBack();
     await settle(books, account, image, 100n);
     await charge(books, account, 5n);
@@ -230,7 +230,7 @@ test.serial(
   'requests that ran again are charged once, even if restoring one of their accounts fails at first',
   async (t) => {
     const books = await useBooks(t);
-    const one = await createAtRest(books);
+    const one = await createSettledAccount(books);
     const other = await books.createAccount({ balanceNano: 1_000n, shard: shardOf(one.id) });
     await books.moveAll();
     const runs = [
@@ -269,7 +269,7 @@ test.serial(
   'an account whose last charge was lost keeps its earlier ones that are still on the stream',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createSettledAccount(books);
     await charge(books, account, 10n);
     const goBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 200n);
@@ -287,13 +287,13 @@ test.serial(
   'a Redis that loses writes while a batch is written is detected when the batch is trimmed',
   async (t) => {
     const books = await useBooks(t);
-    const account = await createAtRest(books);
+    const account = await createSettledAccount(books);
     const goBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 100n);
     let isBack = false;
     const store = replaceStep(books, 'writeCheckpoint', async (...args) => {
       await books.ledger.writeCheckpoint(...args);
-      if ((await sumAtRest(books, account.id)) === 900n) {
+      if ((await sumSettled(books, account.id)) === 900n) {
         await goBack();
         isBack = true;
       }
@@ -308,7 +308,7 @@ test.serial(
 
 test.serial('a reader that was overtaken checks the state before it continues', async (t) => {
   const books = await useBooks(t);
-  const account = await createAtRest(books);
+  const account = await createSettledAccount(books);
   const shard = shardOf(account.id);
   const log = createLogger('test', 'silent');
   const fast = new ShardLedger({ ...books, store: books.ledger, log }, shard);
@@ -347,7 +347,7 @@ test.serial('the announcements of two concurrent readers are both stored', async
 
 test.serial('a batch of accounts that MongoDB already knows needs no further intent', async (t) => {
   const books = await useBooks(t);
-  const account = await createAtRest(books);
+  const account = await createSettledAccount(books);
   const shard = shardOf(account.id);
   const store = new LedgerStore(books.mongo.db);
   const written: string[][] = [];

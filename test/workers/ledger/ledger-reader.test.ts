@@ -51,7 +51,7 @@ test('a worker that is the only one to lose MongoDB leaves the ledger to the oth
 
   const reader = books.startReader();
   t.teardown(() => reader.stop());
-  const isAtRest = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
-  await waitFor('the entries to be settled', isAtRest, 15_000);
+  const isSettled = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
+  await waitFor('the entries to be settled', isSettled, 15_000);
   t.not(await redis.get(redisKeys.ledgerLease(shardOf(id))), workerId);
 });

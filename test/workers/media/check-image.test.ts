@@ -65,8 +65,12 @@ for (const [name, draw] of Object.entries(sampleImages)) {
     const bytes = await draw();
     // The gain map comes after the image, which is complete without it.
     const end = name.includes('gain map') ? bytes.lastIndexOf(Buffer.from('ffd8ff', 'hex')) : bytes.length;
-    for (const kept of [0.999, 0.99, 0.9, 0.5, 0.1]) {
-      t.is(await checkResultOf(bytes.subarray(0, Math.floor(end * kept) - 12)), damaged, `${kept} of it`);
+    for (const keptFraction of [0.999, 0.99, 0.9, 0.5, 0.1]) {
+      t.is(
+        await checkResultOf(bytes.subarray(0, Math.floor(end * keptFraction) - 12)),
+        damaged,
+        `${keptFraction} of it`,
+      );
     }
     t.is(await checkResultOf(bytes.subarray(0, 16)), damaged);
   });
@@ -97,10 +101,14 @@ test('damage is found down to the last row of a tall image and in the last frame
     'animated gif': await animation.gif().toBuffer(),
   };
   for (const [name, bytes] of Object.entries(files)) {
-    for (const place of [0.3, 0.97]) {
+    for (const damagePosition of [0.3, 0.97]) {
       const broken = Buffer.from(bytes);
-      broken.fill(0xff, Math.floor(bytes.length * place), Math.floor(bytes.length * place) + 64);
-      t.is(await checkResultOf(broken), damaged, `${name} at ${place}`);
+      broken.fill(
+        0xff,
+        Math.floor(bytes.length * damagePosition),
+        Math.floor(bytes.length * damagePosition) + 64,
+      );
+      t.is(await checkResultOf(broken), damaged, `${name} at ${damagePosition}`);
     }
   }
   const jpeg = await drawNoise(20, 3_000).jpeg().toBuffer();

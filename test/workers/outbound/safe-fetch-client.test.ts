@@ -354,19 +354,20 @@ test('only a response with status 200 is an image', async (t) => {
   }
 });
 
-const noAnswer = /^validation_failed: .*: its server does not answer over https with a valid certificate\.$/;
+const noResponse =
+  /^validation_failed: .*: its server does not answer over https with a valid certificate\.$/;
 
 test('a certificate for another name, or from an untrusted issuer, is rejected before a request is sent', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   const client = createClient(server.port);
-  t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noAnswer);
+  t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noResponse);
   const options: SafeFetchOptions = {
     resolveHost: () => Promise.resolve(['127.0.0.1']),
     isPublic: () => true,
     ports: new Set([server.port]),
   };
   const distrustful = createSafeFetchClient(options);
-  t.regex(await failureOf(t, fetchText(distrustful, `https://pictures.test:${server.port}/`)), noAnswer);
+  t.regex(await failureOf(t, fetchText(distrustful, `https://pictures.test:${server.port}/`)), noResponse);
   t.is(server.connections, 2);
   t.is(server.requests.length, 0);
 });
@@ -386,7 +387,7 @@ test.serial('environment variables can neither disable certificate checks nor se
   const server = await useHttpsServer(t, (_request, response) => response.end('direct'));
   const client = createClient(server.port);
   t.is(await fetchText(client, `https://pictures.test:${server.port}/`), 'direct');
-  t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noAnswer);
+  t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noResponse);
 });
 
 test('a closed port and a server without TLS are reported as not responding', async (t) => {
@@ -396,10 +397,10 @@ test('a closed port and a server without TLS are reported as not responding', as
   );
   await once(plain, 'listening');
   const { port } = plain.address() as AddressInfo;
-  t.regex(await failureOf(t, fetchText(createClient(port), `https://pictures.test:${port}/`)), noAnswer);
+  t.regex(await failureOf(t, fetchText(createClient(port), `https://pictures.test:${port}/`)), noResponse);
   plain.close();
   await once(plain, 'close');
-  t.regex(await failureOf(t, fetchText(createClient(port), `https://pictures.test:${port}/`)), noAnswer);
+  t.regex(await failureOf(t, fetchText(createClient(port), `https://pictures.test:${port}/`)), noResponse);
 });
 
 test('further addresses of a name are tried if the first one does not respond', async (t) => {
@@ -445,7 +446,7 @@ test('a server that never completes the handshake is abandoned after the connect
   const { port } = mute.address() as AddressInfo;
   t.teardown(() => mute.close());
   const client = createClient(port, { timeouts: { ...timeouts, connectMs: 100, totalMs: 60_000 } });
-  t.regex(await failureOf(t, fetchText(client, `https://pictures.test:${port}/`)), noAnswer);
+  t.regex(await failureOf(t, fetchText(client, `https://pictures.test:${port}/`)), noResponse);
   await waitFor('the end of the connection', () => sockets.length === 1 && sockets[0]!.closed);
 });
 

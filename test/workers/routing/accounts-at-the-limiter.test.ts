@@ -72,10 +72,10 @@ test('an outage opens the breaker for all, and an account that did not fail may 
   await callers.call('well', 'ok');
   for (const accountId of ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a']) await callers.call(accountId, 'bad');
   // Two failed accounts are more than the one that was served.
-  const turnedAway = await Promise.all(
+  const rejectedSlots = await Promise.all(
     ['a', 'b', 'well', 'new'].map((accountId) => callers.acquire(accountId)),
   );
-  t.deepEqual(turnedAway, [null, null, null, null]);
+  t.deepEqual(rejectedSlots, [null, null, null, null]);
   // The pause doubles with each failed probe, for the accounts that failed.
   for (const pauseMs of [1_000, 2_000]) {
     const slot = await probe(callers, 'a', pauseMs);

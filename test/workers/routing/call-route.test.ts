@@ -123,17 +123,17 @@ test('no vendor call starts once the request has taken as long as one call may t
   const routing = createRouting(t);
   const route = createRoute('bounded', { apiKeys: ['a'] });
   const startedAt = performance.now();
-  const begun: number[] = [];
+  const startOffsetsMs: number[] = [];
   await t.throwsAsync(
     call(routing, [route], () => {
-      begun.push(performance.now() - startedAt);
+      startOffsetsMs.push(performance.now() - startedAt);
       throw limited(3_000);
     }),
     { message: /at their limits/ },
   );
   t.true(
-    begun.every((ms) => ms < route.upstream.timeoutMs),
-    String(begun),
+    startOffsetsMs.every((ms) => ms < route.upstream.timeoutMs),
+    String(startOffsetsMs),
   );
 });
 

@@ -23,7 +23,7 @@ const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 /** Long enough for a busy machine to renew it in time. */
 const leaseMs = 1_500;
-const patient = (more: object = {}) => ({
+const waitOptions = (more: object = {}) => ({
   accountIds: () => ['account'],
   signal: new AbortController().signal,
   deadlineAtMs: Date.now() + 20_000,
@@ -58,7 +58,7 @@ async function acquireAll(
 ) {
   const grants: CallSlot[] = [];
   for (let i = 0; i < times; i++)
-    grants.push((await limiters[i % limiters.length]!.acquire(candidates, patient()))!);
+    grants.push((await limiters[i % limiters.length]!.acquire(candidates, waitOptions()))!);
   return grants;
 }
 
@@ -77,7 +77,7 @@ test('together, workers have no more calls in flight than an upstream, a key or 
     await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const limiter = limiters[i % limiters.length]!;
-        const slot = (await limiter.acquire(candidates, patient()))!;
+        const slot = (await limiter.acquire(candidates, waitOptions()))!;
         inFlight += 1;
         highest = Math.max(highest, inFlight);
         const { fingerprint } = slot.candidate;
@@ -95,10 +95,10 @@ test('together, workers have no more calls in flight than an upstream, a key or 
 test('waiting calls are granted in the order of arrival', async (t) => {
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('in-order', { maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient()))!;
+  const first = (await limiter.acquire(candidates, waitOptions()))!;
   const order: number[] = [];
   const waiting = Array.from({ length: 5 }, async (_, i) => {
-    const slot = (await limiter.acquire(candidates, patient()))!;
+    const slot = (await limiter.acquire(candidates, waitOptions()))!;
     order.push(i);
     limiter.release(slot, 'ok');
   });
@@ -113,7 +113,7 @@ test('a limiter that shuts down frees the slots of its calls immediately, and gr
   const candidates = listCandidates(route);
   await acquireAll([stopping], candidates, 2);
   const leaving = new AbortController();
-  const limits = patient({ signal: leaving.signal, accountIds: () => ['ending'] });
+  const limits = waitOptions({ signal: leaving.signal, accountIds: () => ['ending'] });
   const entered: CallSlot[] = [];
   const acquire = async (): Promise<void> => {
     const slot = await stopping.acquire(candidates, limits).catch(() => null);
@@ -136,10 +136,10 @@ test('a limiter that shuts down frees the slots of its calls immediately, and gr
 test('accounts take turns at the limiter, however many calls of one of them are waiting', async (t) => {
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('in-turns', { maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient({ accountIds: () => ['other'] })))!;
+  const first = (await limiter.acquire(candidates, waitOptions({ accountIds: () => ['other'] })))!;
   const order: string[] = [];
   const wait = async (accountId: string): Promise<void> => {
-    const slot = (await limiter.acquire(candidates, patient({ accountIds: () => [accountId] })))!;
+    const slot = (await limiter.acquire(candidates, waitOptions({ accountIds: () => [accountId] })))!;
     t.is(slot.accountId, accountId);
     order.push(accountId);
     limiter.release(slot, 'ok');
@@ -155,13 +155,13 @@ test('a call for several accounts is granted a slot that any of them may have', 
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('of-several', { maxConcurrency: 8 }));
   const acquire = async (...accounts: string[]): Promise<CallSlot> =>
-    (await limiter.acquire(candidates, patient({ accountIds: () => accounts })))!;
+    (await limiter.acquire(candidates, waitOptions({ accountIds: () => accounts })))!;
   limiter.release(await acquire('few'), 'ok');
   const many = [];
   for (let i = 0; i < 7; i++) many.push(await acquire('many'));
   // The last slot is reserved for accounts that used one recently.
   const accounts = ['many'];
-  const waiting = limiter.acquire(candidates, patient({ accountIds: () => accounts }));
+  const waiting = limiter.acquire(candidates, waitOptions({ accountIds: () => accounts }));
   await waitFor('the account to wait', async () => (await readWaiting('of-several')).includes('many'));
   accounts.push('few');
   const slot = (await waiting)!;
@@ -173,7 +173,7 @@ test('while another account waits at any worker, an account has at most half of 
   const [limiter, other] = [createLimiter(t), createLimiter(t)];
   const candidates = listCandidates(createRoute('shared', { maxConcurrency: 4 }));
   const acquire = async (by: RouteLimiter, accountId: string): Promise<CallSlot> =>
-    (await by.acquire(candidates, patient({ accountIds: () => [accountId] })))!;
+    (await by.acquire(candidates, waitOptions({ accountIds: () => [accountId] })))!;
   const flood = await Promise.all(Array.from({ length: 4 }, () => acquire(limiter, 'many')));
   t.is(flood.length, 4, 'with no other account waiting it has all of them');
   const granted: CallSlot[] = [];
@@ -204,7 +204,7 @@ test('if another account used slots recently, an account with half of them leave
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('kept-free', { maxConcurrency: 16 }));
   const acquire = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<CallSlot> =>
-    (await limiter.acquire(candidates, patient({ accountIds: () => [accountId], deadlineAtMs })))!;
+    (await limiter.acquire(candidates, waitOptions({ accountIds: () => [accountId], deadlineAtMs })))!;
   limiter.release(await acquire('few'), 'ok');
   const held = [];
   for (let i = 0; i < 14; i++) held.push(await acquire('many'));
@@ -225,7 +225,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
     while (!over.signal.aborted) {
       const slot = (await limiter.acquire(
         busy!,
-        patient({ accountIds: () => [accountId], signal: over.signal }),
+        waitOptions({ accountIds: () => [accountId], signal: over.signal }),
       ))!;
       busyGrants += 1;
       await delay(100 + Math.random() * 100);
@@ -237,7 +237,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   const passed: number[] = [];
   for (let i = 0; i < 10; i++) {
     const before = busyGrants;
-    const slot = (await limiter.acquire(quiet!, patient({ accountIds: () => ['quiet'] })))!;
+    const slot = (await limiter.acquire(quiet!, waitOptions({ accountIds: () => ['quiet'] })))!;
     passed.push(busyGrants - before);
     await delay(20);
     limiter.release(slot, 'ok');
@@ -254,7 +254,7 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
   const candidates = listCandidates(createRoute('odd', { maxConcurrency: 3 }));
   const grants: CallSlot[] = [];
   const acquire = async (accountId: string): Promise<void> => {
-    grants.push((await limiter.acquire(candidates, patient({ accountIds: () => [accountId] })))!);
+    grants.push((await limiter.acquire(candidates, waitOptions({ accountIds: () => [accountId] })))!);
   };
   await Promise.all(['one', 'one', 'two'].map(acquire));
   const waiting = ['one', 'one', 'two', 'two'].map(acquire);
@@ -272,14 +272,14 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
 test('a call knows whether another account is waiting for its slot', async (t) => {
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('contested', { maxConcurrency: 1 }));
-  const slot = (await limiter.acquire(candidates, patient({ accountIds: () => ['holder'] })))!;
+  const slot = (await limiter.acquire(candidates, waitOptions({ accountIds: () => ['holder'] })))!;
   const own = limiter.acquire(
     candidates,
-    patient({ accountIds: () => ['holder'], deadlineAtMs: Date.now() + 300 }),
+    waitOptions({ accountIds: () => ['holder'], deadlineAtMs: Date.now() + 300 }),
   );
   await t.throwsAsync(own, { code: 'deadline_exceeded' });
   t.false(await limiter.isContested(slot), 'its own calls do not count');
-  const waiting = limiter.acquire(candidates, patient({ accountIds: () => ['other'] }));
+  const waiting = limiter.acquire(candidates, waitOptions({ accountIds: () => ['other'] }));
   await waitFor('the other account', () => limiter.isContested(slot));
   limiter.release(slot, 'ok');
   const next = (await waiting)!;
@@ -290,28 +290,28 @@ test('a call knows whether another account is waiting for its slot', async (t) =
 test('a slot is not lost when a caller leaves the wait queue or its time is up', async (t) => {
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('leaving', { maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient()))!;
+  const first = (await limiter.acquire(candidates, waitOptions()))!;
   const leaving = new AbortController();
   const reason = new Error('the caller left');
-  const left = t.throwsAsync(limiter.acquire(candidates, patient({ signal: leaving.signal })));
-  const late = t.throwsAsync(limiter.acquire(candidates, patient({ deadlineAtMs: Date.now() + 50 })));
+  const left = t.throwsAsync(limiter.acquire(candidates, waitOptions({ signal: leaving.signal })));
+  const late = t.throwsAsync(limiter.acquire(candidates, waitOptions({ deadlineAtMs: Date.now() + 50 })));
   leaving.abort(reason);
   t.is(await left, reason);
   t.is(((await late) as { code?: string }).code, 'deadline_exceeded');
   limiter.release(first, 'ok');
-  t.truthy(await limiter.acquire(candidates, patient()));
+  t.truthy(await limiter.acquire(candidates, waitOptions()));
 });
 
 test('the slots of a dead worker are freed when its leases have expired, and not before', async (t) => {
   const dead = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   const route = createRoute('dying', { maxConcurrency: 1 });
   const candidates = listCandidates(route);
-  t.truthy(await dead.acquire(candidates, patient()));
+  t.truthy(await dead.acquire(candidates, waitOptions()));
   const renewed = createLimiter(t);
   await waitForRenewal(route.upstream.name, leaseMs);
-  await t.throwsAsync(renewed.acquire(candidates, patient({ deadlineAtMs: Date.now() + 50 })));
+  await t.throwsAsync(renewed.acquire(candidates, waitOptions({ deadlineAtMs: Date.now() + 50 })));
   await dead.stop();
-  t.truthy(await renewed.acquire(candidates, patient()));
+  t.truthy(await renewed.acquire(candidates, waitOptions()));
 });
 
 test('a breaker opens for all workers immediately because of the failure rate, and not because of a few failures', async (t) => {
@@ -320,11 +320,11 @@ test('a breaker opens for all workers immediately because of the failure rate, a
   const few = await acquireAll(limiters, candidates, breakerRules.minCalls - 1);
   for (const slot of few) limiters[0]!.release(slot, 'bad');
   // One more is still granted, and is the one that reaches the threshold.
-  const last = (await limiters[1]!.acquire(candidates, patient()))!;
+  const last = (await limiters[1]!.acquire(candidates, waitOptions()))!;
   t.false(last.isProbe);
   limiters[1]!.release(last, 'bad');
   await limiters[1]!.stop();
-  for (const limiter of limiters) t.is(await limiter.acquire(candidates, patient()), null);
+  for (const limiter of limiters) t.is(await limiter.acquire(candidates, waitOptions()), null);
 });
 
 test('a route with a failure rate below one half stays open, and key errors do not count', async (t) => {
@@ -333,7 +333,7 @@ test('a route with a failure rate below one half stays open, and key errors do n
   const grants = await acquireAll([limiter], candidates, 60);
   grants.forEach((slot, i) => limiter.release(slot, i % 5 === 0 ? 'bad' : i % 5 === 1 ? 'none' : 'ok'));
   await limiter.stop();
-  t.truthy(await limiter.acquire(candidates, patient()));
+  t.truthy(await limiter.acquire(candidates, waitOptions()));
 });
 
 test('an open breaker lets one probe through: its failure doubles the pause, its success closes the breaker', async (t) => {
@@ -342,12 +342,12 @@ test('an open breaker lets one probe through: its failure doubles the pause, its
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   for (const slot of await acquireAll(limiters, candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 10_000, breakerMs: 10_000 } });
+  const wait = waitOptions({ waitLimits: { keyMs: 10_000, breakerMs: 10_000 } });
   const openedAt = Date.now();
   const probe = (await limiter.acquire(candidates, wait))!;
   t.true(probe.isProbe);
   t.true(Date.now() - openedAt >= breakerRules.firstPauseMs - 50);
-  t.is(await other.acquire(candidates, patient()), null, 'one probe at a time');
+  t.is(await other.acquire(candidates, waitOptions()), null, 'one probe at a time');
   limiter.release(probe, 'bad');
   await limiter.stop();
   const failedAt = Date.now();
@@ -369,7 +369,7 @@ test('a probe whose caller disconnected, or whose worker died, leaves the probe 
   const candidates = listCandidates(createRoute('abandoned'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
+  const wait = waitOptions({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
   const left = (await limiter.acquire(candidates, wait))!;
   limiter.release(left, 'none');
   const dead = (await limiter.acquire(candidates, wait))!;
@@ -401,11 +401,11 @@ test("if Redis's clock steps back by an hour, no breaker stays open, and no dead
     anHourAhead,
     'other',
   );
-  const slot = await limiter.acquire(candidates, patient());
+  const slot = await limiter.acquire(candidates, waitOptions());
   t.is(slot?.isProbe, true);
   limiter.release(slot!, 'ok');
   await limiter.stop();
-  t.is((await limiter.acquire(candidates, patient()))?.isProbe, false, 'the breaker is closed');
+  t.is((await limiter.acquire(candidates, waitOptions()))?.isProbe, false, 'the breaker is closed');
 });
 
 test('a key on cooldown is skipped by all workers, on its route or everywhere, until its time is up', async (t) => {
@@ -417,21 +417,21 @@ test('a key on cooldown is skipped by all workers, on its route or everywhere, u
   const poor = listCandidates(route)[1]!;
   const poorElsewhere = listCandidates(sibling)[1]!;
 
-  const limited = (await limiter.acquire([poor], patient()))!;
+  const limited = (await limiter.acquire([poor], waitOptions()))!;
   limiter.release(limited, 'none', { scope: 'keyOnRoute', forMs: 300, reason: 'over its limit' });
   await limiter.stop();
-  t.is(await other.acquire([poor], patient()), null);
-  t.is((await other.acquire([poor, listCandidates(route)[0]!], patient()))?.candidate.apiKey, 'good');
-  t.truthy(await other.acquire([poorElsewhere], patient()));
+  t.is(await other.acquire([poor], waitOptions()), null);
+  t.is((await other.acquire([poor, listCandidates(route)[0]!], waitOptions()))?.candidate.apiKey, 'good');
+  t.truthy(await other.acquire([poorElsewhere], waitOptions()));
   // Calls whose wait limit allows it wait for the key, and no longer than specified.
-  t.truthy(await other.acquire([poor], patient({ waitLimits: { keyMs: 1_000, breakerMs: 1_000 } })));
+  t.truthy(await other.acquire([poor], waitOptions({ waitLimits: { keyMs: 1_000, breakerMs: 1_000 } })));
 
-  const refused = (await other.acquire([poor], patient()))!;
+  const refused = (await other.acquire([poor], waitOptions()))!;
   other.release(refused, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   await other.stop();
-  t.is(await limiter.acquire([poor], patient()), null);
-  t.is(await limiter.acquire([poorElsewhere], patient()), null);
-  t.truthy(await limiter.acquire(listCandidates(sibling), patient()));
+  t.is(await limiter.acquire([poor], waitOptions()), null);
+  t.is(await limiter.acquire([poorElsewhere], waitOptions()), null);
+  t.truthy(await limiter.acquire(listCandidates(sibling), waitOptions()));
 });
 
 test('rate-limited calls are counted for the stats, and open no breaker', async (t) => {
@@ -460,7 +460,7 @@ test('a probe that is rate-limited leaves the probe to another call', async (t) 
   const candidates = listCandidates(createRoute('limited-probe'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
+  const wait = waitOptions({ waitLimits: { keyMs: 15_000, breakerMs: 15_000 } });
   for (let i = 0; i < 2; i++) {
     const probe = (await limiter.acquire(candidates, wait))!;
     t.true(probe.isProbe);
@@ -474,10 +474,10 @@ test('no key is stored in Redis in plain text', async (t) => {
   const [candidate] = listCandidates(
     createRoute('secretive', { apiKeys: [secret], maxConcurrencyPerKey: 3 }),
   );
-  const slot = (await limiter.acquire([candidate!], patient()))!;
+  const slot = (await limiter.acquire([candidate!], waitOptions()))!;
   limiter.release(slot, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
   await limiter.stop();
-  t.is(await limiter.acquire([candidate!], patient()), null);
+  t.is(await limiter.acquire([candidate!], waitOptions()), null);
   const names = await findKeys(redis(), 'mg:*');
   t.true(names.length > 0);
   for (const name of names) {
@@ -498,25 +498,25 @@ test('a call may wait for a key for as long as its vendor specifies, but for a b
   const limiter = createLimiter(t);
   const [candidate] = listCandidates(createRoute('patient', { apiKeys: ['a'] }));
   const only = { keyMs: 2_000, breakerMs: 100 };
-  limiter.release((await limiter.acquire([candidate!], patient()))!, 'none', {
+  limiter.release((await limiter.acquire([candidate!], waitOptions()))!, 'none', {
     scope: 'keyOnRoute',
     forMs: 500,
     reason: 'over its limit',
   });
   await limiter.stop();
-  t.truthy(await limiter.acquire([candidate!], patient({ waitLimits: only })));
+  t.truthy(await limiter.acquire([candidate!], waitOptions({ waitLimits: only })));
   for (const slot of await acquireAll([limiter], [candidate!], breakerRules.minCalls))
     limiter.release(slot, 'bad');
   await limiter.stop();
-  t.is(await limiter.acquire([candidate!], patient({ waitLimits: only })), null);
+  t.is(await limiter.acquire([candidate!], waitOptions({ waitLimits: only })), null);
 });
 
 test('a vendor’s rate limit does not fail calls that have already waited long in the queue', async (t) => {
   const limiter = createLimiter(t);
   const candidates = listCandidates(createRoute('queue-then-limit', { apiKeys: ['k'], maxConcurrency: 1 }));
-  const first = (await limiter.acquire(candidates, patient()))!;
+  const first = (await limiter.acquire(candidates, waitOptions()))!;
   const waitLimits = { keyMs: 600, breakerMs: 0 };
-  const waiting = limiter.acquire(candidates, patient({ waitLimits }));
+  const waiting = limiter.acquire(candidates, waitOptions({ waitLimits }));
   await delay(700);
   limiter.release(first, 'none', { scope: 'keyOnRoute', forMs: 200, reason: 'over its limit' });
   const slot = await waiting;
@@ -529,11 +529,11 @@ test('the one working key among many on cooldown is found', async (t) => {
   const route = createRoute('many-keys', { apiKeys: Array.from({ length: 60 }, (_, i) => `key-${i}`) });
   const [good, ...bad] = listCandidates(route);
   for (const candidate of bad) {
-    const slot = (await limiter.acquire([candidate], patient()))!;
+    const slot = (await limiter.acquire([candidate], waitOptions()))!;
     limiter.release(slot, 'none', { scope: 'key', forMs: 60_000, reason: 'out of money' });
   }
   for (let i = 0; i < 10; i++) {
-    const slot = await limiter.acquire(orderCandidates([route], [], Math.random), patient());
+    const slot = await limiter.acquire(orderCandidates([route], [], Math.random), waitOptions());
     t.is(slot?.candidate.apiKey, good!.apiKey);
     if (slot !== null) limiter.release(slot, 'ok');
   }
@@ -550,14 +550,16 @@ test.serial('a worker whose clock is wrong keeps its slots, and no longer than o
     const route = createRoute(`wrong-clock ${wrongMs}`, { maxConcurrency: 1 });
     const candidates = listCandidates(route);
     Date.now = () => realNow() + wrongMs;
-    t.not(await limiter.acquire(candidates, patient()), null);
+    t.not(await limiter.acquire(candidates, waitOptions()), null);
     await waitForRenewal(route.upstream.name, leaseMs);
     Date.now = realNow;
     const deadlineAtMs = Date.now() + 50;
-    await t.throwsAsync(other.acquire(candidates, patient({ deadlineAtMs })), { message: /time|deadline/i });
+    await t.throwsAsync(other.acquire(candidates, waitOptions({ deadlineAtMs })), {
+      message: /time|deadline/i,
+    });
     // As if it had died: nothing renews its leases.
     await limiter.stop();
-    const slot = (await other.acquire(candidates, patient()))!;
+    const slot = (await other.acquire(candidates, waitOptions()))!;
     other.release(slot, 'ok');
   }
 });
@@ -593,14 +595,14 @@ test('slots of calls that end while Redis is unavailable are free when it is bac
   const cut = createCutOff(false);
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('ends-while-away', { maxConcurrency: 1 }));
-  const slot = (await limiter.acquire(candidates, patient()))!;
+  const slot = (await limiter.acquire(candidates, waitOptions()))!;
   cut.away = true;
   limiter.release(slot, 'ok');
   await delay(300);
   cut.away = false;
   const other = createLimiter(t);
   // Before its lease would have expired.
-  const next = await other.acquire(candidates, patient());
+  const next = await other.acquire(candidates, waitOptions());
   t.not(next, null);
   other.release(next!, 'ok');
   await limiter.stop();
@@ -611,7 +613,7 @@ test('slots of a grant whose reply was lost are released', async (t) => {
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('lost-answer', { maxConcurrency: 1 }));
   cut.away = true;
-  const waiting = limiter.acquire(candidates, patient());
+  const waiting = limiter.acquire(candidates, waitOptions());
   await delay(100);
   cut.away = false;
   // Before its lease would have expired.
@@ -627,10 +629,10 @@ test('a probe that has started to respond lets other calls in before its end', a
   const candidates = listCandidates(createRoute('long-answers'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
-  const wait = patient({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });
+  const wait = waitOptions({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });
   const probe = (await limiter.acquire(candidates, wait))!;
   t.true(probe.isProbe);
-  t.is(await other.acquire(candidates, patient()), null);
+  t.is(await other.acquire(candidates, waitOptions()), null);
   const waiting = other.acquire(candidates, wait);
   limiter.confirm(probe);
   limiter.confirm(probe);
@@ -638,5 +640,5 @@ test('a probe that has started to respond lets other calls in before its end', a
   // Its later outcome counts like that of any other call.
   limiter.release(probe, 'bad');
   await limiter.stop();
-  t.truthy(await other.acquire(candidates, patient()));
+  t.truthy(await other.acquire(candidates, waitOptions()));
 });

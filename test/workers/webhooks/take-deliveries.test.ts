@@ -141,8 +141,8 @@ test('a redirect is not followed, and after the last attempt the webhook has fai
   t.is(failed.lastError, 'The server responded with status 307; redirects are not followed.');
   t.is(receiver.received.length, webhookAttempts);
   t.true(receiver.received.every(({ path }) => path.startsWith('/hook')));
-  const kept = await findJob(t, redis, delivery);
-  t.deepEqual(kept.data, delivery);
+  const storedJob = await findJob(t, redis, delivery);
+  t.deepEqual(storedJob.data, delivery);
 });
 
 /** A delivery as BullMQ stores it. */

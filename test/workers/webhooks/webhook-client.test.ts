@@ -33,8 +33,8 @@ async function postTo(
 function repeatedly(socket: Socket, everyMs: number, write: () => boolean): void {
   const timer = setInterval(() => {
     // A receiver that floods writes as fast as it is read.
-    const most = everyMs === 0 ? 1_000 : 1;
-    for (let i = 0; i < most && !socket.destroyed && write(); i++);
+    const maxWrites = everyMs === 0 ? 1_000 : 1;
+    for (let i = 0; i < maxWrites && !socket.destroyed && write(); i++);
   }, everyMs);
   socket.on('close', () => clearInterval(timer));
 }

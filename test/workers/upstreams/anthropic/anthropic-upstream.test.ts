@@ -32,7 +32,7 @@ interface ReceivedRequest {
 type Script = (response: ServerResponse, number: number) => void | Promise<void>;
 
 interface Rig {
-  readonly asked: ReceivedRequest[];
+  readonly received: ReceivedRequest[];
   readonly listen: (more?: More) => Promise<Said>;
 }
 
@@ -49,14 +49,14 @@ interface Said {
 }
 
 async function startRig(t: ExecutionContext, script: Script): Promise<Rig> {
-  const asked: ReceivedRequest[] = [];
+  const received: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as ReceivedRequest['body'];
-      asked.push({ path: request.url ?? '', headers: request.headers, body });
-      void script(response, asked.length - 1);
+      received.push({ path: request.url ?? '', headers: request.headers, body });
+      void script(response, received.length - 1);
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -68,7 +68,7 @@ async function startRig(t: ExecutionContext, script: Script): Promise<Rig> {
     await new Promise((resolve) => server.close(resolve));
   });
   return {
-    asked,
+    received,
     async listen({ stream = false, fields = {}, target = {}, context = {} } = {}) {
       const body = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 8192, ...fields } as ChatBody;
       const events: ChatEvent[] = [];
@@ -138,17 +138,19 @@ function textOf({ events }: Said): string {
 }
 
 test('a chat that is not streamed is one documented request and its response', async (t) => {
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+  const { received, listen } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   t.deepEqual(await listen(), { events: [START, WORDS, STOP, count(10, 5)], error: null });
-  t.is(asked[0]?.path, '/behind/v1/messages');
-  t.like(asked[0]?.headers, {
+  t.is(received[0]?.path, '/behind/v1/messages');
+  t.like(received[0]?.headers, {
     'x-api-key': KEY,
     'anthropic-version': '2023-06-01',
     'content-type': 'application/json',
     authorization: undefined,
     'anthropic-beta': undefined,
   });
-  t.deepEqual(asked[0]?.body, {
+  t.deepEqual(received[0]?.body, {
     model: MODEL,
     max_tokens: 8192,
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
@@ -156,7 +158,7 @@ test('a chat that is not streamed is one documented request and its response', a
 });
 
 test('a streamed chat is parsed correctly however its bytes arrive', async (t) => {
-  const { asked, listen } = await startRig(t, async (response) => {
+  const { received, listen } = await startRig(t, async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     for (const byte of Buffer.from(toStream(HELLO, 'end_turn'))) {
       response.write(Uint8Array.of(byte));
@@ -166,7 +168,7 @@ test('a streamed chat is parsed correctly however its bytes arrive', async (t) =
   });
   const said = await listen({ stream: true });
   t.deepEqual(said, { events: [START, BEGUN, WORDS, count(10, 5), STOP, count(10, 5)], error: null });
-  t.is(asked[0]?.body['stream'], true);
+  t.is(received[0]?.body['stream'], true);
 });
 
 test('a response that is not streamed is accepted for a streamed request', async (t) => {
@@ -211,7 +213,7 @@ for (const stream of [false, true]) {
     stream ? sendStream(response, toStream(content, reason)) : sendJson(response, toMessage(content, reason));
 
   test(`a paused message is sent back unchanged, and the result is one response with the sum of usage, ${candidate}`, async (t) => {
-    const { asked, listen } = await startRig(t, (response, number) => {
+    const { received, listen } = await startRig(t, (response, number) => {
       if (number === 0) send(response, [SEARCH, FOUND], 'pause_turn');
       else if (number === 1) send(response, [{ type: 'text', text: 'So: ' }], 'pause_turn');
       else send(response, HELLO, 'end_turn');
@@ -222,20 +224,20 @@ for (const stream of [false, true]) {
     t.deepEqual(said.events.slice(-2), [STOP, count(30, 15)]);
     t.is(said.events.filter(({ type }) => type === 'finish').length, 1);
     t.deepEqual(
-      asked.map(({ body }) => body.messages.slice(1)),
+      received.map(({ body }) => body.messages.slice(1)),
       [
         [],
         [{ role: 'assistant', content: [SEARCH, FOUND] }],
         [{ role: 'assistant', content: [SEARCH, FOUND, { type: 'text', text: 'So: ' }] }],
       ],
     );
-    t.deepEqual(asked[2]?.body['tools'], asked[0]?.body['tools']);
+    t.deepEqual(received[2]?.body['tools'], received[0]?.body['tools']);
   });
 
   test(`the third pause ends the response, because no more is reserved, ${candidate}`, async (t) => {
-    const { asked, listen } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
+    const { received, listen } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
     const said = await listen({ stream, fields: { web_search: true } });
-    t.is(asked.length, 3);
+    t.is(received.length, 3);
     t.deepEqual(said.events.slice(-2), [
       { type: 'finish', index: 0, finishReason: 'length', nativeFinishReason: 'pause_turn' },
       count(30, 15),
@@ -248,7 +250,7 @@ const CALL = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } };
 const tools = [{ type: 'function', function: { name: 'f' } }];
 
 test('with the saved data of a response, the next request continues its thinking', async (t) => {
-  const { asked, listen } = await startRig(t, (response) =>
+  const { received, listen } = await startRig(t, (response) =>
     sendJson(response, toMessage([THOUGHT, CALL], 'tool_use')),
   );
   const fields = { tools, reasoning_effort: 'low' };
@@ -267,18 +269,20 @@ test('with the saved data of a response, the next request continues its thinking
   ];
   const recalled = new Map(remembered);
   await listen({ fields: { ...fields, messages }, context: { recalled } });
-  t.deepEqual(asked[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
-  t.deepEqual(asked[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
+  t.deepEqual(received[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
+  t.deepEqual(received[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
 
   // Nothing is sent if the request does not think.
   await listen({ fields: { tools, messages }, context: { recalled } });
-  t.deepEqual(asked[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
-  t.is(asked[2]?.body['thinking'], undefined);
+  t.deepEqual(received[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
+  t.is(received[2]?.body['thinking'], undefined);
 });
 
 test('blocks that a model binds to its conversation are sent with permission to drop them', async (t) => {
   const model = 'claude-opus-5-5';
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+  const { received, listen } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   const call = { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '' } };
   const messages = [
     { role: 'user', content: 'Hi' },
@@ -291,12 +295,14 @@ test('blocks that a model binds to its conversation are sent with permission to 
     target: { model },
     context: { recalled: new Map([[nameCall(1, 'toolu_1'), value]]) },
   });
-  t.is(asked[0]?.headers['anthropic-beta'], 'thinking-binding-controls-2026-08-01');
-  t.like(asked[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });
+  t.is(received[0]?.headers['anthropic-beta'], 'thinking-binding-controls-2026-08-01');
+  t.like(received[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });
 });
 
 test('data URIs are always loaded, links only if the vendor does not get them', async (t) => {
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+  const { received, listen } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   const [link, data] = ['https://a.test/a.png', 'data:image/png;base64,AAAA'];
   const content = [link, data].map((url) => ({ type: 'image_url', image_url: { url } }));
   const fields = { messages: [{ role: 'user', content }] };
@@ -310,18 +316,20 @@ test('data URIs are always loaded, links only if the vendor does not get them', 
   });
   await listen({ fields, context: { media } });
   await listen({ fields, context: { media }, target: { imageUrls: 'fetch' } });
-  t.deepEqual(asked[0]?.body.messages[0]?.content, [
+  t.deepEqual(received[0]?.body.messages[0]?.content, [
     { type: 'image', source: { type: 'url', url: link } },
     source(data),
   ]);
-  t.deepEqual(asked[1]?.body.messages[0]?.content, [source(link), source(data)]);
+  t.deepEqual(received[1]?.body.messages[0]?.content, [source(link), source(data)]);
 });
 
 test('a request that the API would reject is not sent', async (t) => {
-  const { asked, listen } = await startRig(t, (response) => sendJson(response, toMessage(HELLO, 'end_turn')));
+  const { received, listen } = await startRig(t, (response) =>
+    sendJson(response, toMessage(HELLO, 'end_turn')),
+  );
   const messages = [{ role: 'tool', tool_call_id: 'x', content: 'done' }];
   t.like((await listen({ fields: { messages } })).error, { name: 'UpstreamError', failure: 'rejected' });
-  t.is(asked.length, 0);
+  t.is(received.length, 0);
 });
 
 test('a caller that stops reading cancels the vendor call', async (t) => {

@@ -49,16 +49,16 @@ test('inputs of similar length share a batch, so that there is little padding', 
     );
   }
   let filled = 0;
-  let wanted = 0;
+  let totalTokens = 0;
   const batches = takeAll(line);
   for (const batch of batches) {
     const lengths = batch.map(({ tokens }) => tokens);
     const size = Math.max(...lengths) * lengths.length;
     t.true(size <= 128, `a batch of ${lengths.join()}`);
     filled += size;
-    wanted += lengths.reduce((sum, length) => sum + length, 0);
+    totalTokens += lengths.reduce((sum, length) => sum + length, 0);
   }
-  t.true(filled < wanted * 1.2, `${filled} for ${wanted}`);
+  t.true(filled < totalTokens * 1.2, `${filled} for ${totalTokens}`);
 });
 
 test('many calls of one short input are one batch', (t) => {

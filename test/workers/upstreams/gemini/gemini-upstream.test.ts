@@ -29,11 +29,11 @@ interface ReceivedRequest {
   readonly body: JsonRecord;
 }
 
-type Answer = (response: ServerResponse, asked: ReceivedRequest, index: number) => void;
+type Answer = (response: ServerResponse, received: ReceivedRequest, index: number) => void;
 
 interface Rig {
   readonly upstream: Required<Upstream>;
-  readonly asked: ReceivedRequest[];
+  readonly received: ReceivedRequest[];
 }
 
 /** A vendor that responds with what the test specifies. */
@@ -42,15 +42,15 @@ async function startRig(
   answer: Answer,
   timeouts: Partial<HttpTimeouts> = {},
 ): Promise<Rig> {
-  const asked: ReceivedRequest[] = [];
+  const received: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonRecord;
       const one = { url: request.url ?? '', headers: request.headers, body };
-      asked.push(one);
-      answer(response, one, asked.length - 1);
+      received.push(one);
+      answer(response, one, received.length - 1);
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -64,7 +64,7 @@ async function startRig(
     server.close();
     await upstream.close();
   });
-  return { upstream, asked };
+  return { upstream, received };
 }
 
 /** A condition that one side waits for and the other fulfils. */
@@ -138,11 +138,11 @@ test('a request that is not streamed is sent to its path, with the key only in i
     events.map(({ type }) => type),
     ['delta', 'finish', 'usage'],
   );
-  const [asked] = rig.asked;
-  t.is(asked?.url, '/v1beta/models/gemini-2.5-flash:generateContent');
-  t.like(asked?.headers, { 'x-goog-api-key': KEY, 'content-type': 'application/json' });
-  t.is(asked?.headers.authorization, undefined);
-  t.deepEqual(asked?.body, {
+  const [received] = rig.received;
+  t.is(received?.url, '/v1beta/models/gemini-2.5-flash:generateContent');
+  t.like(received?.headers, { 'x-goog-api-key': KEY, 'content-type': 'application/json' });
+  t.is(received?.headers.authorization, undefined);
+  t.deepEqual(received?.body, {
     contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
     generationConfig: { maxOutputTokens: 50 },
   });
@@ -166,7 +166,7 @@ test('a streamed request asks for events, and gives the same output however the 
   for (let run = 0; run < 2; run += 1) {
     t.deepEqual(await listen(chat(rig, true)), { events: HELLO, error: null });
   }
-  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
+  t.is(rig.received[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
 });
 
 test('an unstreamed response to a streamed request, as one value or an array of chunks, is accepted', async (t) => {
@@ -285,7 +285,11 @@ test('saved data of a response is loaded again, in one read, and sent back to th
   t.is(remembered.size, 1);
 
   // Most clients keep only the OpenAI fields of a call.
-  const kept = calls.map(({ id, type, function: told }) => ({ id, type, function: told }));
+  const kept = calls.map(({ id, type, function: calledFunction }) => ({
+    id,
+    type,
+    function: calledFunction,
+  }));
   const messages = [
     ...ASK.messages,
     { role: 'assistant', content: null, tool_calls: kept },
@@ -293,7 +297,7 @@ test('saved data of a response is loaded again, in one read, and sent back to th
   ];
   const next = chat(rig, false, { model, body: { messages }, recalled: remembered });
   t.is((await listen(next)).error, null);
-  t.like(rig.asked[1]?.body, {
+  t.like(rig.received[1]?.body, {
     contents: [
       { role: 'user' },
       {
@@ -312,7 +316,7 @@ test('saved data of a response is loaded again, in one read, and sent back to th
       },
     ],
   });
-  t.false(JSON.stringify(rig.asked[1]?.body).includes('call_gw_'));
+  t.false(JSON.stringify(rig.received[1]?.body).includes('call_gw_'));
 });
 
 test('images are loaded before the vendor is called, and one that cannot be loaded is the error', async (t) => {
@@ -325,7 +329,7 @@ test('images are loaded before the vendor is called, and one that cannot be load
     loadImage: () => Promise.resolve({ mediaType: 'image/png', base64: PNG }),
   };
   t.is((await listen(chat(rig, false, { body, media }))).error, null);
-  t.like(rig.asked[0]?.body, {
+  t.like(rig.received[0]?.body, {
     contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }],
   });
   const reason = new Error('no picture');
@@ -334,7 +338,7 @@ test('images are loaded before the vendor is called, and one that cannot be load
       .error,
     reason,
   );
-  t.is(rig.asked.length, 1);
+  t.is(rig.received.length, 1);
 });
 
 test('if parallel tool calls are disabled, only the first one of a response is kept', async (t) => {
@@ -358,9 +362,9 @@ test('all vectors are requested in one call, and returned in the order of their 
   const answer = await rig.upstream.embed(createTarget('gemini-embedding-001'), call, createContext());
   t.true(answer.vectors.equals(Buffer.from(Float32Array.from([1, 0.5, 3, 0.5]).buffer)));
   t.like(answer, { dimensions: 2, promptTokens: null });
-  t.is(rig.asked.length, 1);
-  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-embedding-001:batchEmbedContents');
-  t.like(rig.asked[0]?.body, {
+  t.is(rig.received.length, 1);
+  t.is(rig.received[0]?.url, '/v1beta/models/gemini-embedding-001:batchEmbedContents');
+  t.like(rig.received[0]?.body, {
     requests: call.inputs.map((text) => ({
       model: 'models/gemini-embedding-001',
       content: { parts: [{ text }] },
@@ -390,7 +394,7 @@ test('each requested image is its own concurrent call, and their tokens are adde
   t.is(images.length, 3);
   t.true(images.every(({ bytes }) => bytes.equals(Buffer.from(PNG, 'base64'))));
   t.like(usage, { promptTokens: 6, completionTokens: 3870 });
-  t.is(rig.asked[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
+  t.is(rig.received[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
 });
 
 test('a rejected image does not abort the others, which are the response', async (t) => {
