@@ -311,8 +311,8 @@ test('MongoDB and a restored account count the same entries, however they are da
       t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
       const settled = await readSettled(books, id);
       t.deepEqual(restored, settled);
-      t.is(atRest.balanceNano, expected);
-      t.deepEqual(await readRestored(books, id), atRest);
+      t.is(settled.balanceNano, expected);
+      t.deepEqual(await readRestored(books, id), settled);
       await redis.del(redisKeys.ledgerDead(shard));
     }),
     { numRuns: 40 },
