@@ -48,7 +48,7 @@ async function useSite(t: ExecutionContext, scheme: Scheme): Promise<Site> {
   let target = stack.url;
   const front = await useFrontProxy(t, { isHttps, findTarget: () => target });
   const { port } = await useFrontProxy(t, { isHttps, findTarget: null });
-  // Over http no name is trusted without PUBLIC_URL, so there only the ports distinguish neighbours.
+  // Over http no cookie-name prefix is trusted without PUBLIC_URL, so there only the ports distinguish neighbours.
   const [ownHost, nearHost] = isHttps
     ? ['gateway.pictures.test', 'blog.pictures.test']
     : ['127.0.0.1', '127.0.0.1'];
@@ -174,7 +174,7 @@ for (const scheme of ['http', 'https'] as const) {
         [
           { call: 'POST logout', hasCookies, status: 403 },
           { call: 'POST refresh', hasCookies, status: 403 },
-          // A change with a JSON body does not arrive: the browser's preflight is refused first.
+          // A change with a JSON body does not arrive: the browser's preflight is rejected first.
           { call: 'GET me', hasCookies, status: hasCookies ? 200 : 401 },
           { call: 'POST logout', hasCookies, status: 403 },
         ],

@@ -200,7 +200,7 @@ test('parallel calls are answered together, and the conversation continues with 
       messages: [...messages, assistantTurn, ...results],
     });
     t.is(second.choices[0]?.finish_reason, 'stop', id);
-    // The vendor would have refused reasoning without its signature; and the model did reason again.
+    // The vendor would have rejected reasoning without its signature; and the model did reason again.
     t.true((second.usage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0, id);
 
     const single = await client.chat.completions.create({ ...body, messages, parallel_tool_calls: false });
@@ -265,7 +265,7 @@ test('a search lists its sources in the text only if links are requested, throug
   }
 });
 
-test('a JSON schema is followed, and several choices are returned if the vendor supports it', async (t) => {
+test('a JSON schema is followed, and several choices are returned if the vendor supports them', async (t) => {
   const { client } = await createClient();
   const format = {
     type: 'json_schema' as const,
@@ -314,7 +314,7 @@ test('a PDF is sent to every vendor that reads PDFs', async (t) => {
   }
 });
 
-test('an invalid image is refused before it reaches a vendor that takes image bytes', async (t) => {
+test('an invalid image is rejected before it reaches a vendor that takes image bytes', async (t) => {
   const { client } = await createClient();
   const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a picture', 'latin1').toString('base64')}`;
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
@@ -379,7 +379,7 @@ test('Gemini’s embeddings and images look like those of any other vendor', asy
   t.truthy(id);
 });
 
-test('the output of a broken stream is charged, with the prompt as counted by the vendor', async (t) => {
+test('the output of a broken stream is charged, with the prompt tokens reported by the vendor', async (t) => {
   for (const id of ['broken-claude', 'broken-gemini']) {
     const { client } = await createClient();
     const { data: stream, response } = await client.chat.completions

@@ -241,7 +241,7 @@ test('embeddings are exact with the client’s base64 default and as floats, and
   }
 });
 
-test('dimensions are honoured if they are adjustable, and refused if not', async (t) => {
+test('dimensions are honoured if they are adjustable, and rejected if not', async (t) => {
   const { client } = await createClient();
   const short = await client.embeddings.create({ model: 'vectors', input: 'short', dimensions: 64 });
   t.is(short.data[0]?.embedding.length, 64);
@@ -356,7 +356,7 @@ test('an unknown model is a NotFoundError, and an invalid request an Unprocessab
   t.is(calls.length, 2);
 });
 
-test('the rate limit is shown by decreasing headers, and beyond it by a RateLimitError', async (t) => {
+test('the rate limit is shown by decreasing headers, and exceeding it raises a RateLimitError', async (t) => {
   const { client } = await createClient({ rpm: 2 });
   const body = { model: 'gpt-sim', messages: prompt('hi') };
   const remaining: (string | null)[] = [];

@@ -6,9 +6,9 @@ import { waitFor } from '../support/wait-for.ts';
 import type { Receipt } from './paid-load.ts';
 import type { ProcessStack } from './process-stack.ts';
 
-/** Audits a stack from outside: whether its money is right. */
+/** Audits the money of a stack from outside. */
 
-/** A dead reader's lease expires and another reader takes over, perhaps after an outage. */
+/** Time for a dead reader's lease to expire and another reader to take over, perhaps after an outage. */
 const ledgerTimeoutMs = 30_000;
 const pollMs = 100;
 

@@ -10,7 +10,7 @@ export interface LoadOptions {
 export abstract class CallerLoad {
   /** Counts by response status; `cut` if the connection or stream broke. */
   readonly outcomes = new Map<string, number>();
-  /** Problems that no death explains. */
+  /** Problems not caused by the death of a process. */
   readonly problems: string[] = [];
   protected readonly options: LoadOptions;
   protected isStopping = false;

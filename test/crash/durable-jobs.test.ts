@@ -30,7 +30,7 @@ import { startRole } from '../support/worker-process.ts';
 import { verifyLedger } from './audit.ts';
 
 /**
- * Durable jobs whose processes die, freeze or stop. One stack, whose own worker takes no jobs and only does
+ * Durable jobs whose processes die, freeze or stop. There is one stack, whose own worker takes no jobs and only does
  * maintenance.
  */
 
@@ -109,7 +109,7 @@ async function checkLedger(t: ExecutionContext): Promise<void> {
   t.deepEqual(await verifyLedger(stores, 30_000), []);
 }
 
-/** Sweeps as often as it takes to release an orphan. */
+/** Sweeps as many times as it takes to release an orphan. */
 async function sweep(): Promise<void> {
   const { redis, log } = stack;
   const leases = new ShardLeases(redis, 'a-sweeper', (shard) => `test:sweep-lease:${shard}`);
@@ -117,7 +117,7 @@ async function sweep(): Promise<void> {
   for (let round = 0; round < 3; round++) await sweeper.sweep();
 }
 
-/** How many worker deaths are counted against a job. */
+/** The number of worker deaths counted against a job. */
 const readDeaths = async (accountId: string, id: string): Promise<number> =>
   Number((await stack.redis.hget(redisKeys.job(accountId, id), 'x')) ?? 0);
 
@@ -151,7 +151,7 @@ test('a worker asked to stop finishes active jobs and hands back the rest, which
   t.deepEqual(await Promise.all(ids.map((id) => readDeaths(account.id, id))), [0, 0, 0, 0, 0]);
 });
 
-test('a job still active after the grace period is handed back, runs on another worker and is charged once', async (t) => {
+test('a job still active after the shutdown grace period is handed back, runs on another worker and is charged once', async (t) => {
   const account = await stack.createAccount();
   const first = await stack.startWorker({ queues: ['chat'] });
   const held = vendor.hold('gpt');

@@ -77,7 +77,7 @@ const toReceipt = ({ id, accountId, receipt }: JobRecord): Receipt => ({
 });
 
 /** A job is failed after its worker has died three times. Nothing else may fail, because no vendor does. */
-const givenUp = /^The work failed repeatedly/;
+const abandonedMessage = /^The work failed repeatedly/;
 
 function findProblems(job: JobRecord): string[] {
   const problems: string[] = [];
@@ -89,7 +89,7 @@ function findProblems(job: JobRecord): string[] {
     finalTransitions[0]?.status !== status
   )
     problems.push(`${id} is ${status} after ${transitions.map((one) => one.status).join(', ')}`);
-  if (status === 'failed' && !givenUp.test(error?.message ?? ''))
+  if (status === 'failed' && !abandonedMessage.test(error?.message ?? ''))
     problems.push(`${id}, ${job.model}, failed: ${error?.code} ${error?.message}`);
   if (status === 'succeeded' && !isPaid(job)) problems.push(`${id} succeeded but was not charged`);
   return problems;

@@ -9,8 +9,8 @@ import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /**
- * Callers that lose their connection because a process dies are charged for what was generated until then, not for the
- * rest.
+ * Callers that lose their connection because a process dies are charged for the output generated until then, not for
+ * the rest.
  */
 
 test('charges nothing for a chat whose api process is killed before any output', async (t) => {

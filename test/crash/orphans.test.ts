@@ -65,7 +65,7 @@ test('requests whose api process is killed while they are queued release their r
   await stack.startWorker({ queues: [] });
   await checkReleased(t, setup);
   t.is(await readLoss(stack, account.id, '100'), 0n);
-  // The remaining queue entries belong to nobody: they do not call a vendor.
+  // Nobody waits for the remaining queue entries any more: they do not call a vendor.
   await stack.startWorker();
   await waitFor('the queues to be empty', async () => {
     const waiting = await Promise.all([
@@ -108,7 +108,7 @@ test("a request that runs or waits for longer than an orphan's lifetime keeps it
   await waitFor('both reservations', async () => (await findReservations(stack, account.id)).length === 2);
   const both = new Set(await findReservations(stack, account.id));
   const held = redisKeys.heldRequests(shardOf(account.id));
-  // Both exist until the first is done: each can only end with its response.
+  // Both reservations exist until the first response: each can only end with its response.
   const first = await slow;
   t.is(first.status, 200);
   t.true(both.has(first.headers.get('x-request-id')!));
@@ -123,14 +123,18 @@ test("a request that runs or waits for longer than an orphan's lifetime keeps it
   );
   t.true(costs.every((cost) => cost > 0));
   await waitForNoReservation(stack, account.id);
-  t.is(await stack.redis.hlen(redisKeys.orphans(shardOf(account.id))), 0, 'neither was taken for an orphan');
+  t.is(
+    await stack.redis.hlen(redisKeys.orphans(shardOf(account.id))),
+    0,
+    'neither was mistaken for an orphan',
+  );
   t.is(Number(await readLoss(stack, account.id, '100')) / 1e9, costs[0]! + costs[1]!);
   await waitFor('the heartbeats to be deleted', async () => (await stack.redis.zcard(held)) === 0, 60_000);
 });
 
 for (const { kind, path, body } of calls) {
   testOnOneRedis()(
-    `whether anyone is waiting for ${kind} is checked before a vendor slot is acquired`,
+    `a vendor slot is only acquired for ${kind} after checking that its caller is still waiting`,
     async (t) => {
       const { stack, account } = await setUp(t);
       await stack.startWorker();

@@ -35,7 +35,7 @@ interface LoadRequest {
 const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }];
 const streamed = { messages, stream: true, stream_options: { include_usage: true } };
 
-/** Callers by kind: callers that wait for a dead worker's lock must not keep the others from calling. */
+/** Callers by kind: callers that wait for a dead worker's lock must not prevent the others from calling. */
 const callers: readonly { readonly count: number; readonly requests: readonly LoadRequest[] }[] = [
   {
     count: 4,

@@ -13,7 +13,7 @@ import { loadCatalog, PaidLoad } from './paid-load.ts';
 import { useProcessStack, type ProcessStack } from './process-stack.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
-/** More rounds find more, if there is time for them. */
+/** More rounds find more problems, if there is time for them. */
 const rounds = process.env['TEST_LONG'] === 'on' ? 50 : 16;
 /** How long the load runs before each death, plus a random part. */
 const workMs = 250;

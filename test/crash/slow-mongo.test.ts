@@ -5,7 +5,7 @@ import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** A MongoDB that is slow, not down: it accepts requests, and does not reply for a long time. */
+/** A MongoDB that is slow, not down: it accepts requests, but does not reply for a long time. */
 
 const body = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
@@ -19,7 +19,7 @@ const calls = { 'a chat': chat, 'a profile read': profile };
 
 const shortMs = 500;
 
-/** A busy machine may exceed that once; then the call is retried, as a caller would do. */
+/** A busy machine may exceed the time limit once; then the call is retried, as a caller would do. */
 const isServed = (stack: TestStack, account: TestAccount, call: typeof chat): Promise<boolean> =>
   waitFor('a response', async () => (await call(stack, account)).status === 200);
 
@@ -95,7 +95,8 @@ test.serial(
     stack.mongoProxy!.release();
     for (const name of ['logs', 'stats', 'key'] as const)
       await waitFor(name, async () => (await calls[name]()).status === 200);
-    // After a 503 the caller does not know whether the code was credited; a retry reports the result, and it counts
+    // After a 503 the caller does not know whether the code was credited; a retry reports the result, and does not
+    // credit it again.
     // once.
     await waitFor('the code', async () => [200, 422].includes((await redeem()).status));
     const { totalAddedNano } = await stack.readAccount(account.id);

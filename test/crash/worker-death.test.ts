@@ -124,7 +124,7 @@ test('a stream whose worker is killed midway ends with an error, and its output 
   t.is(await countReservations(stack, account.id), 0);
 });
 
-test('a stream whose worker is killed is charged by the usage that its vendor had reported, beyond its visible output', async (t) => {
+test('a stream whose worker is killed is billed from the usage that its vendor had reported, beyond its visible output', async (t) => {
   const chunk = (delta: object, completion: number): string =>
     JSON.stringify({
       choices: [{ index: 0, delta, finish_reason: null }],

@@ -38,21 +38,24 @@ const required = [
   ...new Set([...text.matchAll(placeholder)].filter(([, , kind]) => kind === '?').map(([, name]) => name!)),
 ];
 
-function fillIn(environment: Service['environment'], given: Record<string, string>): Record<string, string> {
+function fillIn(
+  environment: Service['environment'],
+  requiredValues: Record<string, string>,
+): Record<string, string> {
   const fill = (value: string): string =>
     value.replaceAll(placeholder, (_, name: string, kind: string, word: string) => {
-      return given[name] ?? (kind === '-' ? word : '');
+      return requiredValues[name] ?? (kind === '-' ? word : '');
     });
   return Object.fromEntries(
     Object.entries(environment ?? {}).map(([name, value]) => [name, fill(String(value))]),
   );
 }
 
-const given = Object.fromEntries(required.map((name) => [name, 'x'.repeat(40)]));
+const requiredValues = Object.fromEntries(required.map((name) => [name, 'x'.repeat(40)]));
 
 test('api and worker get everything that production requires, at addresses that other containers can reach', (t) => {
   for (const service of Object.values(roles)) {
-    const config = loadConfig(fillIn(service.environment, given));
+    const config = loadConfig(fillIn(service.environment, requiredValues));
     t.true(config.production);
     t.is(config.host, '0.0.0.0');
     t.is(new URL(config.redisUrl).hostname, 'redis');
@@ -66,7 +69,7 @@ test('variables that the operator must set are required by name, and .env.exampl
   const example = readFileSync('.env.example', 'utf8');
   for (const name of required) {
     t.regex(example, new RegExp(`^${name}=$`, 'm'));
-    const { [name]: _without, ...incomplete } = given;
+    const { [name]: _without, ...incomplete } = requiredValues;
     t.throws(() => loadConfig(fillIn(roles.api.environment, incomplete)), { instanceOf: ConfigError });
   }
   t.regex(readFileSync('.gitignore', 'utf8'), /^\.env$/m);
@@ -99,7 +102,7 @@ test('both roles run from one image, with files that the build creates', (t) => 
   t.true(existsSync(admin?.[1] ?? ''));
 });
 
-test('workers can be scaled: they bind no port, and no service has a fixed container name', (t) => {
+test('workers can be scaled: they publish no port, and no service has a fixed container name', (t) => {
   t.is(services.worker.ports, undefined);
   for (const service of Object.values(services)) t.is(service.container_name, undefined);
 });
@@ -121,7 +124,7 @@ test('a role starts when its backing services are healthy, and has time to finis
 });
 
 test('every part of every command and health check is a string', (t) => {
-  // An unquoted colon would make it a mapping, which compose refuses.
+  // An unquoted colon would make it a mapping, which compose rejects.
   for (const { command, healthcheck } of Object.values(services)) {
     for (const part of [...command, ...(healthcheck?.test ?? [])]) t.is(typeof part, 'string');
   }
@@ -150,7 +153,7 @@ test('logs are limited, and so is the memory of every service', (t) => {
   }
 });
 
-test('each service has its own limit below its memory limit, with room for memory that its own limit does not count', (t) => {
+test("each service's own limit is below its memory limit, with space for memory that its own limit does not cover", (t) => {
   const { api, worker, redis, mongo } = services;
   const limits = [
     [api, /--max-old-space-size=(\d+)/, 1],

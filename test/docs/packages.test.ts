@@ -6,11 +6,11 @@ const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
   readFileSync('package.json', 'utf8'),
 ) as Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>;
 
-// Modules that a process is started with by their path are among the sources of its folder.
+// Modules that are started by path as separate processes belong to the sources of their folder.
 const product = findReachedPackages(['api', 'workers', 'shared', 'scripts/admin'].flatMap(findSources));
 const embedded = findReachedPackages(findSources('scripts/embedded'));
 
-test('api, workers and admin only import packages from dependencies, so that the image can leave the others out', (t) => {
+test('api, workers and admin only import packages from dependencies, so that the image can omit the others', (t) => {
   t.true(product.has('koa') && product.has('undici') && product.has('mongoose'));
   t.deepEqual(
     [...product].filter((name) => dependencies[name] === undefined),

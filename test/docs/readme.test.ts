@@ -15,7 +15,7 @@ import { useStack } from '../support/stack.ts';
 const readme = readFileSync('README.md', 'utf8');
 const run = promisify(execFile);
 
-/** The curl commands in shell blocks, on their own or assigned to a variable, with their continuation lines. */
+/** The curl commands in shell blocks, on their own or assigned to a variable, with continuation lines. */
 function findCurlCommands(text: string): string[] {
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```/gms)].map((block) => block[1]!);
   return blocks
@@ -80,7 +80,7 @@ withCurl(
       else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
       else t.notThrows(() => JSON.parse(stdout), command);
     }
-    // Redis logs refused commands here.
+    // Redis logs rejected commands here.
     t.deepEqual(await operator.acl('LOG'), []);
     await t.throwsAsync(stack.redis.flushall(), { message: /^NOPERM / });
     await t.throwsAsync(stack.redis.get('of-somebody-else'), { message: /^NOPERM / });

@@ -14,7 +14,7 @@ import { readInParallel } from './attacks/parallel-reads.ts';
 /** The BSON of a command that looks up a session. */
 const lookUpMark = '\u0002find\0\r\0\0\0web_sessions\0';
 
-/** The account area is open to everyone: requests from strangers or its own users must not block other users. */
+/** The account area is open to everyone: requests from outsiders or its own users must not block other users. */
 
 let stack: TestStack;
 
@@ -26,11 +26,11 @@ test.after.always(() => stack?.close());
 
 test.serial('thousands of made-up cookies cause no MongoDB query', async (t) => {
   const { client } = await createWebUser(stack, 'made-up@example.com');
-  const issued = client.cookies.get('__Host-mg_session')!;
+  const issuedToken = client.cookies.get('__Host-mg_session')!;
   const proxy = stack.mongoProxy!;
   const countSessions = (): number => proxy.countSent(lookUpMark);
   const before = countSessions();
-  const target = { url: stack.url, prefix: '__Host-', issued };
+  const target = { url: stack.url, prefix: '__Host-', issued: issuedToken };
   const statuses = await sendMadeUpSessions({ ...target, requests: 2_000, concurrency: 64 });
   t.deepEqual([...statuses], [[401, 2_000]]);
   t.is(countSessions(), before);
@@ -38,7 +38,7 @@ test.serial('thousands of made-up cookies cause no MongoDB query', async (t) => 
   t.true(countSessions() > before);
 });
 
-test.serial('made-up cookies are refused even while MongoDB is slow', async (t) => {
+test.serial('made-up cookies are rejected even while MongoDB is slow', async (t) => {
   const { client } = await createWebUser(stack, 'slow@example.com');
   const proxy = stack.mongoProxy!;
   const before = proxy.countSent(lookUpMark);
@@ -81,10 +81,10 @@ test.serial(
     });
     await createWebUser(stack, user.email);
     const proxy = stack.mongoProxy!;
-    // The thief's call has looked up the sessions, recorded the action, and is about to end them.
+    // The attacker's call has looked up the sessions, recorded the action, and is about to end them.
     proxy.hold('203.0.113.66');
     const stolen = thief.request('POST', '/auth/logout-others');
-    await waitFor('the thief to write', () => proxy.countSent('203.0.113.66') > 0);
+    await waitFor("the attacker's write", () => proxy.countSent('203.0.113.66') > 0);
     const owner = new WebClient(stack.url);
     await signIn(stack, owner, user.email, { endOtherSessions: true });
     proxy.release();
@@ -94,7 +94,7 @@ test.serial(
   },
 );
 
-test.serial('hanging calls of a stolen session do not keep the owner from ending it', async (t) => {
+test.serial('hanging calls of a stolen session do not prevent the owner from ending it', async (t) => {
   const [{ client: thief }, { client: owner }] = [
     await createWebUser(stack, 'hanging@example.com'),
     await createWebUser(stack, 'hanging@example.com'),
@@ -105,7 +105,7 @@ test.serial('hanging calls of a stolen session do not keep the owner from ending
     'content-type': 'application/json',
     'content-length': '100',
   };
-  // One more than allowed: once it is refused, all others are in flight.
+  // One more than allowed: once it is rejected, all others are in flight.
   const refused = await new Promise<number | undefined>((resolve) => {
     for (let i = 0; i <= maxCallsPerAccount; i++) {
       const request = http.request(`${stack.url}/v1/web/auth/me`, { method: 'PATCH', headers, agent: false });
@@ -133,13 +133,13 @@ test.serial('a flood of captchas from one network is limited, and another networ
   t.is(other.status, 201);
   const statuses = await flood;
   t.is(statuses.get(429), 140);
-  // Of the others, those that found a ready captcha or one of the network's few queue slots are served.
+  // Of the others, those that found a ready captcha or one of the network's few queue positions are served.
   t.true(statuses.get(201)! >= 5);
   t.is((statuses.get(201) ?? 0) + (statuses.get(503) ?? 0), 60);
 });
 
 test.serial(
-  'of 250 log reads of one user those over the limit are refused, while others chat and sign in',
+  'of 250 log reads of one user those over the limit are rejected, while others chat and sign in',
   async (t) => {
     const { client, user } = await createWebUser(stack, 'reader@example.com');
     const [reader, other] = [await stack.createAccount(), await stack.createAccount()];
@@ -156,7 +156,7 @@ test.serial(
       paths: ['request-logs', 'stats', 'refill-logs'].map((log) => `/web/api-accounts/${linkId}/${log}`),
       onAnswer: (status) => seen.push(status),
     });
-    await waitFor('a refusal', () => seen.includes(429));
+    await waitFor('a rejection', () => seen.includes(429));
     stack.mongoProxy!.release();
     const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
     const { client: neighbour } = await createWebUser(stack, 'neighbour@example.com');

@@ -27,7 +27,7 @@ import { sendUnknownKeys } from './attacks/unknown-keys.ts';
 import { leaveStreamUnread } from './attacks/unread-stream.ts';
 import type { Target } from './attacks/target.ts';
 
-/** After every attack a gateway's processes keep running, and use as much memory as before. */
+/** After every attack, a gateway's processes are still running, and use as much memory as before. */
 
 const catalogOf = (endlessUrl: string, vendorUrl: string): string => `
 upstreams:
@@ -81,7 +81,7 @@ async function sendHonestWork({ url, apiKey }: Target): Promise<void> {
 
 type Attackers = Readonly<Record<'rich' | 'poor' | 'fresh', TestAccount>>;
 
-/** Each attack has its own test file; here they run one after the other, with the slow ones in parallel to all. */
+/** Each attack also has its own test file; here they run one after the other, with the slow ones in parallel to all. */
 async function attack(url: string, { rich, poor, fresh }: Attackers): Promise<void> {
   const target = { url, apiKey: rich.apiKey };
   const slow = Promise.all([

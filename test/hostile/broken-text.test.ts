@@ -35,7 +35,7 @@ test.serial(
   },
 );
 
-test('invalid UTF-8 in a path or header is refused like any other wrong value', async (t) => {
+test('invalid UTF-8 in a path or header is rejected like any other wrong value', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const bytes of Object.values(brokenBytes)) {
     const escaped = bytes.map((byte) => `%${byte.toString(16)}`).join('');

@@ -28,7 +28,7 @@ async function fillLog(accountId: string): Promise<void> {
   await new LedgerStore(stack.mongo.db).insertLogs(rows);
 }
 
-test('of 500 simultaneous reads of one account those over the limit are refused, while others chat, read and check health', async (t) => {
+test('of 500 simultaneous reads of one account those over the limit are rejected, while others chat, read and check health', async (t) => {
   const [attacker, other] = [await stack.createAccount(), await stack.createAccount()];
   await fillLog(attacker.id);
   const seen = new Set<number>();
@@ -39,7 +39,7 @@ test('of 500 simultaneous reads of one account those over the limit are refused,
     apiKey: attacker.apiKey,
     onAnswer: (status) => seen.add(status),
   });
-  await waitFor('a refusal', () => seen.has(429));
+  await waitFor('a rejection', () => seen.has(429));
   stack.mongoProxy!.release();
   const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
   for (let i = 0; i < 5; i++) {

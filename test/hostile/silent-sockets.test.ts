@@ -15,7 +15,7 @@ test('400 silent connections from one address do not lock out others from a proc
   t.true(seen.closed >= 400 - 128, `${seen.closed} were closed`);
 });
 
-test('connections whose bodies do not arrive are closed for others from the same address', async (t) => {
+test('connections whose bodies do not arrive are closed so that others from the same address are served', async (t) => {
   const stack = await useStack(t, {
     workers: [],
     env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },

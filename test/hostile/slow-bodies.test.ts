@@ -22,7 +22,7 @@ test('unfinished small bodies hold a limited part of the body memory, and end wi
   await waitFor('memory for the account itself', isServed);
 });
 
-test('a caller that sends its key but no body gets a 408 and is disconnected as soon as its time is up', async (t) => {
+test('a caller that sends its key but no body gets a 408 and is disconnected as soon as the timeout expires', async (t) => {
   const stack = await useStack(t, { workers: [], api: { bodyTimes } });
   const { apiKey } = await stack.createAccount();
   const { ended } = await sendSlowBodies({ url: stack.url, apiKey, count: 20, sent: 0 });

@@ -4,10 +4,10 @@ import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { readStatus, sendUnknownKeys } from './attacks/unknown-keys.ts';
 
-/** The BSON of a string field with this name: in each key lookup, and in no other query of the api. */
+/** The BSON of a string field with this name, which occurs in every key lookup and in no other query of the api. */
 const lookUpMark = '\u0002keyHash\0';
 
-test('while MongoDB is slow, a flood of invented keys uses only a few connections, and a key from elsewhere is looked up', async (t) => {
+test('while MongoDB is slow, a flood of bogus keys uses only a few connections, and a key from another network is looked up', async (t) => {
   const stack = await useStack(t, { holdsMongo: true, workers: [], api: { keyWaitMs: 60_000 } });
   const account = await stack.createAccount();
   const proxy = stack.mongoProxy!;

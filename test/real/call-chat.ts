@@ -12,7 +12,7 @@ export interface ChatResult {
   readonly receipt: Receipt | null;
 }
 
-/** Far above the longest possible call: one that has not ended by then has been lost. */
+/** Far above the longest possible call: a call that has not ended by then counts as lost. */
 const hangTimeoutMs = 45_000;
 
 interface WholeChat {
@@ -24,7 +24,7 @@ interface Usage {
   readonly cost_request: number;
 }
 
-/** Sends a chat and reads the response to its end, whatever it is. */
+/** Sends a chat and reads the response to its end, whatever the response is. */
 export async function callChat(
   url: string,
   account: TestAccount,
@@ -77,7 +77,7 @@ const echoOf = (content: string): string => `You said: ${content}`;
 export const isComplete = ({ outcome, text }: ChatResult, content: string): boolean =>
   outcome === 'ok' && text === echoOf(content);
 
-/** Identifies one of many results, without its whole text. */
+/** Identifies a result among many, without its whole text. */
 export const describeResult = ({ outcome, text }: ChatResult, i: number): string =>
   `${i}: ${outcome} ${text.length} characters, ${text.slice(-40)}`;
 

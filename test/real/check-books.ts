@@ -17,7 +17,7 @@ const releaseTimeoutMs = 60_000;
 export const firstBalance = '100000';
 
 /**
- * Checks the money of a stack whose load has ended: each receipt is one ledger entry, each balance is the sum of its
+ * Audits the money of a stack whose load has ended: each receipt is one ledger entry, each balance is the sum of its
  * entries, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference.
  */
 export async function checkLedger(

@@ -14,7 +14,7 @@ const deaths = chooseCount(1, 5);
 /** Expected outcomes while a master is down. */
 const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
 
-test('a master that is killed under load, or replaced as planned, causes errors for a moment only, and no loss of money', async (t) => {
+test('killing a master under load, or replacing it as planned, causes errors only for a moment, and no loss of money', async (t) => {
   t.timeout(60_000 + deaths * 60_000);
   const vendor = await startVendorSimulator({ logCapacity: 0 });
   t.teardown(() => vendor.close());
@@ -52,7 +52,7 @@ test('a master that is killed under load, or replaced as planned, causes errors 
     t.deepEqual([...load.outcomes.keys()], ['200'], 'the promoted replica serves every call');
     await cluster.restart(port);
   }
-  // The same for planned maintenance, without cut connections.
+  // The same for planned maintenance, without interrupted connections.
   load.start();
   await waitForReceipts();
   for (const port of await cluster.masters()) await cluster.handOver(port);

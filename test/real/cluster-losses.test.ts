@@ -4,12 +4,15 @@ import { callChat, countOutcomes, describeResult, isComplete, type ChatResult } 
 import { checkLedger, firstBalance } from './check-books.ts';
 import { useClusterStack, writeWords } from './cluster-world.ts';
 
-/** What a Redis Cluster loses while callers wait: subscriptions, and a master. */
+/** Losses of a Redis Cluster while callers wait: its subscriptions, and a master. */
 
 const streams = 30;
 /** Eight seconds of words. */
 const contents = Array.from({ length: streams }, (_, i) => writeWords(`s${i}`, 80));
-/** Time from the loss: undisturbed streams end within their eight seconds, and losses must be noticed before. */
+/**
+ * The time limit after a loss: undisturbed streams end within their eight seconds, and a loss must be noticed before
+ * that.
+ */
 const endsWithinMs = 20_000;
 /** The errors that callers may get for a loss. */
 const clearErrors = ['service_unavailable', 'upstream_error'];

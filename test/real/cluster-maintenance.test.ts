@@ -9,7 +9,7 @@ import { createLogger } from '../../shared/runtime/logger.ts';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Maintenance of a running Cluster, and situations that only look like a running one. */
+/** Maintenance of a running Cluster, and a hang that resembles it. */
 
 const log = createLogger('test', 'silent');
 /** Enough channels for each master to have some. */
@@ -175,7 +175,7 @@ test('a closed client ends and stays ended after the last of its connections, wi
   t.is(redis.status, 'end');
 });
 
-test('a client that was given only replicas finds the masters', async (t) => {
+test('a client that was only given replicas finds the masters', async (t) => {
   const masters = await cluster.masters();
   const replicas = cluster.url.split(',').filter((url) => !masters.includes(Number(new URL(url).port)));
   const redis = createRedis(replicas.slice(0, 2).join(','), 'commands', log);
@@ -185,13 +185,13 @@ test('a client that was given only replicas finds the masters', async (t) => {
   t.deepEqual([...new Set(replies)], ['OK']);
 });
 
-test('replies reach the right command, even after commands were refused because their node was missing', async (t) => {
+test('replies reach the right command, even after commands were rejected because their node was missing', async (t) => {
   const redis = (await connect(t)) as Cluster;
   await Promise.all(channels.map((channel) => redis.set(`of:${channel}`, channel, 'EX', 60)));
   const pool = redis['connectionPool'] as { removeNode(key: string): void };
   for (let round = 0; round < 8; round++) {
     await waitFor('all masters', () => redis.nodes('master').length === 3);
-    // Simulates that the owner of a slot is lost, another master is still connecting, and the third one serves.
+    // Simulates losing the owner of a slot while another master is still connecting and the third one serves.
     const [lost, reached] = redis.nodes('master');
     pool.removeNode(`${lost!.options.host}:${lost!.options.port}`);
     const { status } = reached!;
@@ -202,7 +202,7 @@ test('replies reach the right command, even after commands were refused because 
     const pending = channels.map((channel) => redis.get(`of:${channel}`));
     const wrong = (await Promise.allSettled(pending)).flatMap((reply, i) => {
       if (reply.status === 'fulfilled') return reply.value === channels[i] ? [] : [reply.value];
-      // Commands whose owner is gone are refused; the others are not delayed.
+      // Commands whose owner is gone are rejected; the others are not delayed.
       const { message } = reply.reason as Error;
       return message === 'Command timed out' ? [message] : [];
     });

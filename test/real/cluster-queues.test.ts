@@ -12,7 +12,7 @@ import { chooseCount } from './cluster-world.ts';
 /** Enough workers to catch a failure that happens only sometimes. */
 const workerCount = 8;
 const rounds = chooseCount(1, 4);
-/** A wait for work is given up after 11 s, and a silent connection after 14 s. */
+/** A wait for work is aborted after 11 s, and a silent connection is closed after 14 s. */
 const takenWithinMs = 40_000;
 const closedWithinMs = 10_000;
 

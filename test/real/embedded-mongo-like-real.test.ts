@@ -14,8 +14,8 @@ const numRuns = Number(requestedRuns ?? 150);
 const runs = { numRuns, ...(requestedRuns === undefined && { seed: 17 }) };
 const indexRuns = { ...runs, numRuns: Math.ceil(numRuns / 10) };
 
-const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
-/** Keeps the BSON number types in replies. */
+const unsupportedMessage = /not supported by the embedded MongoDB; set MONGODB_URL/;
+/** Preserves the BSON number types in replies. */
 const typed = { promoteValues: false, promoteLongs: false };
 const show = (value: unknown): string => EJSON.stringify(value, { relaxed: false });
 
@@ -43,8 +43,8 @@ interface Server {
 }
 
 /**
- * What a client sees: the codes of a failure, because messages are for people; and everything that drivers read of a
- * success.
+ * The parts of a reply that clients use: the codes of a failure, because messages are for people; and everything that
+ * drivers read from a success.
  */
 interface Reply {
   readonly text: string;
@@ -75,11 +75,11 @@ async function run(
       // Without a sort their order is undefined.
       ...(body['sort'] === undefined ? rows.toSorted() : rows),
     ];
-    const isRefused = writeErrors.some(({ errmsg }) => refusal.test(errmsg as string));
+    const isRefused = writeErrors.some(({ errmsg }) => unsupportedMessage.test(errmsg as string));
     return { text: text.join('\n'), isRefused, isPartial: true };
   } catch (error) {
     if (!(error instanceof mongoose.mongo.MongoServerError)) throw error;
-    return { text: showError(error), isRefused: refusal.test(error.message), isPartial: false };
+    return { text: showError(error), isRefused: unsupportedMessage.test(error.message), isPartial: false };
   }
 }
 
@@ -128,7 +128,7 @@ class Comparison {
     this.#servers = servers;
   }
 
-  /** Stops early if part of a command was refused, because the servers then hold different documents. */
+  /** Stops early if part of a command was rejected, because the servers then hold different documents. */
   async compareAll(collection: string, commands: readonly Command[]): Promise<void> {
     const sent: Command[] = [];
     for (const one of commands) {

@@ -6,7 +6,7 @@ import { checkLedger, firstBalance } from './check-books.ts';
 import { clusterCatalog, writeWords } from './cluster-world.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** MongoDB behind a network that delays, cuts or blocks traffic. Calls of a known account only need Redis. */
+/** MongoDB behind a network that delays, interrupts or blocks traffic. Calls of a known account only need Redis. */
 
 const callCount = 40;
 

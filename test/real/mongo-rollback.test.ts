@@ -54,7 +54,7 @@ realTest(
     const options = { account: account.id, releaseOrphans: false, onProgress: () => undefined };
     const { entries, differences } = await verifyLedger({ ...stores, ...more }, options);
     t.is(entries, charged.length + 1);
-    // No catalog has defined a price here.
+    // No catalog in this test defines a price.
     t.deepEqual(
       differences.filter(({ check }) => check !== 'the price is stored'),
       [],

@@ -9,7 +9,7 @@ import { checkLedger, firstBalance } from './check-books.ts';
 
 /** Expected outcomes during the outage. */
 const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
-/** A connection waiting for work is given up after 15 s of silence. */
+/** A connection waiting for work is closed after 15 s of silence. */
 const servedWithinMs = 30_000;
 
 test('when all Redis connections go silent without an error, all kinds of work are served again within seconds, and no money is lost', async (t) => {

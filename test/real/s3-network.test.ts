@@ -3,11 +3,11 @@ import { callApi } from '../support/call-api.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** An object store behind a network that delays, cuts or blocks traffic. */
+/** An object store behind a network that delays, interrupts or blocks traffic. */
 
 let stack: TestStack;
 let account: TestAccount;
-/** An account for images that need no S3. */
+/** An account for images that do not need S3. */
 let other: TestAccount;
 /** A link to an image stored while everything worked. */
 let link: string;

@@ -190,7 +190,7 @@ test("npm's output is shown when it fails, without a stack", async (t) => {
   t.notRegex(stderr, /\n\s+at /);
 });
 
-test('a build without the packages of the embedded servers is refused with their names', async (t) => {
+test('a build without the packages of the embedded servers fails and lists them', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('package.json', '{"type":"module","optionalDependencies":{"typescript":"*","lmdb":"*"}}');
   const { code, stderr } = await run(['admin']);

@@ -1,6 +1,6 @@
 import type { HotBalance } from './billing.ts';
 
-/** The change that one step makes in the ledger. */
+/** The change that one step makes to the ledger. */
 export interface ModelEntry {
   readonly kind: 'charge' | 'refill';
   readonly amount: bigint;
@@ -10,7 +10,7 @@ export interface ModelEntry {
 }
 
 interface ModelRequest {
-  /** `orphaned`: the reservation was taken away, but the request may still be settled. */
+  /** `orphaned`: the reservation was released, but the request may still be settled. */
   state: 'open' | 'orphaned' | 'ended';
   readonly reserved: bigint;
   readonly free: boolean;
@@ -66,7 +66,7 @@ export class AccountModel {
     const request = this.#requests.get(id);
     if (request === undefined || request.state === 'ended') return;
     const isLate = request.state === 'orphaned';
-    // The retry is charged instead.
+    // The retried request is charged instead.
     if (isLate && request.claim !== null && this.#claims.has(request.claim)) return;
     request.state = 'ended';
     if (isLate && request.claim !== null) this.#claims.set(request.claim, id);

@@ -25,8 +25,7 @@ export async function listAllJobs(redis: RedisClient, accountId: string): Promis
 }
 
 /**
- * The money and quota that an account's jobs still hold, in words; empty once all have ended. Job records stay for a
- * day.
+ * The money and quota still held by an account's jobs, in words; empty once all have ended. Job records stay for a day.
  */
 export async function describeJobHolds(redis: RedisClient, accountId: string): Promise<string[]> {
   const held = await redis.hgetall(redisKeys.jobsHeld(accountId));

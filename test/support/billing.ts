@@ -34,7 +34,7 @@ export async function createHotAccount(
   return id;
 }
 
-/** An admission that costs nothing and requests nothing, except for the given fields. */
+/** An admission that costs nothing and requests nothing, except as the given fields specify. */
 export function admission(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
   return {
     requestId: randomUUID(),

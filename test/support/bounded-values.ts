@@ -4,9 +4,9 @@ import fc from 'fast-check';
 export interface BoundedField {
   readonly inside: fc.Arbitrary<unknown>;
   readonly outside: fc.Arbitrary<unknown>;
-  /** If it is missing, the request is refused for that reason. */
+  /** If it is missing, the request is rejected for that reason. */
   readonly isRequired: boolean;
-  /** Valid values must also mean something: not every value within the bounds exists. */
+  /** Valid values must also be meaningful: not every value within the bounds exists. */
   readonly isSemantic: boolean;
 }
 

@@ -10,7 +10,7 @@ export const vendorKey = 'sk-vendor-key-0123456789';
 export const oddPrice = 'pricing: { prompt: 13.37, completion: 42.42 }';
 export const chatPath = '/v1/chat/completions';
 export const hello = 'hello there world';
-/** The gateway's own count: three words, four for the message, three to start the reply. */
+/** The gateway's own token count: three words, four for the message, three to start the reply. */
 export const helloTokens = 10;
 /** `hello` and its echo at `oddPrice`: 3 × 13.37 + 5 × 42.42 roubles per million. */
 export const helloNano = 252_210n;
@@ -152,7 +152,7 @@ export class Chats {
     await waitForNoReservation(this.stack, account.id);
   }
 
-  /** A prompt that no other test sends, so that it can be found at the vendor. */
+  /** A prompt that no other test sends, so that its call can be found at the vendor. */
   uniqueText(): string {
     this.#texts += 1;
     return `prompt number ${this.#texts} of chat`;

@@ -20,7 +20,7 @@ export interface FrontProxy {
 
 export interface FrontOptions {
   readonly isHttps: boolean;
-  /** Returns the gateway's URL, called for each request; null forwards nothing. */
+  /** Returns the gateway's URL; called for each request; null forwards nothing. */
   readonly findTarget: (() => string) | null;
 }
 

@@ -3,10 +3,10 @@ import mongoose from 'mongoose';
 
 const urlParts = /^(mongodb(?:\+srv)?:\/\/)([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/;
 
-/** The URL of another database on the same server; users are still looked up in the original URL's database. */
+/** The URL of another database on the same server; users are still authenticated in the original URL's database. */
 export function withDatabase(url: string, database: string): string {
   const [, scheme, authority, formerDatabase, query] = urlParts.exec(url) ?? [];
-  if (authority === undefined) throw new Error('MONGODB_URL is not the URL of a MongoDB');
+  if (authority === undefined) throw new Error('MONGODB_URL is not a MongoDB URL');
   const options = new URLSearchParams(query);
   if (authority.includes('@') && !options.has('authSource')) {
     options.set('authSource', formerDatabase || 'admin');
@@ -15,8 +15,8 @@ export function withDatabase(url: string, database: string): string {
 }
 
 /** A database with a random name on a shared server; closing drops it. */
-export function createTestDatabase(givenUrl: string): { url: string; close(): Promise<void> } {
-  const url = withDatabase(givenUrl, `mg-test-${randomBytes(6).toString('hex')}`);
+export function createTestDatabase(serverUrl: string): { url: string; close(): Promise<void> } {
+  const url = withDatabase(serverUrl, `mg-test-${randomBytes(6).toString('hex')}`);
   return {
     url,
     async close() {

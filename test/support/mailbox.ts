@@ -12,19 +12,19 @@ export interface ReceivedMail extends Email {
   readonly raw: string;
 }
 
-/** A step of the protocol that the server refuses, with its status. */
+/** A step of the protocol that the server rejects, with its status. */
 export interface Refusal {
   readonly step: 'MAIL FROM' | 'RCPT TO' | 'DATA';
   readonly status: number;
 }
 
-/** A real mail server for tests, which can be slow, refuse mails, go down and come back. */
+/** A real mail server for tests, which can be slow, reject mails, go down and come back. */
 export class Mailbox {
   readonly port: number;
   readonly received: ReceivedMail[] = [];
   /** The number of RCPT TO commands so far, accepted or not. */
   attempts = 0;
-  /** While it is set, each mail is refused. */
+  /** While it is set, each mail is rejected. */
   refusal: Refusal | null = null;
   readonly #seen = new Set<ReceivedMail>();
   readonly #events = new EventEmitter().setMaxListeners(0);
@@ -60,7 +60,7 @@ export class Mailbox {
     }
   }
 
-  /** Resolves when this many recipients have been named since the start. */
+  /** Resolves when this many RCPT TO commands have arrived since the start. */
   async waitForAttempts(count: number): Promise<void> {
     while (this.attempts < count) await once(this.#events, 'attempt');
   }

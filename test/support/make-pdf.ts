@@ -1,15 +1,15 @@
 import { deflateSync } from 'node:zlib';
 
 export interface PdfOptions {
-  /** How often each page shows its text, line by line, even beyond the page's edge. */
+  /** How many times each page shows its text, line by line, even beyond the page's edge. */
   readonly repeat?: number;
   /** Makes every page paint the same form (an XObject) with this text, this many times. */
   readonly form?: { readonly text: string; readonly paints: number };
-  /** The page count that the document declares, if it is to be wrong. */
+  /** The page count that the document declares, if it differs from the real one. */
   readonly count?: number;
-  /** How often each page is listed in the page tree. */
+  /** How many times each page is listed in the page tree. */
   readonly listed?: number;
-  /** An entry for the trailer, such as for encryption. */
+  /** An extra entry in the trailer, for example for encryption. */
   readonly trailer?: string;
 }
 
@@ -50,7 +50,7 @@ export function makePdf(pages: readonly string[], options: PdfOptions = {}): Buf
   return assemble(objects, trailer);
 }
 
-/** A PDF of pages without contents, without the word `stream` in it. */
+/** A PDF with blank pages, which does not contain the word `stream`. */
 export function makeBlankPdf(pages: number): Buffer {
   const kids = Array.from({ length: pages }, (_, index) => `${index + 3} 0 R`).join(' ');
   const objects = [

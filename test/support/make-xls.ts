@@ -11,9 +11,9 @@ export interface XlsOptions {
   readonly table: readonly Buffer[];
   /** Row, column and string index of each cell. */
   readonly cells: readonly (readonly [row: number, column: number, text: number])[];
-  /** How often the sheet is shown. */
+  /** How many times the sheet is listed. */
   readonly listed?: number;
-  /** The declared offset of the sheet, if it is to be wrong. */
+  /** The declared offset of the sheet, if it differs from the real one. */
   readonly place?: number;
   /** Records between the start of the workbook and its string table. */
   readonly more?: Buffer;

@@ -74,10 +74,10 @@ export async function findRow(stack: TestStack, requestId: string): Promise<Requ
   return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
 }
 
-/** Maximum delay of a worker's report. */
+/** The maximum delay of a worker's report. */
 const onItsWayMs = 50;
 
-/** The amount that an account has lost since it had `hadRub`. */
+/** The amount that an account has lost since its balance was `hadRub`. */
 export async function readLoss(stack: TestStack, accountId: string, hadRub: string): Promise<bigint> {
   return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
 }

@@ -13,7 +13,7 @@ function whyNotOwn(store: StoreName): string | null {
 }
 
 /**
- * Declares tests that kill or restart a store. If the test may not kill it, the test is skipped, with the reason in its
+ * Declares tests that kill or restart a store. If the test may not kill it, it is skipped, with the reason in its
  * title.
  * @param declare `test.serial` for a test that must run alone
  */

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { parseResponses, type RawResponse } from './raw-response.ts';
 
-/** A caller that writes raw bytes, and sees the reply as it arrives. */
+/** A caller that writes raw bytes, and receives the reply as it arrives. */
 export interface RawCaller {
   readonly socket: Socket;
   /** Resolves once the connection is closed, with everything received, in Latin-1. */

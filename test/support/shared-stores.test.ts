@@ -11,7 +11,7 @@ test('a test database is named on the given server, and its users are looked up 
   t.is(withDatabase('mongodb://u:p@a/x?authSource=users', 'own'), 'mongodb://u:p@a/own?authSource=users');
 });
 
-test('a given Redis is emptied of the gateway’s keys for one test at a time, and refused if it holds other keys', async (t) => {
+test('a given Redis is emptied of the gateway’s keys for one test at a time, and rejected if it holds other keys', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const redis = new Redis(server.url);

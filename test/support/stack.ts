@@ -26,7 +26,7 @@ import type { TcpProxy } from './tcp-proxy.ts';
 
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
-/** Timeouts of MongoDB lookups: on a busy machine one may take longer than real callers should wait. */
+/** Timeouts of MongoDB lookups: on a busy machine a lookup may take longer than real callers should wait. */
 const apiOptions: Partial<ApiOptions> = {
   keyWaitMs: 30_000,
   accountWaitMs: 30_000,
@@ -43,7 +43,7 @@ export interface StackOptions {
   readonly durableRedis?: boolean;
   /** A dedicated Redis Cluster for the stack, whatever other stacks use. */
   readonly cluster?: RedisClusterOptions;
-  /** The api and workers reach MongoDB through a proxy that can hold back its replies. */
+  /** The api and workers connect to MongoDB through a proxy that can hold back its replies. */
   readonly holdsMongo?: boolean;
   /** The same for S3. */
   readonly holdsS3?: boolean;

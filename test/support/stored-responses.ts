@@ -43,7 +43,7 @@ export async function storeStream(
   return (await frames.append(request, 'result', last))!.bytes;
 }
 
-/** The counter that a response counts towards. */
+/** The counter to which a response is added. */
 type StoredBytesCounter = 'storedBytes' | 'jobStoredBytes';
 
 /** Redis's byte counts for an account: one per ten-minute expiry slot, and the sum. */
@@ -60,7 +60,7 @@ export async function readStoredBytes(
   );
 }
 
-/** Makes an account appear to have this many bytes stored, expiring in `inMinutes`. */
+/** Simulates an account with this many stored bytes, expiring in `inMinutes`. */
 export async function setStoredBytes(
   redis: RedisClient,
   accountId: string,
@@ -74,7 +74,7 @@ export async function setStoredBytes(
 
 export interface TestObjects {
   readonly objects: ObjectStore;
-  /** For another client of the same server. */
+  /** The URL for another client of the same server. */
   readonly config: Config['s3'];
   /** Stops the server; after `start` it has the same data. */
   readonly stop: () => Promise<void>;

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A proxy in front of a server that can hold back, delay and cut the traffic. */
+/** A proxy in front of a server that can hold back, delay and interrupt the traffic. */
 export interface TcpProxy {
   readonly port: number;
-  /** How often this text occurs in all requests so far, including unanswered ones. */
+  /** The number of occurrences of this text in all requests so far, including unanswered ones. */
   countSent(text: string): number;
   /** From now on replies are held back: on all connections, or on those whose requests contain this text. */
   hold(text?: string): void;

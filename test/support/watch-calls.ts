@@ -1,4 +1,4 @@
-/** Hooks around the calls of a process's stores, which are numbered from 1. Either hook may wait or throw. */
+/** Hooks around the numbered calls (from 1) of a process's stores. Either hook may wait or throw. */
 export interface CallHooks {
   readonly before?: (call: number) => Promise<void> | void;
   readonly after?: (call: number) => Promise<void> | void;

@@ -46,7 +46,7 @@ export async function startWebStack({ env, ...options }: StackOptions = {}): Pro
   return stack;
 }
 
-/** As a worker does at startup. On a busy machine MongoDB may take longer than the product's own calls wait. */
+/** As a worker does at startup. On a busy machine MongoDB may take longer than the product's own timeouts. */
 async function createIndexes(stack: TestStack): Promise<void> {
   let failure: unknown = null;
   await waitFor(

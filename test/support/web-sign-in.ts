@@ -9,7 +9,7 @@ import type { WebClient } from './web-client.ts';
 /** An email address that no other test uses. */
 export const createEmail = (): string => `user-${randomUUID()}@example.com`;
 
-/** A client address that hardly any other test uses, for stacks that trust their proxy: limits are counted by it. */
+/** A client address that hardly any other test uses, for stacks that trust their proxy: limits are per address. */
 export const createAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
 
 export const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address });
@@ -57,7 +57,7 @@ export async function signIn(
   return response;
 }
 
-/** Counts attempts towards a limit in advance. */
+/** Uses up attempts of a limit in advance. */
 export async function countAttempts(
   { redis, config }: TestStack,
   name: WebLimitName,
@@ -68,7 +68,7 @@ export async function countAttempts(
   await Promise.all(Array.from({ length: count }, () => limits.count([{ name, who }])));
 }
 
-/** Asserts that a response is a limit's refusal with a valid retry-after. */
+/** Asserts that a response is a rate-limit error with a valid retry-after. */
 export async function checkLimited(
   t: ExecutionContext,
   response: Response,

@@ -56,7 +56,10 @@ async function sendInPieces(
   });
 }
 
-/** Sends chats, small and large, with invalid text. Requests that differ in nothing else share an Idempotency-Key. */
+/**
+ * Sends chats, small and large, with invalid text. Requests that differ only in their invalid text share an
+ * Idempotency-Key.
+ */
 export async function sendBrokenText(target: Target): Promise<BrokenText[]> {
   const seen: BrokenText[] = [];
   for (const [size, pad] of [

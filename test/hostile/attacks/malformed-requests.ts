@@ -7,7 +7,7 @@ const host = 'host: gateway\r\n';
 const chunked = (chunks: string): string =>
   `POST /v1/embeddings HTTP/1.1\r\n${host}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`;
 
-/** Bytes that are not a valid request, or not one that may be served, by what is wrong with them. */
+/** Bytes that are not a valid request, or not an acceptable one, keyed by the problem. */
 const malformed: Readonly<Record<string, string | Buffer>> = {
   garbage: 'hello\r\n\r\n',
   'a TLS handshake': Buffer.from('16030100a5010000a10303', 'hex'),
@@ -32,7 +32,7 @@ const malformed: Readonly<Record<string, string | Buffer>> = {
 };
 
 export interface MalformedResponses {
-  /** Responses by the name of what was sent. */
+  /** Responses keyed by a description of the request. */
   readonly malformed: Readonly<Record<string, readonly RawResponse[]>>;
   /** Responses to requests with a key, which are malformed in their bodies. */
   readonly bodies: Readonly<Record<string, readonly RawResponse[]>>;

@@ -5,7 +5,7 @@ export interface ParallelReadsTarget extends Target {
   readonly headers?: Readonly<Record<string, string>>;
   /** Number of simultaneous calls. */
   readonly count?: number;
-  /** Below `/v1`; by default those of the history, in turn. */
+  /** Paths below `/v1`, used in rotation; by default those of the history. */
   readonly paths?: readonly string[];
   /** Aborts calls in flight. */
   readonly signal?: AbortSignal;

@@ -2,7 +2,7 @@ import { openRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
 export interface PipelinedReads {
-  /** The statuses that another caller gets during the attack. */
+  /** The statuses that another caller receives during the attack. */
   readonly statuses: readonly number[];
 }
 

@@ -45,7 +45,7 @@ export async function sendStrangeTargets({
 }: Pick<Target, 'url'>): Promise<Map<string, readonly number[]>> {
   const seen = new Map<string, readonly number[]>();
   for (const target of targets) {
-    // Without a Host the request is refused before its target matters; preflights are answered early.
+    // Without a Host the request is rejected before its target matters; preflights are answered early.
     for (const host of ['', 'host: gateway\r\n', preflight]) {
       for (const method of ['GET', 'OPTIONS']) {
         const bytes = Buffer.from(

@@ -13,7 +13,7 @@ export interface UncountedBodiesOptions extends Target {
 const textBytes = 60_000;
 
 /**
- * Sends bodies just small enough to be read without checking the account, full of the text that is slowest to count:
+ * Sends bodies just small enough to be read without checking the account, full of the text that is slowest to tokenize:
  * random characters.
  * @returns the number of responses by status
  */

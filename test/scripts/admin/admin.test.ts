@@ -5,7 +5,7 @@ import type { AdminResult } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 
-/** The admin commands, run as from a shell. */
+/** The admin commands, run as in a shell. */
 
 let stack: TestStack;
 
@@ -229,7 +229,7 @@ for (const words of [
   });
 }
 
-test('account limits are set one by one and apply immediately; limits that are not named or are invalid stay unchanged', async (t) => {
+test('account limits are set one by one and apply immediately; limits that are invalid or not specified stay unchanged', async (t) => {
   const { answer: created } = await runAdmin<{ id: string }>('account', 'create', '--rpm', '60');
   t.like(created, { requests_per_minute: 60, max_queued_jobs: 10_000, weight: 1 });
   const { id } = created;

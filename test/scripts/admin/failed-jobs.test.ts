@@ -64,7 +64,7 @@ test.serial('failed jobs are read one page at a time, not all at once', async (t
   t.is(buffered, 99);
 });
 
-test.serial('retrying counts refused jobs by reason and reports progress', async (t) => {
+test.serial('retrying counts rejected jobs by reason and reports progress', async (t) => {
   await failJobs(250, (i) => i);
   const progress: number[] = [];
   const context = { redis: redis() } as unknown as AdminContext;

@@ -21,7 +21,7 @@ async function* generateRows(rows: number, onRow: (row: number) => void = () => 
   }
 }
 
-test('rows are a single JSON array however many there are, and tables of a hundred rows otherwise', async (t) => {
+test('rows are printed as a single JSON array however many there are, otherwise as tables of a hundred rows', async (t) => {
   for (const rows of [0, 1, 100, 101, 250]) {
     const expected = Array.from({ length: rows }, (_, i) => ({ row: i + 1 }));
     t.deepEqual(JSON.parse(await print(generateRows(rows), json)), expected, String(rows));
@@ -48,7 +48,7 @@ test('a table shows the columns that its verb specifies, and JSON shows all of t
   ]);
 });
 
-test('reads no more rows than the reader of the output consumes, and none after it has disconnected', async (t) => {
+test('reads no more rows than the reader of the output consumes, and none after the reader has closed it', async (t) => {
   let read = 0;
   const reading = generateRows(1_000_000, (row) => {
     read = row;

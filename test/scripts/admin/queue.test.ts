@@ -43,7 +43,7 @@ async function listFailed(stack: TestStack): Promise<object[]> {
   return rows;
 }
 
-test('a failed job is shown with its reason, and a retry runs and charges it once; a job that would fail again is refused', async (t) => {
+test('a failed job is shown with its reason, and a retry runs and charges it once; a job that would fail again is rejected', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
   const vendor = await startScriptedVendor(() => (isDown ? refusal : wholeChat));

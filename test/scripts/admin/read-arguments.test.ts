@@ -43,6 +43,6 @@ const mistakes: [string, string[], typeof ban | typeof list, string][] = [
   ],
 ];
 for (const [title, args, verb, message] of mistakes)
-  test(`${title}: the error says what is wrong and where`, (t) => {
+  test(`${title}: the error says what is wrong, and where`, (t) => {
     t.throws(() => readArguments(args, 'user ban', verb), { instanceOf: UsageError, message });
   });

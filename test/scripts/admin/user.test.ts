@@ -9,7 +9,7 @@ import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 
-/** The commands with which support helps users of the account area, run as from a shell. */
+/** The commands with which support helps users of the account area, run as in a shell. */
 
 let stack: TestStack;
 
@@ -148,20 +148,20 @@ test('a repeated ban keeps its reason unless a new one is given, and lifting a b
 });
 
 test('support unlinks an account from its user: the user is notified by mail, and the holder of the key may link it', async (t) => {
-  const thief = await createWebUser(stack, 'thief@example.com');
+  const attacker = await createWebUser(stack, 'thief@example.com');
   const owner = await createWebUser(stack, 'owner@example.com');
   const { id, apiKey } = await stack.createAccount();
   const link = (client: WebClient) =>
     client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Loot' });
-  t.is((await link(thief.client)).status, 201);
+  t.is((await link(attacker.client)).status, 201);
   await stack.mailbox!.waitForMail('thief@example.com');
   t.is((await link(owner.client)).status, 409);
 
   // The user knows the account by the number shown in the account area.
-  const [shown] = (await (await thief.client.request('GET', '/api-accounts')).json()) as { id: number }[];
-  const owned = { id, link: shown!.id, user_id: thief.user._id, user_email: 'thief@example.com' };
+  const [shown] = (await (await attacker.client.request('GET', '/api-accounts')).json()) as { id: number }[];
+  const owned = { id, link: shown!.id, user_id: attacker.user._id, user_email: 'thief@example.com' };
   t.like(await readAdmin<object>(stack.env, 'account', 'show', String(shown!.id)), owned);
-  const unlinked = { id, label: 'Loot', user_id: thief.user._id, email: 'thief@example.com' };
+  const unlinked = { id, label: 'Loot', user_id: attacker.user._id, email: 'thief@example.com' };
   t.deepEqual(await admin<object>('unlink', String(shown!.id)), unlinked);
   t.like(await readAdmin<object>(stack.env, 'account', 'show', id), {
     link: null,
@@ -171,8 +171,8 @@ test('support unlinks an account from its user: the user is notified by mail, an
   const { subject, text } = await stack.mailbox!.waitForMail('thief@example.com');
   t.is(subject, 'Аккаунт отвязан');
   t.regex(text!.replaceAll(/\s+/g, ' '), /Поддержка отвязала аккаунт «Loot»/);
-  t.deepEqual(await (await thief.client.request('GET', '/api-accounts')).json(), []);
-  const [event] = await webStoresOf(stack).audit.list(thief.user._id, 1);
+  t.deepEqual(await (await attacker.client.request('GET', '/api-accounts')).json(), []);
+  const [event] = await webStoresOf(stack).audit.list(attacker.user._id, 1);
   t.like(event, {
     action: 'account-unlinked',
     accountId: id,
@@ -220,10 +220,10 @@ test('the command succeeds with a warning if only the mail cannot be queued or i
   t.truthy((await stores.users.findById(user._id))?.bannedAt);
 
   await t.throwsAsync(userVerbs['unban']!.run(context(user._id, 'start')), { instanceOf: AppError });
-  t.is(warnings.length, 2, 'a command that was not done does not warn');
+  t.is(warnings.length, 2, 'a command that failed does not warn');
 });
 
-test('a user or link that does not exist is refused, whatever name is given', async (t) => {
+test('a user or link that does not exist is rejected, whatever name is given', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
     const { exitCode, reason } = await runRefused('show', name);

@@ -53,6 +53,6 @@ test('a body is stored only if requested', (t) => {
   );
 });
 
-test('input that is not an HTTP response is refused', (t) => {
+test('input that is not an HTTP response is rejected', (t) => {
   t.throws(() => read(false, ['HTTP/1.1 200 OK\r\n\r\nto the end']), { message: /without a length/ });
 });

@@ -114,7 +114,7 @@ test('every scenario runs without an error, and the total charged equals the dec
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   // Many scenarios, one after the other, perhaps alongside other tests.
   t.timeout(300_000);
-  // Each run continues until every caller has a response: more seconds would prove nothing more.
+  // Each run continues until every caller has a response: a longer run would prove nothing more.
   const short = ['--callers', '4', '--seconds', '0.2', '--warm-up', '0.2', '--entries', '2000'];
   const bench = await startBench(t, [...short, '--json', file]);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());

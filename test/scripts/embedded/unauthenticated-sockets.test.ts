@@ -32,7 +32,7 @@ test('MongoDB: a silent connection is closed, but an authenticated one may be si
   t.is((await known.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: a byte now and then does not keep a connection open, but a whole message does', async (t) => {
+test('MongoDB: a byte now and then does not keep a connection open, but a complete message does', async (t) => {
   const { url } = await startMongo(t, { unauthenticatedIdleMs: idleMs });
   const monitor = await openClient(t, url);
   const slow = await useRaw(t, url);
@@ -50,7 +50,7 @@ test('MongoDB: above the limit, the connection that has been silent longest is c
   const first = await openClient(t, url);
   const second = await openClient(t, url);
   t.is((await second.command({ ping: 1 })).ok, 1);
-  t.is((await first.command({ ping: 1 })).ok, 1, 'heard from later than the second');
+  t.is((await first.command({ ping: 1 })).ok, 1, 'it received data later than the second');
   const closed = once(second.socket, 'close');
   const third = await openClient(t, url);
   await closed;
@@ -99,7 +99,7 @@ test('S3: a connection without a signed request is closed, but one that sent one
   t.is(await send(), 'HTTP/1.1 200 OK');
 });
 
-test('S3: a refused request gets a response, and its connection is closed', async (t) => {
+test('S3: a rejected request gets a response, and its connection is closed', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { socket, closed } = await useRaw(t, endpoint);
   socket.write('GET /pictures HTTP/1.1\r\nHost: s3\r\n\r\n');

@@ -54,7 +54,7 @@ test('input that is not a valid request is shown in the same format, with the re
   );
 });
 
-test('a failure shows its message and fields, but no stack', (t) => {
+test('a failure shows its message and fields, but not its stack', (t) => {
   const fields = {
     level: 'error',
     shard: 3,
@@ -144,7 +144,7 @@ test('a line that arrives in pieces is shown whole', (t) => {
   t.is(shown()[0], '03:04:05 api      whole');
 });
 
-test('the commands to paste are for models that can respond', (t) => {
+test('the suggested commands are for models that can respond', (t) => {
   const models = [
     { id: 'gpt', type: 'chat' as const, active: false },
     { id: 'demo-echo', type: 'chat' as const, active: true },
@@ -167,7 +167,7 @@ test('the commands to paste are for models that can respond', (t) => {
   t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);
 });
 
-test('if mails stay on this machine, the first lines say where they are; otherwise nothing is said about mails', (t) => {
+test('if mails stay on this machine, the first lines show where they are; otherwise mails are not mentioned', (t) => {
   const base = { baseUrl: 'http://127.0.0.1:8080/v1', models: [], dataDir: '.data', tookMs: 1, demo: null };
   t.regex(formatWelcome({ ...base, hasOutbox: true }), /Mails {6}\.data\/outbox .*DEV mail to/);
   t.notRegex(formatWelcome({ ...base, hasOutbox: false }), /outbox|DEV mail/);

@@ -121,7 +121,7 @@ test.serial("a customer's account is never mistaken for the demo account", async
 });
 
 test.serial(
-  'if an earlier release recorded only a key that has since been replaced, the output does not claim more than is known',
+  'if an earlier release recorded only a key that has since been replaced, the output says no more than is known',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));

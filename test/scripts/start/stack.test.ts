@@ -52,7 +52,7 @@ test('a killed supervisor leaves nothing running, and its parts still stop in or
   child.kill('SIGKILL');
   await waitFor('all processes to exit', () => [...Object.values(pids), guardian].every(isGone));
   t.deepEqual(readLines(join(folder, 'diary')).slice(2), ['s3', 'redis']);
-  // Its leftover files do not mislead anyone.
+  // Its leftover files do not mislead the next start.
   t.deepEqual(readEndpoints(join(folder, 'data')), {});
   lockDataDir(join(folder, 'data')).release();
 });
@@ -75,7 +75,7 @@ test('a killed guardian is replaced by one that knows all parts', async (t) => {
   t.pass();
 });
 
-test('processes left running by a supervisor that was killed together with its guardian are known to the next one', async (t) => {
+test('a supervisor finds processes left running by one that was killed together with its guardian', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   process.kill(guardian, 'SIGKILL');
@@ -89,7 +89,7 @@ test('processes left running by a supervisor that was killed together with its g
   t.true(Object.values(pids).every(isGone));
 });
 
-test('a second start on the same data folder is refused, and the error identifies the holder', async (t) => {
+test('a second start on the same data folder fails, and the error identifies the holder', async (t) => {
   const folder = makeFolder(t);
   const { child } = await startSupervisor(t, folder);
   const error = t.throws(() => lockDataDir(join(folder, 'data')), { instanceOf: ConfigError });

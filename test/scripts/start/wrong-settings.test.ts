@@ -16,9 +16,9 @@ interface Refusal {
 
 /** Runs `npm start` with a setting that a user can get wrong. */
 async function start(t: ExecutionContext, env: Record<string, string>): Promise<Refusal> {
-  const given = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
+  const childEnv = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
   const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
-    env: given,
+    env: childEnv,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));
@@ -30,7 +30,7 @@ async function start(t: ExecutionContext, env: Record<string, string>): Promise<
   return { code: code as number | null, stdout, stderr };
 }
 
-/** Asserts a refusal before anything is started, in one line that is not a stack. */
+/** Asserts an error before anything is started, in one line that is not a stack trace. */
 async function assertRefused(
   t: ExecutionContext,
   env: Record<string, string>,
@@ -44,7 +44,7 @@ async function assertRefused(
   t.regex(stderr, /^[^\n]+\n$/, what);
 }
 
-test('an unusable DATA_DIR is named, with the reason', async (t) => {
+test('an unusable DATA_DIR is reported, with the reason', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'file'), '');
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
@@ -66,7 +66,7 @@ test('an unusable DATA_DIR is named, with the reason', async (t) => {
   if (process.platform === 'linux') await assertUnusable('/proc/x/y', '/proc does not accept new folders');
 });
 
-test('an unusable file in DATA_DIR is named, with the reason', async (t) => {
+test('an unusable file in DATA_DIR is reported, with the reason', async (t) => {
   for (const [name, make] of [
     ['logs', (path: string) => writeFileSync(path, '')],
     ['redis', (path: string) => writeFileSync(path, '')],
@@ -102,7 +102,7 @@ test('a damaged lock file does not block the folder', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'supervisor.json'), '{"pid": 1');
   writeFileSync(join(folder, 'endpoints.json'), '');
-  // Far enough to report the next mistake.
+  // The start gets far enough to report the next mistake.
   await assertRefused(
     t,
     { DATA_DIR: folder, HOST: '10.255.255.1' },
@@ -129,7 +129,7 @@ test('an address that the api cannot listen on is reported before anything is st
   await assertRefused(t, { HOST: '999.1.1.1' }, /^HOST 999\.1\.1\.1 does not resolve to an address: /);
 });
 
-test('an unreadable catalog is named, with the reason', async (t) => {
+test('an unreadable catalog is reported, with the reason', async (t) => {
   const folder = makeFolder(t);
   const advice = 'Set CATALOG to the file of your models\\.';
   const missing = join(folder, 'none.yaml');

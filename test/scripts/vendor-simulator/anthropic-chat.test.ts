@@ -79,7 +79,7 @@ test('usage starts with the input and one token, and ends with all of it', async
   });
 });
 
-test('cached tokens are counted beside the input, not in it', async (t) => {
+test('cached tokens are reported beside the input, not in it', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const body = {
     model: 'claude-cached-cachewrite',
@@ -107,7 +107,7 @@ test('a tool call starts with an empty piece, and has no other if the tool takes
   );
 });
 
-test('tools are called as tool_choice specifies, each call under its own id, until there is a result', async (t) => {
+test('tools are called as tool_choice specifies, each call with its own id, until there is a result', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const namesOf = (answer: Json): unknown[] => digList(answer, 'content').map((block) => block['name']);
   const send = async (body: Json): Promise<Json> =>

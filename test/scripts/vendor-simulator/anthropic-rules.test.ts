@@ -27,7 +27,7 @@ const image = (media_type: string, data: string): Json =>
 const loop = (...blocks: Json[]): Json[] => [HELLO, { role: 'assistant', content: blocks }];
 
 /** What is wrong with the request, the request, and the vendor's error message. */
-const refused: readonly [string, Json, RegExp][] = [
+const rejectedRequests: readonly [string, Json, RegExp][] = [
   ['no limit', { messages: [HELLO], max_tokens: undefined }, /^max_tokens: Field required$/],
   ['a limit of 0', { messages: [HELLO], max_tokens: 0 }, /^max_tokens: /],
   ['an unknown field', { messages: [HELLO], n: 1 }, /^n: Extra inputs are not permitted$/],
@@ -191,8 +191,8 @@ const refused: readonly [string, Json, RegExp][] = [
   ],
 ];
 
-for (const [what, body, words] of refused) {
-  test(`${what} is refused`, async (t) => {
+for (const [what, body, words] of rejectedRequests) {
+  test(`${what} is rejected`, async (t) => {
     const { askAnthropic } = await startDialectClients(t);
     const response = await askAnthropic(body);
     const answer = await readJson(response);
@@ -203,7 +203,7 @@ for (const [what, body, words] of refused) {
   });
 }
 
-test('a call without a key or version is refused', async (t) => {
+test('a call without a key or version is rejected', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const body = { messages: [HELLO] };
   const send = async (options: CallOptions): Promise<unknown[]> => {
@@ -217,7 +217,7 @@ test('a call without a key or version is refused', async (t) => {
 
 test('requests that the vendor accepts are accepted', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
-  const taken: readonly Json[] = [
+  const acceptedRequests: readonly Json[] = [
     { messages: [HELLO, HELLO, { role: 'assistant', content: 'so' }, HELLO] },
     { messages: [HELLO], temperature: 1, top_p: 0.95, thinking: THINKING },
     { messages: [HELLO], system: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
@@ -236,7 +236,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
     // A result may come in its own message before the user continues: both are one turn.
     { messages: [...loop(USE), { role: 'user', content: [RESULT] }, HELLO], tools: [TOOL] },
   ];
-  for (const body of taken) {
+  for (const body of acceptedRequests) {
     const response = await askAnthropic(body);
     t.is(response.status, 200, await response.text());
   }
@@ -249,13 +249,16 @@ test('thinking must be returned as it was issued, or not at all', async (t) => {
   const [thinking = {}, use = {}] = digList(first, 'content');
   t.is(thinking['type'], 'thinking');
   const result = { role: 'user', content: [{ ...RESULT, tool_use_id: use['id'] }] };
-  const goOn = async (content: readonly Json[], thinkingOfRequest: Json | undefined): Promise<number> => {
+  const continueWith = async (
+    content: readonly Json[],
+    thinkingOfRequest: Json | undefined,
+  ): Promise<number> => {
     const messages = [HELLO, { role: 'assistant', content }, result];
     return (await askAnthropic({ ...request, thinking: thinkingOfRequest, messages })).status;
   };
-  t.is(await goOn([thinking, use], THINKING), 200);
-  t.is(await goOn([{ ...thinking, thinking: 'Something else.' }, use], THINKING), 400);
-  t.is(await goOn([use], THINKING), 400);
-  t.is(await goOn([use], undefined), 200);
-  t.is(await goOn([use], { type: 'adaptive' }), 200);
+  t.is(await continueWith([thinking, use], THINKING), 200);
+  t.is(await continueWith([{ ...thinking, thinking: 'Something else.' }, use], THINKING), 400);
+  t.is(await continueWith([use], THINKING), 400);
+  t.is(await continueWith([use], undefined), 200);
+  t.is(await continueWith([use], { type: 'adaptive' }), 200);
 });

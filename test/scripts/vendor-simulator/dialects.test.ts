@@ -293,7 +293,7 @@ test("an error within a stream has the dialect's format and follows the content 
   }
 });
 
-test('a stream that is cut has no end marker, and one that stalls waits for its caller to disconnect', async (t) => {
+test('an interrupted stream has no end marker, and a stalled one waits for its caller to disconnect', async (t) => {
   const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     await t.throwsAsync(async () => (await send('cut-2', { stream: true })).text(), undefined, dialect);
@@ -303,13 +303,13 @@ test('a stream that is cut has no end marker, and one that stalls waits for its 
       const entry = rig.simulator.requests.entries.at(-1);
       t.is(entry?.isOver, false);
       await response.body?.cancel();
-      const gone = await rig.simulator.requests.waitFor((item) => item === entry && item.isOver);
-      t.true(gone.isAborted, `${dialect} ${words}`);
+      const endedCall = await rig.simulator.requests.waitFor((item) => item === entry && item.isOver);
+      t.true(endedCall.isAborted, `${dialect} ${words}`);
     }
   }
 });
 
-test("nonsense responses are sent in every dialect, and a body that is not JSON is refused in the dialect's format", async (t) => {
+test("nonsense responses are sent in every dialect, and a body that is not JSON is rejected in the dialect's format", async (t) => {
   const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     const response = await send('garbage');

@@ -102,7 +102,7 @@ test('usage grows with every chunk, and the first chunk has no candidate count',
   });
 });
 
-test('candidates are counted together, and each has its index', async (t) => {
+test('candidates share one usage count, and each has its index', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const body = { contents: CONTENTS, generationConfig: { candidateCount: 3 } };
   const whole = await readJson(await askGemini('gemini-2.5', body));
@@ -130,9 +130,9 @@ test("calls arrive whole, signed as the model requires, with ids only if the mod
     signed.map((part) => typeof part['thoughtSignature']),
     ['string', 'undefined'],
   );
-  const named = await send('gemini-3-parallel-ids');
+  const callsWithIds = await send('gemini-3-parallel-ids');
   t.deepEqual(
-    named.map((part) => dig(part, 'functionCall', 'id')),
+    callsWithIds.map((part) => dig(part, 'functionCall', 'id')),
     ['call_simulated_0', 'call_simulated_1'],
   );
 });
@@ -184,7 +184,7 @@ test('an image is a PNG with the requested proportions', async (t) => {
   t.deepEqual({ format, width, height }, { format: 'png', width: 64, height: 36 });
 });
 
-test('a blocked prompt is a 200 without candidates, and its tokens are counted', async (t) => {
+test('a blocked prompt is a 200 without candidates, and its tokens are in the usage', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const body = { contents: [{ parts: [{ text: 'please blockme now' }] }] };
   const whole = await readJson(await askGemini('gemini-2.5', body));

@@ -35,9 +35,9 @@ test('a batch gets the vectors of its texts, in order and with the requested len
   t.false('usageMetadata' in (await readJson(silent)));
 });
 
-test('a batch that the vendor would refuse is refused', async (t) => {
+test('a batch that the vendor would reject is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
-  const refused: readonly [Json, RegExp][] = [
+  const rejectedBatches: readonly [Json, RegExp][] = [
     [{ requests: [] }, /not specified/],
     [{ requests: Array.from({ length: 101 }, () => embedRequest('a')) }, /at most 100/],
     [{ requests: [embedRequest('a', { model: 'models/other' })] }, /requests\[0\]\.model/],
@@ -46,7 +46,7 @@ test('a batch that the vendor would refuse is refused', async (t) => {
     [{ requests: [embedRequest('a', { outputDimensionality: 0 })] }, /output_dimensionality/],
     [{ requests: [embedRequest('a', { dimensions: 8 })] }, /Unknown name "dimensions"/],
   ];
-  for (const [body, words] of refused) {
+  for (const [body, words] of rejectedBatches) {
     const response = await askGemini('emb', body, ACTION);
     t.is(response.status, 400);
     t.regex(digText(await readJson(response), 'error', 'message'), words);
@@ -55,7 +55,7 @@ test('a batch that the vendor would refuse is refused', async (t) => {
   t.is((await askGemini('emb', { requests: full }, ACTION)).status, 200);
 });
 
-test('a text marked for refusal is refused', async (t) => {
+test('a text marked for rejection is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const embed = async (text: string): Promise<number> =>
     (

@@ -28,7 +28,7 @@ const loop = (calls: readonly Json[], ...answers: readonly Json[]): Json => ({
 });
 
 /** What is wrong with the request, the model, the request, and the vendor's error message. */
-const refused: readonly [string, string, Json, RegExp][] = [
+const rejectedRequests: readonly [string, string, Json, RegExp][] = [
   ['no contents', 'gemini-2.5', {}, /contents is not specified/],
   [
     'an unknown field',
@@ -168,8 +168,8 @@ const refused: readonly [string, string, Json, RegExp][] = [
   ],
 ];
 
-for (const [what, model, body, words] of refused) {
-  test(`${what} is refused`, async (t) => {
+for (const [what, model, body, words] of rejectedRequests) {
+  test(`${what} is rejected`, async (t) => {
     const { askGemini } = await startDialectClients(t);
     const response = await askGemini(model, body);
     const answer = await readJson(response);
@@ -183,7 +183,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const signed = { ...CALL, thoughtSignature: 'skip_thought_signature_validator' };
   const png = makePng(2, 2, [1, 2, 3]).toString('base64');
-  const taken: readonly [string, Json][] = [
+  const acceptedRequests: readonly [string, Json][] = [
     [
       'gemini-2.5',
       { contents: { parts: { text: 'one of each' } }, system_instruction: { parts: [{ text: 'x' }] } },
@@ -221,7 +221,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
       },
     ],
   ];
-  for (const [model, body] of taken) {
+  for (const [model, body] of acceptedRequests) {
     const response = await askGemini(model, body);
     t.is(response.status, 200, await response.text());
   }
@@ -246,7 +246,7 @@ test('all invalid fields are reported together', async (t) => {
   t.is(digList(answer, 'error', 'details', 0, 'fieldViolations').length, 2);
 });
 
-test('a call without a key is refused', async (t) => {
+test('a call without a key is rejected', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const response = await askGemini('gemini-2.5', { contents: [HELLO] }, { key: null });
   t.is(response.status, 403);

@@ -72,7 +72,7 @@ test('the official SDK streams previews and the final image, from a prompt and f
   t.deepEqual(edited, ['image_edit.partial_image', 'image_edit.completed']);
 });
 
-test('image requests that OpenAI refuses are refused, by model family', async (t) => {
+test('image requests that OpenAI rejects are rejected, by model family', async (t) => {
   t.is(await generate({ response_format: 'b64_json' }), "400 Unknown parameter: 'response_format'.");
   t.is(await generate({ style: 'vivid' }), "400 Unknown parameter: 'style'.");
   t.is(await generate({ negative_prompt: 'dogs' }), "400 Unknown parameter: 'negative_prompt'.");
@@ -88,7 +88,7 @@ test('image requests that OpenAI refuses are refused, by model family', async (t
   t.is(await generate({ output_format: 'webp', output_compression: 50, moderation: 'low' }), '200 undefined');
 });
 
-test('edits that OpenAI refuses are refused', async (t) => {
+test('edits that OpenAI rejects are rejected', async (t) => {
   const images = [{ image_url: dataUri }];
   t.is(await edit({ images }), '200 undefined');
   t.is(await edit({}), "400 Missing required parameter: 'image'.");
@@ -116,7 +116,7 @@ test('edits that OpenAI refuses are refused', async (t) => {
   t.is(broken.status, 400);
 });
 
-test('images of every format are what was requested, and image faults do what their names say', async (t) => {
+test('images of every format have the requested properties, and image faults do what their names say', async (t) => {
   const read = async (model: string, more: object = {}): Promise<Buffer> => {
     const { body } = await post('/v1/images/generations', { ...baseRequest, model, ...more });
     return Buffer.from(body.data[0]!.b64_json, 'base64');
@@ -131,7 +131,7 @@ test('images of every format are what was requested, and image faults do what th
   t.true(bomb.length < 100_000);
 });
 
-test('Gemini edits the given images, and refuses more than 20 MB of them', async (t) => {
+test('Gemini edits the given images, and rejects more than 20 MB of them', async (t) => {
   const draw = async (parts: object[]) => {
     const response = await fetch(`${simulator.url}/v1beta/models/gemini-sim:generateContent`, {
       method: 'POST',

@@ -122,7 +122,7 @@ test('a search cites its sources on the message, and on a delta of a stream', as
   t.like(deltas.at(-2), { annotations: message?.annotations });
 });
 
-test('audio and files are accepted, and count no tokens', async (t) => {
+test('audio and files are accepted, and add no tokens to the usage', async (t) => {
   const { client } = await startRig(t);
   const answer = await client.chat.completions.create({
     model: 'gpt-sim',
@@ -207,13 +207,13 @@ test('faults come from options, setFaults, header, model and key, and later sour
   t.is(await request('gpt-sim+fail-504', { 'x-simulate': 'fail-503' }), 504);
   t.is(await request('gpt-sim+fail-504', { authorization: 'Bearer sk+fail-529' }), 529);
   t.is(await request('gpt-sim', { authorization: 'Bearer exhausted' }), 429);
-  const refusal = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
-  t.is(refusal.headers.get('retry-after-ms'), '1500');
-  t.is(refusal.headers.get('retry-after'), '2');
-  t.like(await refusal.json(), { error: { message: 'This failure was requested.' } });
+  const rejection = await post('/v1/chat/completions', { model: 'fail-429+retry-1500', messages: MESSAGES });
+  t.is(rejection.headers.get('retry-after-ms'), '1500');
+  t.is(rejection.headers.get('retry-after'), '2');
+  t.like(await rejection.json(), { error: { message: 'This failure was requested.' } });
 });
 
-test('a flaky vendor fails the configured share of calls, and the same calls in every run', async (t) => {
+test('a flaky vendor fails the configured fraction of calls, and the same calls in every run', async (t) => {
   const run = async (): Promise<number[]> => {
     const { post } = await startRig(t);
     const statuses: number[] = [];
@@ -230,7 +230,7 @@ test('a flaky vendor fails the configured share of calls, and the same calls in 
   t.true(failed > 70 && failed < 130, `${failed} of 200`);
 });
 
-test('calls above the limit wait in order, or are refused', async (t) => {
+test('calls above the limit wait in order, or are rejected', async (t) => {
   const input = 'a';
   const waiting = await startRig(t, { cost: { perCallMs: 40, maxConcurrency: 2 } });
   const startedAt = performance.now();
@@ -259,15 +259,17 @@ test('a caller that disconnects while waiting frees its slot', async (t) => {
   await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving');
   controller.abort();
   await t.throwsAsync(cancelled);
-  const gone = await simulator.requests.waitFor((entry) => entry.model === 'emb-leaving' && entry.isOver);
-  t.true(gone.isAborted);
-  t.is(gone.status, null);
+  const endedCall = await simulator.requests.waitFor(
+    (entry) => entry.model === 'emb-leaving' && entry.isOver,
+  );
+  t.true(endedCall.isAborted);
+  t.is(endedCall.status, null);
   await first;
   await client.embeddings.create({ model: 'emb', input: 'a' });
   t.deepEqual({ ...simulator.requests.counters.byStatus }, { 200: 2 });
 });
 
-test('invalid requests are refused as the vendor refuses them', async (t) => {
+test('invalid requests are rejected as the vendor rejects them', async (t) => {
   const { simulator, post } = await startRig(t);
   const bad: [string, object][] = [
     ['/v1/embeddings', { model: 'emb', input: [] }],

@@ -11,7 +11,7 @@ interface Rig {
   readonly active: Set<string>;
   readonly ended: readonly string[];
   readonly lookedUp: readonly (readonly string[])[];
-  /** Look-ups that failed because Redis was away. */
+  /** Look-ups that failed because Redis was unavailable. */
   failures: number;
   isRedisUnavailable: boolean;
   isListBroken: boolean;
@@ -54,7 +54,7 @@ function open(t: ExecutionContext): Rig {
   return rig;
 }
 
-/** The docs promise this even if the announcement of the ban was missed. */
+/** The docs promise this even if the ban announcement was lost. */
 const promisedMs = 2_000;
 
 test.serial('a ban takes effect within two seconds even if one look-up fails', async (t) => {

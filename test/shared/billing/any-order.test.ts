@@ -50,7 +50,7 @@ interface KnownRequest {
   readonly claimHash: string | null;
 }
 
-/** One account in Redis and its model, which take the same steps. */
+/** One account in Redis and its model, to which the same steps are applied. */
 class Account {
   readonly #id: string;
   readonly #model: AccountModel;
@@ -93,7 +93,7 @@ class Account {
     expect(reserved === 0n && freeHeld === 0, 'something is reserved for no request');
   }
 
-  /** Finished requests stay in the list: anything that arrives for them again must change nothing. */
+  /** Finished requests stay in the list: later calls for them must change nothing. */
   #pick(index: number): KnownRequest | undefined {
     return this.#requests[index % Math.max(1, this.#requests.length)];
   }

@@ -83,7 +83,7 @@ for (const { why, change, request, outcome } of [
   test(`no claim is created for an account ${why}`, async (t) => {
     const id = await createHotAccount(redis(), 1_000n);
     if (Object.keys(change).length > 0) await redis().hset(redisKeys.account(id), change);
-    // A request takes no more slots than the limit, so only a window that is already full refuses it.
+    // A request takes no more slots than the limit, so only a window that is already full rejects it.
     if (outcome === 'rate_limited') {
       await redis().hset(redisKeys.account(id), 'rpm', '1', 'win', '1');
       await redis().rpush(redisKeys.rpmWindow(id), `${Math.floor(Date.now() / 1_000)}:1`);
@@ -94,7 +94,7 @@ for (const { why, change, request, outcome } of [
   });
 }
 
-test('a banned account and a replaced key are refused before a claim is checked', async (t) => {
+test('a banned account and a replaced key are rejected before a claim is checked', async (t) => {
   const { id, claim } = await admitClaimed();
   await redis().hset(redisKeys.account(id), 'key', 'other');
   t.is((await runAdmission(redis(), admission(id, { claim }))).outcome, 'revoked');
@@ -127,7 +127,7 @@ test('a failure that is charged, such as a stream that broke, ends its claim, to
   t.is(await redis().exists(key), 0);
 });
 
-test('release ends a claim', async (t) => {
+test('releasing a reservation ends its claim', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   await releaseReservation(redis(), { accountId: id, requestId, claimHash: claim.keyHash });
   t.is(await redis().exists(key), 0);
@@ -135,13 +135,13 @@ test('release ends a claim', async (t) => {
   t.deepEqual(await readEntries(redis(), id), []);
 });
 
-test('a settlement never ends the claim of another request', async (t) => {
+test("a settlement never ends another request's claim", async (t) => {
   const first = await admitClaimed();
   const { id, claim, key } = first;
   await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
-  // Everything that may arrive late from the first request.
+  // All calls that may arrive late from the first request.
   await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
   await runSettlement(redis(), usageEvent(id, first.requestId), 10n, { claimHash: claim.keyHash });
   await releaseReservation(redis(), { accountId: id, requestId: first.requestId, claimHash: claim.keyHash });

@@ -8,7 +8,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, createHotAccount, testKeyHash } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** The sliding one-minute window, under any steps of Redis's clock. */
+/** The sliding one-minute window, while Redis's clock steps forwards or backwards. */
 
 const redis = useRedis(test);
 
@@ -52,7 +52,7 @@ for (const { step, bySeconds } of [
   });
 }
 
-test('a clock that steps back and forth grants one full window per step, and no more', async (t) => {
+test('a clock that steps back and forth grants at most one full window per step', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 2 });
   const fill = async (): Promise<void> => {
     for (const outcome of ['ok', 'ok', 'rate_limited'] as const)
@@ -66,7 +66,7 @@ test('a clock that steps back and forth grants one full window per step, and no 
   t.is(await readUsed(id), 2, 'slots that were dropped do not come back');
 });
 
-test('a request takes its slots once: its admission does not take those of its pre-admission again', async (t) => {
+test('a request takes its slots only once: its admission does not take those of its pre-admission again', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 10 });
   t.like(await preAdmit(id), { outcome: 'ok', rateLimit: { remaining: 9 } });
   t.like(await runAdmission(redis(), admission(id, { slots: 4, slotsTaken: 1 })), {
@@ -108,7 +108,7 @@ test('a pre-admission for a model takes all of its slots or none, and reports ho
   t.like(await preAdmit(small, null, 50), { outcome: 'ok', slotsTaken: 5, rateLimit: { remaining: 0 } });
 });
 
-test('a check before the body takes no slot, and is refused if none is free', async (t) => {
+test('a check before the body takes no slot, and is rejected if none is free', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 4 });
   await runAdmission(redis(), admission(id, { slots: 3 }));
   for (let i = 0; i < 3; i++) {
@@ -125,7 +125,7 @@ test('a limit of zero admits nothing', async (t) => {
   t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
 });
 
-test('a pre-admission reports what the account can spend, and refuses like the admission', async (t) => {
+test('a pre-admission reports what the account can spend, and rejects like the admission', async (t) => {
   const id = await createHotAccount(redis(), 500n, { rpm: 3, free: 2 });
   await runAdmission(redis(), admission(id, { fixedNano: 200n }));
   const claim = createIdempotencyClaim(randomUUID(), '/', {});
@@ -155,7 +155,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('clock' as const), sevens: fc.integer({ min: -3, max: 9 }) }),
 );
 
-/** A plain model of the window: how many slots were taken how long ago. */
+/** A simple model of the window: how many slots were taken, and how long ago. */
 class WindowModel {
   readonly #limit: number;
   #buckets: { age: number; slots: number }[] = [];
@@ -207,7 +207,7 @@ test('for any requests and clock steps, slots are counted exactly and `win` is t
           check(remaining, model.take(1, 0));
           if (remaining === null) continue;
         }
-        // Includes replays: they count like any other request.
+        // Includes replays: they use slots like any other request.
         const claim = isLarge ? null : createIdempotencyClaim(`key ${one.claim}`, '/', {});
         const request = admission(id, { slots: one.slots, slotsTaken: isLarge ? 1 : 0, claim });
         check(remainingOf(await runAdmission(redis(), request)), model.take(one.slots, isLarge ? 1 : 0));

@@ -27,7 +27,7 @@ async function charge(
   await runSettlement(books.redis, event, fails ? null : costNano);
 }
 
-/** Writes what a slot would contain if this much had been spent this many minutes ago. */
+/** Writes the content of a slot for this much spending this many minutes ago. */
 async function spendMinutesAgo(id: string, minutes: number, requests: number, nano: number): Promise<void> {
   const minute = Math.floor(Date.now() / 60_000) - minutes;
   await books.redis.hset(redisKeys.recentMinutes(id), minute % 60, `${minute} ${requests} ${nano}`);
@@ -37,7 +37,7 @@ test('an account that was never used has no recent use', async (t) => {
   t.deepEqual(await books.hotAccounts.readRecentUse(randomUUID()), { requests: 0, costNano: 0n });
 });
 
-test('current requests, including failures, are counted and summed, and expire after an hour without any', async (t) => {
+test('recent requests, including failures, are counted and summed, and expire after an hour without requests', async (t) => {
   const account = await books.createAccount();
   await charge(account, 10n);
   await charge(account, 7n);
@@ -47,7 +47,7 @@ test('current requests, including failures, are counted and summed, and expire a
   t.true(ttl > 3_600 && ttl <= 3_660);
 });
 
-test('a minute within the last hour counts, and one an hour or more ago does not', async (t) => {
+test('a minute within the last hour is included, and one an hour or more ago is not', async (t) => {
   const account = await books.createAccount();
   await charge(account, 5n);
   // Half an hour is far from both edges, whatever the current second is.

@@ -93,7 +93,7 @@ test('expired heartbeats and orphans older than an hour are deleted, and no othe
   ]);
 });
 
-test('all of thousands of reservations in a shard are checked', async (t) => {
+test('all reservations in a shard are checked, even thousands of them', async (t) => {
   const accountId = await createHotAccount(redis(), 10_000n);
   const shard = shardOf(accountId);
   const oldMs = Date.now() - 60_000;

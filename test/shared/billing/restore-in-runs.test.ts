@@ -13,9 +13,7 @@ import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
-/**
- * An account is restored in script runs of a few entries each, and everything else continues between them.
- */
+/** An account is restored in script executions of a few entries each, and all other work continues between them. */
 
 let books: LedgerServices;
 
@@ -153,7 +151,7 @@ class Scenario {
 }
 
 test.serial(
-  'an account stays exact while several restore it and entries are added, moved to MongoDB or left half moved',
+  'an account stays exact while several processes restore it and entries are added, moved to MongoDB or left half moved',
   async (t) => {
     const restore = fc.record({
       entriesPerRun: fc.integer({ min: 1, max: 5 }),
@@ -190,7 +188,7 @@ test.serial(
 );
 
 test.serial(
-  'no script run of a restore reads more than a few hundred entries, however many are waiting',
+  'no script execution of a restore reads more than a few hundred entries, however many are waiting',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -216,28 +214,25 @@ function withOwner(fields: readonly string[], accountId: string): string[] {
   return fields.map((field, i) => (i > 0 && fields[i - 1] === 'account' ? accountId : field));
 }
 
-test.serial(
-  'a Redis that loses everything between two script runs makes the restore start over',
-  async (t) => {
-    const account = await books.createAccount({ balanceNano: 1_000n });
-    await books.moveAll();
-    for (let i = 0; i < 6; i++) await charge(account, 10n);
-    await books.redis.del(redisKeys.account(account.id));
-    let runs = 0;
-    await createInterrupted(2, async () => {
-      runs += 1;
-      if (runs === 3) await flushAll(books.redis);
-    }).load(account.id);
-    // Charges that had not reached MongoDB are lost with Redis.
-    t.like(await books.readHash(account.id), { bal: '1000' });
-    await charge(account, 1n);
-    await books.moveAll();
-    t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
-  },
-);
+test.serial('if Redis loses everything between two script executions, the restore starts over', async (t) => {
+  const account = await books.createAccount({ balanceNano: 1_000n });
+  await books.moveAll();
+  for (let i = 0; i < 6; i++) await charge(account, 10n);
+  await books.redis.del(redisKeys.account(account.id));
+  let runs = 0;
+  await createInterrupted(2, async () => {
+    runs += 1;
+    if (runs === 3) await flushAll(books.redis);
+  }).load(account.id);
+  // Charges that had not reached MongoDB are lost with Redis.
+  t.like(await books.readHash(account.id), { bal: '1000' });
+  await charge(account, 1n);
+  await books.moveAll();
+  t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
+});
 
 test.serial(
-  'a Redis that comes back without its last entries between two script runs makes the restore start over',
+  'if Redis comes back without its last entries between two script executions, the restore starts over',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -263,6 +258,6 @@ test.serial('requests that need an account at the same moment have it restored o
     runs += 1;
   });
   await Promise.all(Array.from({ length: 50 }, () => store.get(account.id)));
-  // The second script updates Redis with the key, limit and ban in MongoDB, in case they changed in between.
+  // The second script updates Redis with the key, limit and ban in MongoDB, in case they changed between the two.
   t.true(runs <= 2, `${runs} scripts ran`);
 });

@@ -44,7 +44,7 @@ async function sumSettled(id: string): Promise<{ balance: bigint; charges: numbe
 }
 
 test.serial(
-  'an account that only Redis lost is restored exactly: settled, in the stream and reserved',
+  'an account that is missing only from Redis is restored exactly: settled, in the stream and reserved',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n, freeRequests: 3 });
     await charge(books.redis, account, 10n);
@@ -72,7 +72,7 @@ test.serial(
   },
 );
 
-test.serial('a load does not replace an account that is present', async (t) => {
+test.serial('loading does not replace an account that is in Redis', async (t) => {
   const account = await books.createAccount();
   await books.redis.hset(redisKeys.account(account.id), 'bal', '1234');
   await books.hotAccounts.load(account.id);
@@ -80,7 +80,7 @@ test.serial('a load does not replace an account that is present', async (t) => {
 });
 
 test.serial(
-  'an account that is lost again and again while its entries move to MongoDB is exact each time',
+  'an account that is repeatedly lost while its entries move to MongoDB is exact each time',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000_000n });
     const reader = books.startReader();
@@ -103,7 +103,7 @@ test.serial(
 );
 
 test.serial(
-  'after Redis was emptied, accounts are restored from MongoDB, and later charges count',
+  'after Redis loses its data, accounts are restored from MongoDB, and later charges apply',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await charge(books.redis, account, 10n);
@@ -145,7 +145,7 @@ test.serial("future entries are not mistaken for applied ones if Redis's clock i
 });
 
 test.serial(
-  'rows that a crashed reader left without sums are summed once, with or without Redis',
+  'rows that a crashed reader left without sums are summed once, with or without their entries in Redis',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -167,7 +167,7 @@ test.serial(
 );
 
 /**
- * An account whose state in MongoDB is newer than in Redis, which came back with an older account and stream.
+ * An account whose state in MongoDB is newer than in Redis, because Redis came back with an older account and stream.
  */
 async function rollBack(): Promise<{ id: string; keyHash: string }> {
   const account = await books.createAccount({ balanceNano: 1_000n });
@@ -193,7 +193,7 @@ async function waitForBalance(id: string, balance: string): Promise<void> {
   await waitFor('the account to be restored', isRestored, restoreTimeoutMs);
 }
 
-test.serial('a Redis that came back older than MongoDB has its accounts restored', async (t) => {
+test.serial('after Redis comes back older than MongoDB, its accounts are restored', async (t) => {
   const account = await rollBack();
   t.like(await readPersistentFields(account.id), { bal: '999', charges: '1' });
   t.is((await books.accounts.findById(account.id))?.balanceNano, 699n);
@@ -207,7 +207,7 @@ test.serial('a Redis that came back older than MongoDB has its accounts restored
 });
 
 test.serial(
-  'a Redis that came back older than MongoDB is detected even if another account was loaded first',
+  'Redis coming back older than MongoDB is detected even if another account was loaded first',
   async (t) => {
     const account = await rollBack();
     await books.createAccount({ shard: shardOf(account.id) });
@@ -218,7 +218,7 @@ test.serial(
 );
 
 test.serial(
-  'a Redis that came back older than MongoDB is detected even if a request was settled first',
+  'Redis coming back older than MongoDB is detected even if a request was settled first',
   async (t) => {
     const account = await rollBack();
     await charge(books.redis, account, 5n);

@@ -106,7 +106,7 @@ test('a released reservation leaves no entry', async (t) => {
   t.deepEqual(await readEntries(id), []);
 });
 
-test('tokens are cut to what the balance affords: a share of it if no maximum was requested, all of it otherwise', async (t) => {
+test('max tokens are lowered to what the balance affords: to a part of it if no maximum was requested, to all of it otherwise', async (t) => {
   const id = await createAccount(1_000_000n);
   const open = admission(id, {
     fixedNano: 100_000n,
@@ -141,7 +141,7 @@ test('the sliding minute admits exactly its slots, and reports when the next is 
   t.like(await runAdmission(redis, admission(id)), { outcome: 'rate_limited' });
 });
 
-test('a banned account, a replaced key and an unknown account are refused by the script itself', async (t) => {
+test('a banned account, a replaced key and an unknown account are rejected by the script itself', async (t) => {
   const id = await createAccount(1_000n);
   t.is((await runAdmission(redis, admission(id, { keyHash: 'old' }))).outcome, 'revoked');
   await redis.hset(redisKeys.account(id), 'ban', '1');
@@ -149,7 +149,7 @@ test('a banned account, a replaced key and an unknown account are refused by the
   t.is((await runAdmission(redis, admission(randomUUID()))).outcome, 'unknown');
 });
 
-test('a refill counts once per id, never takes back more than is unreserved, and never exceeds the cap', async (t) => {
+test('a refill is credited once per id, never takes back more than is unreserved, and never exceeds the cap', async (t) => {
   const id = await createAccount(1_000n);
   const refill = (refillId: string, amountNano: bigint) =>
     runRefill(redis, {
@@ -209,7 +209,7 @@ test('large sums stay exact to the last nano-rouble', async (t) => {
   t.is((await readBalance(id)).balance, 2n);
 });
 
-test('settlements in one run are independent: a failure in one does not affect the others', async (t) => {
+test('settlements in one script execution are independent: a failure in one does not affect the others', async (t) => {
   const id = await createAccount(1_000_000n);
   const requests = Array.from({ length: 150 }, () => admission(id, { fixedNano: 1_000n }));
   await Promise.all(requests.map((request) => runAdmission(redis, request)));

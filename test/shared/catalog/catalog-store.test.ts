@@ -135,7 +135,7 @@ test('a changed key is reported as a change of its upstream, without the key', a
   t.false(JSON.stringify(lines).includes('secret'));
 });
 
-test('a bad file keeps the old catalog, logs every problem with its position, and the next good one is loaded', async (t) => {
+test('a bad file keeps the old catalog and logs every problem with its position, and the next good one is loaded', async (t) => {
   const { store, path, lines, waitFor } = await openStore(t, fileOf(model('a')));
   const before = store.current;
   let reloads = 0;
@@ -252,7 +252,7 @@ test.serial(
   },
 );
 
-test('while Redis is away the last known switches apply, one warning says so, and reading is retried until Redis is back', async (t) => {
+test('while Redis is unavailable the last known switches apply, one warning says so, and reading is retried until Redis is back', async (t) => {
   let server = await startTestRedis();
   const client = createRedis(server.url, 'commands', pino({ level: 'silent' }));
   t.teardown(async () => {
@@ -268,13 +268,13 @@ test('while Redis is away the last known switches apply, one warning says so, an
   t.teardown(() => store.close());
 
   await server.stop();
-  await waitFor('the cut', () => client.status !== 'ready');
+  await waitFor('the interruption', () => client.status !== 'ready');
   await store.refreshDisabled();
   await store.refreshDisabled();
   t.false(store.isActive(store.find('a')!));
   t.is(lines.filter(({ msg }) => msg.includes('the last known ones apply')).length, 1);
 
-  // A Redis that comes back empty has no model turned off.
+  // After Redis comes back empty, no model is turned off.
   server = await startTestRedis({ port: server.port });
   await waitUntilReady(client, 60_000);
   const reloaded = nextReload(store);

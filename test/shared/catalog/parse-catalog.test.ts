@@ -137,7 +137,7 @@ test('a model is found by its id and by each alias', (t) => {
   t.is(catalog.find('two'), undefined);
 });
 
-test('a route specifies what happens to calls after a disconnect, and its upstream how long they are read', (t) => {
+test('a route specifies what happens to calls after a disconnect, and its upstream how long they are still read', (t) => {
   const upstreamOf = (graceMs: number): string => `  lab: { kind: builtin, disconnectGraceMs: ${graceMs} }`;
   const model =
     'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, onDisconnect: drain }]';
@@ -555,7 +555,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
 ];
 
 for (const [title, text, expected] of faults) {
-  test(`refused with line and column: ${title}`, (t) => failsWith(t, text, expected));
+  test(`rejected with line and column: ${title}`, (t) => failsWith(t, text, expected));
 }
 
 test('all problems of a file are reported together, in line order', (t) => {
@@ -608,7 +608,7 @@ test('no error shows a secret, wherever it is in the file', (t) => {
   }
 });
 
-test('aliases that multiply are refused before they exhaust the memory', (t) => {
+test('aliases that multiply are rejected before they exhaust the memory', (t) => {
   const levels = Array.from({ length: 12 }, (_, i) => {
     const item = i === 0 ? 'x' : `*a${i - 1}`;
     return `  a${i}: &a${i} [${Array.from({ length: 10 }, () => item).join(', ')}]`;
@@ -662,7 +662,7 @@ test('a route may limit its concurrent calls and specify how its model is asked 
   t.like(plain, { thinking: null, maxConcurrency: null, id: 'first lab other' });
 });
 
-test("a model of a type that its upstream's kind does not support is refused at the route", (t) => {
+test("a model of a type that its upstream's kind does not support is rejected at the route", (t) => {
   failsWith(
     t,
     fileOf(
@@ -689,7 +689,7 @@ test('thinking on a route and imageUrls on an upstream must be one of the known 
   );
 });
 
-test('shell-style keys, versions that a dialect adds itself, extensions with a dot and duplicate routes are refused', (t) => {
+test('shell-style keys, versions that a dialect adds itself, extensions with a dot and duplicate routes are rejected', (t) => {
   const text = `upstreams:
   claude: { kind: anthropic, baseUrl: "https://api.anthropic.com/v1", apiKeys: ["$KEY"] }
   google: { kind: gemini, baseUrl: "https://proxy.example/v1beta/", apiKeys: ["\${KEY}"] }

@@ -14,7 +14,7 @@ const complete = {
   MASTER_KEY: '0123456789abcdef0123456789abcdef',
 };
 
-test('every invalid variable is named in one message', (t) => {
+test('all invalid variables are reported in one message', (t) => {
   const error = t.throws(
     () => loadConfig({ ...complete, PORT: 'x', LOG_LEVEL: 'loud', REDIS_URL: 'http://x' }),
     { instanceOf: ConfigError },
@@ -22,7 +22,7 @@ test('every invalid variable is named in one message', (t) => {
   for (const name of ['PORT', 'LOG_LEVEL', 'REDIS_URL']) t.true(error.message.includes(name), name);
 });
 
-test('an invalid origin is named together with everything else that is wrong', (t) => {
+test('an invalid origin is reported together with all other errors', (t) => {
   const error = t.throws(
     () => loadConfig({ ...complete, PORT: 'x', CORS_ORIGINS: 'https://app.example,app.example/page' }),
     { instanceOf: ConfigError },
@@ -31,7 +31,7 @@ test('an invalid origin is named together with everything else that is wrong', (
   t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is not an origin: /m);
 });
 
-test('in production all missing services are named together, and no running stack replaces them', (t) => {
+test('in production all missing services are reported together, and no running stack replaces them', (t) => {
   const error = t.throws(() => loadConfig({ NODE_ENV: 'production' }), { instanceOf: ConfigError });
   for (const name of Object.keys(complete)) t.true(error.message.includes(name), name);
 });
@@ -109,7 +109,7 @@ test('mail and sign-up are configured as set, with roubles exact to the nano', (
   t.is(config.captchaMode, 'optional');
 });
 
-test('invalid settings of mail and sign-up are named', (t) => {
+test('invalid settings of mail and sign-up are reported', (t) => {
   for (const [name, value] of [
     ['MAIL_FROM', 'Gateway <a@b.example>\r\nBcc: eve@example.com'],
     ['MAIL_FROM', 'Gateway'],

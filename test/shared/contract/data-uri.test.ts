@@ -30,7 +30,7 @@ test('text that is not a base64 data URI with a media type is rejected', (t) => 
   }
 });
 
-test('base64 that a decoder would have to guess at is rejected', (t) => {
+test('base64 that a decoder could not decode unambiguously is rejected', (t) => {
   const broken = [
     'QUJ',
     'QQ',
@@ -50,7 +50,7 @@ test('base64 that a decoder would have to guess at is rejected', (t) => {
     t.is(parseDataUri(`data:image/png;base64,${base64}`), null, JSON.stringify(base64));
 });
 
-test('all bytes are returned unchanged, and are counted without decoding', (t) => {
+test('all bytes are returned unchanged, and their number is known without decoding', (t) => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       const base64 = Buffer.from(bytes).toString('base64');

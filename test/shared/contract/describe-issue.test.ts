@@ -43,7 +43,7 @@ test('a validation error is described in Russian as well', (t) => {
   t.is(russianOf({ name: 'ab', day: '2026-02-30' }), 'должно быть календарной датой в виде ГГГГ-ММ-ДД');
 });
 
-test('a 422 reports in both languages where its first error is and how many more there are', (t) => {
+test('a 422 reports in both languages the location of its first error and the number of further ones', (t) => {
   const error = refusalOf({ name: 'a', count: 0, kind: 'boss' });
   t.is(error.publicMessage, 'name: must have at least 2 characters (and 2 more)');
   t.is(error.publicMessageRu, 'name: должно содержать не менее 2 символов (и ещё 2)');

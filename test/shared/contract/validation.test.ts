@@ -142,7 +142,7 @@ test('the allowed values of a field are listed once, without null', (t) => {
   );
 });
 
-test('a body with many errors gets a short response, and one with very many is refused at the first', (t) => {
+test('a body with many errors gets a short response, and one with very many is rejected at the first', (t) => {
   const faults = (length: number): unknown[] => Array.from({ length }, () => ({ role: 'boss' }));
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(1_000) })).length, 20);
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(10_000) })).length, 1);
@@ -151,7 +151,7 @@ test('a body with many errors gets a short response, and one with very many is r
   });
 });
 
-test('an invalid body with any number of fields is refused because of its error', (t) => {
+test('an invalid body with any number of fields is rejected because of its error', (t) => {
   // Test threads have a larger stack than processes, where 150 000 were too many.
   const fields = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, 0]));
   t.deepEqual(
@@ -194,7 +194,7 @@ test('an image is an https URL within the specified length, or a data URI whose 
   ]) {
     t.true(isImageUrl(toUri(start)), start);
   }
-  // A document would be billed by its text, but counted as an image.
+  // A document would be billed by its text, but its tokens would be estimated as for an image.
   for (const type of [
     'application/octet-stream',
     'application/pdf',
@@ -243,7 +243,7 @@ test('nothing within the base64 of an image hides content that decoders find beh
   t.true(isImageUrl(toUri(imageBase64)));
 });
 
-test('lengths are counted in characters, not in UTF-16 code units', (t) => {
+test('lengths are in characters, not in UTF-16 code units', (t) => {
   const image = compileValidator(ImageRequest, 'body');
   t.deepEqual(
     issuesOf(() => image({ model: 'm', prompt: '😀😀😀' })),
@@ -283,7 +283,7 @@ test('a non-empty text is recognized without reading it', (t) => {
 const notPlain =
   'body.label: must be one line of text with at least one visible character, without control characters and characters that change the direction of the text';
 
-test('a label is one line that is displayed as written: control and direction characters are refused, in words', (t) => {
+test('a label is one line that is displayed as written: control and direction characters are rejected, in words', (t) => {
   const change = compileValidator(LabelChange, 'body');
   for (const character of misleadingCharacters) {
     t.deepEqual(
@@ -301,7 +301,7 @@ test('a label is one line that is displayed as written: control and direction ch
   }
 });
 
-test('a label must be visible: white space and invisible characters are refused, in words', (t) => {
+test('a label must be visible: white space and invisible characters are rejected, in words', (t) => {
   const change = compileValidator(LabelChange, 'body');
   for (const label of blankTexts) {
     t.deepEqual(

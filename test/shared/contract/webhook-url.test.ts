@@ -8,7 +8,7 @@ test('a public https URL is accepted and normalized', (t) => {
   t.is(checkWebhookUrl('https://8.8.8.8/'), 'https://8.8.8.8/');
 });
 
-const refused: Record<string, RegExp> = {
+const rejectedUrls: Record<string, RegExp> = {
   '': /cannot be parsed/,
   '/hook': /cannot be parsed/,
   'http://example.com/': /is not https/,
@@ -27,8 +27,8 @@ const refused: Record<string, RegExp> = {
   [`https://example.com/${'é'.repeat(500)}`]: /longer than 2000 characters when it is percent-encoded/,
 };
 
-for (const [url, reason] of Object.entries(refused)) {
-  test(`"${url.slice(0, 40)}" is refused, and the error says why and where`, (t) => {
+for (const [url, reason] of Object.entries(rejectedUrls)) {
+  test(`"${url.slice(0, 40)}" is rejected, and the error says why and where`, (t) => {
     const error = t.throws(() => checkWebhookUrl(url), { instanceOf: AppError, message: reason });
     t.is(error?.code, 'unsafe_url');
     t.is(error?.status, 422);

@@ -13,7 +13,7 @@ test('bytes are returned unchanged, however many pieces they are in', async (t) 
   }
 });
 
-test('base64 that a decoder would have to guess at is refused wherever it occurs', async (t) => {
+test('base64 that a decoder could not decode unambiguously is rejected wherever it occurs', async (t) => {
   const whole = 'QUJD'.repeat(200_000);
   const change = (at: number, by: string): string => whole.slice(0, at) + by + whole.slice(at + by.length);
   const corrupted = [

@@ -49,7 +49,7 @@ test('a text that is split anywhere is parsed like JSON.parse parses the whole',
   t.pass();
 });
 
-test('bytes are refused if and only if JSON.parse refuses them', (t) => {
+test('bytes are rejected if and only if JSON.parse rejects them', (t) => {
   const word = fc.constantFrom(
     ...'{}[],:"\\ \n\t\u0001'.split(''),
     '"a"',
@@ -112,7 +112,7 @@ const surrogateTexts = fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '
   maxLength: 6,
 });
 
-test('a lone surrogate is refused, wherever the text is split, unless the reader allows it', (t) => {
+test('a lone surrogate is rejected, wherever the text is split, unless the reader allows it', (t) => {
   fc.assert(
     fc.property(surrogateTexts, cuts, fc.boolean(), (characters, positions, isLong) => {
       const text = characters.join('');
@@ -153,14 +153,14 @@ test('depth and number of values are limited exactly, and the remaining text is 
   t.is(reader.end(), null);
 });
 
-test('a number with thousands of digits is refused', (t) => {
+test('a number with thousands of digits is rejected', (t) => {
   t.is(read(Buffer.from('1'.repeat(5_000))), null);
   t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
 });
 
 const takesIntegers = { ...requestJsonLimits, integers: 1_000_000 };
 
-test('arrays of integers that need not count as values are parsed like JSON.parse', (t) => {
+test('arrays of integers that are exempt from the value limit are parsed like JSON.parse', (t) => {
   const item = fc.oneof(
     { weight: 20, arbitrary: fc.nat(1_000_000).map(String) },
     fc.constantFrom(
@@ -192,7 +192,7 @@ test('arrays of integers that need not count as values are parsed like JSON.pars
   t.pass();
 });
 
-test('integers in arrays of only integers are counted separately, up to the limit', (t) => {
+test('integers in arrays of only integers have their own limit', (t) => {
   const count = (text: string, integers: number): [number, number] => {
     const reader = new JsonReader({ ...requestJsonLimits, integers });
     t.is(reader.push(Buffer.from(text)), null);
@@ -204,7 +204,7 @@ test('integers in arrays of only integers are counted separately, up to the limi
   t.deepEqual(count(rows, 10_000), [5, 1_001]);
   t.deepEqual(count(rows, 600), [5 + 401, 600]);
   t.deepEqual(count(rows, 0), [5 + 1_001, 0]);
-  // Integers next to a fraction or a string may take their own memory.
+  // Integers next to a fraction or a string may use separate memory.
   for (const other of ['0.5', '"a"', '2000000000']) t.deepEqual(count(`[1,2,3,${other},4]`, 10), [6, 0]);
 
   const maxValues = Array.from({ length: maxJsonValues }, () => 1).join(',');

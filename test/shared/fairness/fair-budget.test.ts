@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget, type BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 
 interface Request {
-  /** `waits`, `holds`, `released`, or the code of its refusal. */
+  /** `waits`, `holds`, `released`, or an error code. */
   state: string;
   share: BudgetShare | null;
   readonly caller: AbortController;
@@ -46,7 +46,7 @@ function request(budget: FairBudget, accountId: string, amount: number, waitMs =
 
 const statesOf = (requests: readonly Request[]): string[] => requests.map(({ state }) => state);
 
-test('no more is held than the capacity, and waiting accounts take turns', async (t) => {
+test('the capacity is never exceeded, and waiting accounts take turns', async (t) => {
   const budget = new FairBudget({ capacity: 2 });
   let holder = request(budget, 'x', 2);
   const waiting = ['ann', 'ann', 'ann', 'bob', 'bob'].map((id) => request(budget, id, 2));
@@ -62,7 +62,7 @@ test('no more is held than the capacity, and waiting accounts take turns', async
   t.deepEqual(order, [0, 3, 1, 4, 2]);
 });
 
-test('an account gets half of what the others leave, or one share, so that one more account still fits', async (t) => {
+test('an account gets at most half of the capacity not held by others, or one reservation, so that one more account still fits', async (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const requests = new Map(
     ['first', 'second', 'third'].map((id) => [id, Array.from({ length: 20 }, () => request(budget, id, 1))]),
@@ -75,10 +75,10 @@ test('an account gets half of what the others leave, or one share, so that one m
   t.deepEqual(held(), [8, 4, 2]);
   requests.get('first')![0]!.release();
   await nextTurn();
-  t.deepEqual(held(), [7, 4, 2], 'what was released is left for another account');
+  t.deepEqual(held(), [7, 4, 2], 'the released capacity is left for another account');
   const fourth = request(budget, 'fourth', 3);
   await nextTurn();
-  t.is(fourth.state, 'holds', 'it does not wait behind accounts that have their share');
+  t.is(fourth.state, 'holds', 'it does not wait behind accounts that already hold half');
 
   const narrow = new FairBudget({ capacity: 1 });
   const large = [request(narrow, 'ann', 5), request(narrow, 'ann', 5)];
@@ -86,7 +86,7 @@ test('an account gets half of what the others leave, or one share, so that one m
   t.deepEqual(statesOf(large), ['holds', 'waits']);
 });
 
-test('a share grows as far as the budget and its account allow', (t) => {
+test('a reservation grows as far as the budget and its account allow', (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const ann = budget.tryAcquire('ann', 1)!;
   t.true(ann.tryGrow(12));
@@ -102,10 +102,10 @@ test('a share grows as far as the budget and its account allow', (t) => {
   t.is(budget.held, 4);
   const [one, two] = [budget.tryAcquire('ann', 3)!, budget.tryAcquire('ann', 1)!];
   t.true(one.tryGrow(4));
-  t.false(two.tryGrow(5), 'together they would be more than half of what bob leaves');
+  t.false(two.tryGrow(5), 'together they would be more than half of the capacity not held by bob');
 });
 
-test('the part that a share gives back early goes to waiting requests', async (t) => {
+test('capacity that a reservation returns early goes to waiting requests', async (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const ann = budget.tryAcquire('ann', 16)!;
   const bob = request(budget, 'bob', 6);
@@ -120,7 +120,7 @@ test('the part that a share gives back early goes to waiting requests', async (t
   t.is(budget.held, 6);
 });
 
-test('no account has more than the specified number of requests waiting', async (t) => {
+test('no account has more than the specified number of waiting requests', async (t) => {
   const budget = new FairBudget({ capacity: 1, maxWaitingPerHolder: 256 });
   const requests = Array.from({ length: 258 }, () => request(budget, 'ann', 1));
   await nextTurn();
@@ -133,14 +133,14 @@ test('no account has more than the specified number of requests waiting', async 
     isRefused = true;
   });
   await nextTurn();
-  t.false(isRefused, 'a request without a waiting limit waits anyway');
+  t.false(isRefused, 'a request without a wait limit waits anyway');
   for (const { caller } of requests) caller.abort();
   requests[0]!.release();
   (await paid).release();
   t.is(budget.held, 0);
 });
 
-test('if shares may overrun, an account above its share waits, but one that holds nothing never does', async (t) => {
+test('if reservations may overrun, an account above its limit waits, but one that holds nothing never does', async (t) => {
   const budget = new FairBudget({ capacity: 16, mayExceedCapacity: true });
   const many = Array.from({ length: 5 }, () => request(budget, 'many', 2));
   await nextTurn();
@@ -152,7 +152,7 @@ test('if shares may overrun, an account above its share waits, but one that hold
   t.deepEqual(statesOf([few, next, many[4]!]), ['holds', 'waits', 'waits']);
   few.release();
   await nextTurn();
-  t.is(next.state, 'holds', "it waited only for its own account's share");
+  t.is(next.state, 'holds', "it waited only for its own account's reservation");
   for (const one of many.slice(0, 3)) one.release();
   await nextTurn();
   t.is(many[4]!.state, 'waits');
@@ -164,7 +164,7 @@ test('if shares may overrun, an account above its share waits, but one that hold
   t.deepEqual([budget.held, budget.waiting], [0, 0]);
 });
 
-test('a request that waits too long is refused, and one whose caller disconnected is removed', async (t) => {
+test('a request that waits too long fails, and one whose caller disconnected is removed', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
   await t.throwsAsync(budget.acquire('ann', 1, { waitMs: 5, refuse }), { instanceOf: AppError });
@@ -177,7 +177,7 @@ test('a request that waits too long is refused, and one whose caller disconnecte
   t.is(budget.held, 0);
 });
 
-test('a request that is too large for now is overtaken by smaller ones, and after a while only within a part that accounts share', async (t) => {
+test('a request that is too large for now is overtaken by smaller ones, and after a while only within a part of the capacity that accounts share', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 32, nowMs: () => nowMs });
   const holder = request(budget, 'x', 16);
@@ -187,24 +187,24 @@ test('a request that is too large for now is overtaken by smaller ones, and afte
   t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by anything that fits');
   early.release();
   nowMs += 5_001;
-  // Eight may overtake, a quarter of the whole, though sixteen are left.
-  const passing = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
+  // Eight units, a quarter of the whole, may go to overtaking requests, although sixteen are free.
+  const overtaking = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
     request(budget, id, 2),
   );
   await nextTurn();
-  t.deepEqual(statesOf(passing), ['holds', 'holds', 'waits', 'waits', 'holds', 'waits', 'holds']);
+  t.deepEqual(statesOf(overtaking), ['holds', 'holds', 'waits', 'waits', 'holds', 'waits', 'holds']);
   t.is(budget.tryAcquire('frank', 1), null, 'the part is full');
-  passing[0]!.release();
+  overtaking[0]!.release();
   await nextTurn();
-  t.is(passing[2]!.state, 'waits', 'what one of them releases is for another account');
+  t.is(overtaking[2]!.state, 'waits', 'the capacity that one of them releases is for another account');
   budget.tryAcquire('frank', 1)!.release();
   holder.release();
   await nextTurn();
-  t.is(large.state, 'holds', 'while those that overtook hold theirs');
-  t.deepEqual(statesOf(passing), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
+  t.is(large.state, 'holds', 'while those that overtook still hold theirs');
+  t.deepEqual(statesOf(overtaking), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
 });
 
-test('a request that leaves no part for others is not overtaken for long; they continue once it is cancelled', async (t) => {
+test('a request that needs all of the capacity is not overtaken for long; the others continue once it is cancelled', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
   const holder = request(budget, 'x', 5);
@@ -220,14 +220,14 @@ test('a request that leaves no part for others is not overtaken for long; they c
   t.is(budget.held, 0);
 });
 
-test('whatever arrives, an overtaken request is granted once those that held their shares before it have released them', async (t) => {
+test('whatever arrives, an overtaken request is granted once the earlier holders have released their reservations', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 16, nowMs: () => nowMs });
   const holders = ['v', 'w', 'x', 'y'].map((id) => request(budget, id, 3));
   const large = request(budget, 'ann', 12);
   nowMs += 5_001;
   for (const holder of holders) {
-    // As many as may overtake, and none of them is ever released.
+    // The maximum number that may overtake, none of which is ever released.
     request(budget, `before ${holders.indexOf(holder)}`, 1);
     for (let i = 0; i < 20; i++) request(budget, `behind ${i}`, 1);
     await nextTurn();
@@ -271,12 +271,12 @@ test('a request that would not be admitted does not wait, and one that may wait 
   t.is(checks, 2, 'requests that need not wait are not checked');
 });
 
-test("an account's share is contested while an account that holds less is waiting", async (t) => {
+test("an account's reservation is contested while an account that holds less is waiting", async (t) => {
   const budget = new FairBudget({ capacity: 10 });
   const ann = budget.tryAcquire('ann', 6)!;
   const bob = budget.tryAcquire('bob', 3)!;
   const again = request(budget, 'ann', 2);
-  t.false(budget.isContested('ann'), 'an account does not contest its own share');
+  t.false(budget.isContested('ann'), 'an account does not contest its own reservation');
   t.false(budget.isContested('bob'), 'an account that holds more does not contest one that holds less');
   const carol = request(budget, 'carol', 2);
   t.true(budget.isContested('ann'));

@@ -33,7 +33,7 @@ test.serial(
   },
 );
 
-test.serial('callers without a key share one turn, however many networks they come from', async (t) => {
+test.serial('callers without a key share one turn, whatever networks they come from', async (t) => {
   const order: string[] = [];
   const record = (name: string) => (): number => order.push(name);
   const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
@@ -51,7 +51,7 @@ test.serial('callers without a key share one turn, however many networks they co
 });
 
 test.serial(
-  'a network that floods many operations gets no more turns than one that requests a single operation',
+  'a network that sends many operations gets no more turns than one that requests a single operation',
   async (t) => {
     const order: string[] = [];
     const record = (name: string) => (): number => order.push(name);

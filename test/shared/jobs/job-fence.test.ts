@@ -36,7 +36,7 @@ import { readBalance, readEntries } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
-/** Who may do what with a job, and when: its worker, a worker that lost it, and its account. */
+/** Which of its first worker, its later workers and its account may do what with a job, and when. */
 
 let books: LedgerServices;
 test.before(async () => {
@@ -52,7 +52,7 @@ interface Placed {
   readonly id: string;
 }
 
-async function place(): Promise<Placed> {
+async function createJob(): Promise<Placed> {
   const { id: accountId } = await books.createAccount({ balanceNano });
   return { accountId, id: await enqueueChat(books, accountId, 'demo-echo') };
 }
@@ -63,7 +63,7 @@ async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob>
   return job;
 }
 
-/** Its worker has been silent for long enough. */
+/** Simulates that the worker has been silent long enough for its lease to expire. */
 async function expireLease({ accountId, id }: Placed): Promise<void> {
   const shard = shardOf(accountId);
   await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
@@ -122,9 +122,9 @@ async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Pr
 
 // The count is per shard, which accounts share: these two tests run one after another.
 test.serial(
-  'a worker that lost a job can neither begin, renew nor hand it back, before or after another worker has it',
+  'a worker that lost a job can neither start, renew nor hand it back, before or after another worker has it',
   async (t) => {
-    const job = await place();
+    const job = await createJob();
     const before = await countWaiting(job);
     const first = await take(job);
     await expireLease(job);
@@ -140,16 +140,16 @@ test.serial(
 );
 
 test.serial('a job that was handed back waits once, even if it is handed back repeatedly', async (t) => {
-  const job = await place();
+  const job = await createJob();
   const before = await countWaiting(job);
-  const taken = await take(job);
-  t.is(await handBackJob(books.redis, taken), 1);
-  t.is(await handBackJob(books.redis, taken), 'gone');
+  const takenJob = await take(job);
+  t.is(await handBackJob(books.redis, takenJob), 1);
+  t.is(await handBackJob(books.redis, takenJob), 'gone');
   t.is(await countWaiting(job), before);
 });
 
 test('of two workers that both have the response, one charges and ends the job', async (t) => {
-  const job = await place();
+  const job = await createJob();
   const first = await take(job);
   t.is(await startJob(books.redis, first), 'ok');
   await expireLease(job);
@@ -167,10 +167,10 @@ test('of two workers that both have the response, one charges and ends the job',
 });
 
 test('a job whose response no store accepts fails and is not charged', async (t) => {
-  const job = await place();
-  const taken = await take(job);
-  await startJob(books.redis, taken);
-  await finish(job, taken.attempt, async () => {
+  const job = await createJob();
+  const takenJob = await take(job);
+  await startJob(books.redis, takenJob);
+  await finish(job, takenJob.attempt, async () => {
     throw new AppError('too_many_jobs');
   });
   t.is(await statusOf(job), 'failed');
@@ -179,7 +179,7 @@ test('a job whose response no store accepts fails and is not charged', async (t)
 });
 
 test('a job whose workers die waits again, and ends free of charge after the last allowed death', async (t) => {
-  const job = await place();
+  const job = await createJob();
   for (let death = 1; death <= maxDeaths; death++) {
     t.is(await statusOf(job), 'queued');
     await startJob(books.redis, await take(job));
@@ -190,35 +190,36 @@ test('a job whose workers die waits again, and ends free of charge after the las
   await expectNothingHeld(t, job);
 });
 
-test('an expired lease does not count as a death once its worker reports again, however often that happens', async (t) => {
-  const job = await place();
+test('an expired lease does not count as a death if its worker reports again, however often that happens', async (t) => {
+  const job = await createJob();
   const begin = async (): Promise<TakenJob> => {
     t.is(await statusOf(job), 'queued');
-    const taken = await take(job);
-    await startJob(books.redis, taken);
+    const takenJob = await take(job);
+    await startJob(books.redis, takenJob);
     await expireLease(job);
-    return taken;
+    return takenJob;
   };
   await begin();
   // The last of them is the eleventh attempt: the first attempt, whose worker did die, still counts.
   for (let stall = 1; stall <= 10; stall++) {
-    const taken = await begin();
-    for (let i = 0; i < 2; i++) t.deepEqual([...(await renewJobs(books.redis, [taken]))], [[job.id, 'gone']]);
+    const takenJob = await begin();
+    for (let i = 0; i < 2; i++)
+      t.deepEqual([...(await renewJobs(books.redis, [takenJob]))], [[job.id, 'gone']]);
   }
   for (let death = 2; death <= maxDeaths; death++) await begin();
   t.is(await statusOf(job), 'failed');
   await expectNothingHeld(t, job);
 });
 
-test('a job that was begun and waits for another worker ends free of charge if none begins it within a day', async (t) => {
-  const job = await place();
+test('a job that was started and waits for another worker ends free of charge if none starts it within a day', async (t) => {
+  const job = await createJob();
   const deadlines = redisKeys.jobDeadlines(shardOf(job.accountId));
   const member = `${job.accountId} ${job.id}`;
-  const taken = await take(job);
-  await startJob(books.redis, taken);
+  const takenJob = await take(job);
+  await startJob(books.redis, takenJob);
   t.is(await books.redis.zscore(deadlines, member), null, 'an active job has no deadline');
   const begunAtMs = Date.now();
-  await handBackJob(books.redis, taken);
+  await handBackJob(books.redis, takenJob);
   const remainingMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
   t.true(Math.abs(remainingMs - restartWindowMs) < 60_000, String(remainingMs));
   await books.redis.zadd(deadlines, 1, member);
@@ -228,12 +229,12 @@ test('a job that was begun and waits for another worker ends free of charge if n
   await expectNothingHeld(t, job);
 });
 
-test('a job that is cancelled while a worker has it does not begin, and ends even if that worker dies', async (t) => {
-  const job = await place();
-  const taken = await take(job);
+test('a job that is cancelled while a worker has it does not start, and ends even if that worker dies', async (t) => {
+  const job = await createJob();
+  const takenJob = await take(job);
   t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
-  t.is(await startJob(books.redis, taken), 'cancelled');
-  t.is(await handBackJob(books.redis, taken), 'cancelled');
+  t.is(await startJob(books.redis, takenJob), 'cancelled');
+  t.is(await handBackJob(books.redis, takenJob), 'cancelled');
   t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
   await expireLease(job);
   t.is(await statusOf(job), 'cancelled');
@@ -241,13 +242,13 @@ test('a job that is cancelled while a worker has it does not begin, and ends eve
 });
 
 test('the Redis memory of a job, including the body of a retryable failure, is counted until it is deleted', async (t) => {
-  const job = await place();
+  const job = await createJob();
   const bytes = async (): Promise<number> =>
     Number((await books.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
   const whole = await bytes();
-  const taken = await take(job);
-  await startJob(books.redis, taken);
-  await finish(job, taken.attempt, async () => {
+  const takenJob = await take(job);
+  await startJob(books.redis, takenJob);
+  await finish(job, takenJob.attempt, async () => {
     throw new AppError('too_many_jobs');
   });
   t.is(await bytes(), whole);
@@ -261,7 +262,7 @@ test('the Redis memory of a job, including the body of a retryable failure, is c
 });
 
 test('a lease from before the clock stepped back expires in the usual time', async (t) => {
-  const job = await place();
+  const job = await createJob();
   await take(job);
   const shard = shardOf(job.accountId);
   const member = `${job.accountId} ${job.id}`;
@@ -271,7 +272,7 @@ test('a lease from before the clock stepped back expires in the usual time', asy
 });
 
 test('the response of a later attempt can be read even if that of an earlier one has moved to the object store', async (t) => {
-  const job = await place();
+  const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new StoredFramesStore(books.redis, books.redis);
   const responses = new ResponseStore(kept, {} as ObjectStore);
@@ -284,14 +285,14 @@ test('the response of a later attempt can be read even if that of an earlier one
   t.is((await take(job)).attempt, 2);
   await responses.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
   const read = await kept.readFrames(request, 0, 100_000);
-  if (!('bytes' in read)) throw new Error('it is said to have moved');
+  if (!('bytes' in read)) throw new Error('it is recorded as moved');
   const { frame } = decodeFirstFrame(read.bytes)!;
   t.is(frame.attempt, 2);
   t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
 });
 
-test('a response that was charged stays unchanged, whatever earlier attempts deliver late', async (t) => {
-  const job = await place();
+test('a charged response stays unchanged, whatever earlier attempts deliver late', async (t) => {
+  const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new StoredFramesStore(books.redis, books.redis);
   const written: string[] = [];
@@ -336,7 +337,7 @@ test('a response that was charged stays unchanged, whatever earlier attempts del
 });
 
 test.serial("while the ledger has no space for a job's entries, no job is taken", async (t) => {
-  const job = await place();
+  const job = await createJob();
   const stream = redisKeys.ledgerStream(shardOf(job.accountId));
   const before = await books.redis.xlen(stream);
   const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'kind', 'test') end";

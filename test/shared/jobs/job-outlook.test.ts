@@ -38,14 +38,14 @@ test('a waiting job starts when a running one, or one that follows it, is expect
   const outlook = running([1_000, 500, 0, 1_500], 2_000);
   const etas = [0, 1, 2, 3, 4, 8].map((position) => estimateEta(outlook, position));
   t.deepEqual(etas, [2.5, 3, 3.5, 4, 4.5, 6.5]);
-  t.is(estimateEta(running([], 2_000), 2), 6, 'one at a time while none runs');
+  t.is(estimateEta(running([], 2_000), 2), 6, 'one at a time while none is running');
 });
 
 /** Jobs that started together and took two seconds. */
 const endedTogether = (count: number, agoMs: number): EndedRun[] =>
   Array.from({ length: count }, () => ({ serviceMs: 2_000, agoMs }));
 
-test('while the next jobs are on their way to free slots, the estimate does not assume fewer slots', (t) => {
+test('while the next jobs are being moved to free slots, the estimate does not assume fewer slots', (t) => {
   const etas = (outlook: JobOutlook): (number | null)[] =>
     [0, 6, 7, 8].map((position) => estimateEta(outlook, position));
   t.deepEqual(etas(running([50], 2_000, endedTogether(8, 100))), [2, 2, 3.95, 4]);
@@ -124,10 +124,10 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
   return Math.max(1, ...factors);
 }
 
-test('estimates are within a factor of three, even when workers come and go', (t) => {
+test('estimates are within a factor of three, even as workers start and stop', (t) => {
   fc.assert(
     fc.property(
-      // Twice or half as many workers cannot be foreseen; the rest of the factor is for the jobs.
+      // Twice or half as many workers cannot be foreseen; the rest of the factor is for the job durations.
       fc.array(fc.integer({ min: 850, max: 1_180 }), { minLength: 30, maxLength: 60 }),
       fc.integer({ min: 2, max: 8 }),
       fc.constantFrom(0.5, 1, 2),

@@ -22,7 +22,7 @@ test('the position is exactly the number of jobs that start before, if none is a
       fc.array(backlog, { minLength: 1, maxLength: 8 }),
       fc.nat(12),
       fc.nat(12),
-      async (backlogs, takenFirst, takenLater) => {
+      async (backlogs, firstTakeCount, laterTakeCount) => {
         const turns = new JobTurns(redis());
         const line: JobLine = { queue: 'chat', model: `model ${(lines += 1)}` };
         const take = async (count: number): Promise<string[]> => {
@@ -34,9 +34,9 @@ test('the position is exactly the number of jobs that start before, if none is a
             for (let n = 0; n < account[which]; n++) await turns.add(line, `account ${i}`, account.weight);
         };
         await addAll('before');
-        await take(takenFirst);
+        await take(firstTakeCount);
         await addAll('after');
-        await take(takenLater);
+        await take(laterTakeCount);
         const outlook = await turns.outlook(line);
         const order = await take(1_000);
         const ranks = new Map<string, number>();
@@ -68,7 +68,7 @@ test('an account that is not in the outlook yet is assumed to start waiting now'
   const outlook = outlookOf(others, 1_000_000);
   t.is(estimatePosition(outlook, 'a', 0), 0);
   t.is(estimatePosition(outlook, 'd', 0), 2);
-  t.is(estimatePosition(outlook, 'd', 1), 5, 'two of each other account, and the one before it');
+  t.is(estimatePosition(outlook, 'd', 1), 5, 'two of each other account, and the earlier job of its own');
 });
 
 test("a job added after the outlook was read is behind all of its account's jobs", (t) => {

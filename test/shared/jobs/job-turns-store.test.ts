@@ -6,9 +6,9 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-/** A line used only by one test: tests in this file share a Redis and run concurrently. */
+/** A job queue used only by one test: tests in this file share a Redis and run concurrently. */
 let lines = 0;
-const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 
 const takeArguments = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
   count,
@@ -22,7 +22,7 @@ async function takeAccounts(turns: JobTurns, line: JobLine, count: number): Prom
 
 test("one account's 100 000 waiting jobs delay another's single job by at most one turn", async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'large', 1, 100_000);
   t.deepEqual(await takeAccounts(turns, line, 3), ['large', 'large', 'large']);
   for (let i = 0; i < 20; i++) {
@@ -34,7 +34,7 @@ test("one account's 100 000 waiting jobs delay another's single job by at most o
 
 test('each of fifty accounts that arrive together waits for at most one turn of each other account', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'large', 100, 100_000);
   await takeAccounts(turns, line, 7);
   const small = Array.from({ length: 50 }, (_, i) => `small ${i}`);
@@ -43,13 +43,13 @@ test('each of fifty accounts that arrive together waits for at most one turn of 
   t.deepEqual(
     taken.filter((accountId) => accountId !== 'large').sort(),
     [...small].sort(),
-    'the weight of others makes no difference to a first job',
+    'the weights of other accounts make no difference to a first job',
   );
 });
 
 test('an account of weight 3 gets three turns for each turn of an account of weight 1', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'heavy', 3, 1_000);
   await turns.sync(line, 'light', 1, 1_000);
   const taken = await takeAccounts(turns, line, 400);
@@ -58,7 +58,7 @@ test('an account of weight 3 gets three turns for each turn of an account of wei
 
 test('an account that always has a single job does not go before one with a backlog every time', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'z backlog', 1, 100);
   const taken: string[] = [];
   for (let i = 0; i < 20; i++) {
@@ -68,7 +68,7 @@ test('an account that always has a single job does not go before one with a back
   t.is(taken.filter((accountId) => accountId === 'z backlog').length, 10);
 });
 
-test('models take turns, and one for which a worker has no slot or no configuration does not block the others', async (t) => {
+test('models take turns, and one without a worker slot or configuration does not block the others', async (t) => {
   const turns = new JobTurns(redis());
   const [full, free, single] = ['full', 'free', 'single'];
   for (const model of [full, 'unknown', free, single])
@@ -87,13 +87,13 @@ test('models take turns, and one for which a worker has no slot or no configurat
   t.deepEqual(
     next.map(({ model }) => model),
     [full, single, free],
-    'the one that was served least recently is next',
+    'the one served least recently is next',
   );
 });
 
-test('a turn that found no job removes the account, unless a job was added in between', async (t) => {
+test('a fair-queue turn that found no job removes the account, unless a job was added in between', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'account', 1, 2);
   const [empty] = await turns.take(line.queue, ...takeArguments(line, 1));
   await turns.settle(line.queue, empty!, 0, false);
@@ -106,9 +106,9 @@ test('a turn that found no job removes the account, unless a job was added in be
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
 });
 
-test('a turn that found no job does not count against the account', async (t) => {
+test('a fair-queue turn that found no job does not count against the account', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'a', 1, 10);
   await turns.sync(line, 'b', 1, 10);
   const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
@@ -118,9 +118,9 @@ test('a turn that found no job does not count against the account', async (t) =>
   t.deepEqual(await takeAccounts(turns, line, 2), ['a', 'b']);
 });
 
-test('no job gets two turns', async (t) => {
+test('no job gets two fair-queue turns', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.sync(line, 'account', 1, 3);
   const [first] = await turns.take(line.queue, ...takeArguments(line, 3));
   await turns.settle(line.queue, first!, 2);
@@ -129,7 +129,7 @@ test('no job gets two turns', async (t) => {
 
 test('index entries that were lost are restored by the next settlement or repair', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.add(line, 'account', 2);
   const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
   await redis().del(redisKeys.jobAccounts(line.queue, line.model));
@@ -141,7 +141,7 @@ test('index entries that were lost are restored by the next settlement or repair
   t.deepEqual(
     await takeAccounts(turns, line, 9),
     [],
-    'half of it is lost: the remainder does not block anyone',
+    'half of the index is lost: the remainder does not block anyone',
   );
   await turns.sync(line, 'account', 2, 1);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
@@ -149,7 +149,7 @@ test('index entries that were lost are restored by the next settlement or repair
 
 test('a dropped job is not waited for', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.add(line, 'account', 1);
   await turns.drop(line, 'account');
   await turns.drop(line, 'account');
@@ -157,9 +157,9 @@ test('a dropped job is not waited for', async (t) => {
   t.deepEqual(await takeAccounts(turns, line, 9), []);
 });
 
-test('an empty line keeps nothing about its accounts for longer than a minute', async (t) => {
+test('an empty queue stores nothing about its accounts for longer than a minute', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await turns.add(line, 'account', 1);
   await takeAccounts(turns, line, 1);
   for (const key of [
@@ -177,7 +177,7 @@ test('an empty line keeps nothing about its accounts for longer than a minute', 
 
 test('the order of turns continues when virtual times are reset to zero', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   await redis().hset(redisKeys.jobIndex(line.queue), `time:${line.model}`, String(maxVirtualTime));
   for (const [accountId, weight] of [
     ['a', 1],
@@ -210,13 +210,13 @@ test('jobs count as running until they end or their lease expires', async (t) =>
   t.is(
     (await turns.counts('embedding')).running,
     0,
-    'no lease is longer than the latest, as clocks step back',
+    'no lease is longer than the latest one, because clocks may step back',
   );
 });
 
 test('a job that ends right after its lease was renewed does not count as running again', async (t) => {
   const turns = new JobTurns(redis());
-  const lines = [openLine(), { ...openLine(), queue: 'image' } as const];
+  const lines = [createQueue(), { ...createQueue(), queue: 'image' } as const];
   const jobs = lines.map((line, i) => ({ line, jobId: `job ${i}` }));
   for (const { line, jobId } of jobs) await turns.started(line, jobId, 60_000);
   const renewed = turns.renewed(jobs, 60_000);
@@ -225,9 +225,9 @@ test('a job that ends right after its lease was renewed does not count as runnin
   for (const line of lines) t.is((await turns.outlook(line)).running, 0);
 });
 
-test('only the latest twenty service times count, excluding those of failed jobs', async (t) => {
+test('only the latest twenty service times are used, excluding those of failed jobs', async (t) => {
   const turns = new JobTurns(redis());
-  const line = openLine();
+  const line = createQueue();
   for (let i = 0; i < 30; i++) await turns.ended(line, `${i}`, i < 10 ? 1_000_000 : 100);
   await turns.ended(line, 'failed', null);
   t.is((await turns.outlook(line)).serviceMs, 100);

@@ -38,9 +38,9 @@ async function place(
   return { id: job.id, placed: await placeJob(redis, redis, job) };
 }
 
-// One after another: filling a shard here causes any job in it to be refused.
+// One after another: filling a shard here causes any job in it to be rejected.
 test.serial(
-  'a job above the byte limits of an account or of all accounts is refused immediately',
+  'a job above the byte limits of an account or of all accounts is rejected immediately',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();
@@ -57,12 +57,12 @@ test.serial(
   },
 );
 
-test.serial('a large body whose job was not placed is soon deleted', async (t) => {
+test.serial('a large body whose job could not be created is soon deleted', async (t) => {
   const redis = redisOf();
   const accountId = randomUUID();
   const id = randomUUID();
   const body = Buffer.alloc(100_000, 'x');
-  // Its reservation is gone: the script refuses it, and Redis is away before the body can be deleted.
+  // Its reservation is gone: the script rejects it, and Redis is unavailable before the body can be deleted.
   const failing = new Proxy(redis, {
     get: (target, name) =>
       name === 'unlink' ? () => Promise.reject(new Error('away')) : (Reflect.get(target, name) as unknown),
@@ -86,13 +86,13 @@ test.serial('a large body whose job was not placed is soon deleted', async (t) =
 });
 
 test.serial(
-  'while Redis is out of memory, a job is refused with 503 and holds nothing, and others end and release their reservations',
+  'while Redis is out of memory, a job is rejected with 503 and holds nothing, and others end and release their reservations',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();
     const shard = shardOf(accountId);
     await redis.hset(redisKeys.account(accountId), { bal: 1000, res: 200, free: 0, fres: 0 });
-    // Not created in the same millisecond, in which case the one with the lower id would be taken first.
+    // Not created in the same millisecond; otherwise the job with the lower id would be taken first.
     const nowMs = Date.now();
     const [waiting, running] = [await place(accountId, {}, nowMs), await place(accountId, {}, nowMs + 1)];
     const taken = await takeJob(redis, { queue: 'embedding', model: 'demo' }, accountId, 'worker');

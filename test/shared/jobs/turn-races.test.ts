@@ -11,11 +11,11 @@ const account = fc.constantFrom(...accounts);
 const weights = fc.record({ a: fc.nat(9), b: fc.nat(9), c: fc.nat(99) });
 
 let lines = 0;
-const openLine = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
 const slotsFor = ({ model }: JobLine, slots: number): ReadonlyMap<string, number> =>
   new Map([[model, slots]]);
 
-/** Changes of the accounts' lists and deliveries to the index: anything may happen between the two. */
+/** Changes of the accounts' lists and their delivery to the index, with arbitrary steps between the two. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('put' as const), account }),
@@ -28,7 +28,7 @@ const steps = fc.array(
 
 type Step = typeof steps extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 
-/** Lists of waiting jobs, as the shards hold them, and the index beside them. */
+/** Lists of waiting jobs, as in the shards, and the index beside them. */
 class ShardModel {
   readonly turns: JobTurns;
   readonly line: JobLine;
@@ -51,7 +51,7 @@ class ShardModel {
     this.undelivered.push(() => this.turns.add(this.line, accountId, 1));
   }
 
-  /** @param isLate whether something else may reach the index before the cancellation does */
+  /** @param isLate whether other calls may reach the index before the cancellation does */
   async cancel(accountId: string, isLate: boolean): Promise<void> {
     if (this.lists.get(accountId) === 0) return;
     this.change(accountId, -1);
@@ -109,7 +109,7 @@ class ShardModel {
 test('no waiting job is lost, in whatever order additions, turns, settlements and cancellations interleave', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const model = new ShardModel(new JobTurns(redis()), openLine());
+      const model = new ShardModel(new JobTurns(redis()), createQueue());
       await model.play(steps, false);
       await model.finish();
       const { accounts } = await model.turns.outlook(model.line);
@@ -123,7 +123,7 @@ test('no waiting job is lost, in whatever order additions, turns, settlements an
 test('a repair restores accounts that late cancellations removed', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
-      const model = new ShardModel(new JobTurns(redis()), openLine());
+      const model = new ShardModel(new JobTurns(redis()), createQueue());
       await model.play(steps, true);
       await model.repair();
       await model.finish();
@@ -137,7 +137,7 @@ test('a repair restores accounts that late cancellations removed', async (t) => 
   t.pass();
 });
 
-test('no account gets more than the share of its weight plus one turn while others wait', async (t) => {
+test('no account gets more than its weighted share of turns plus one turn while others wait', async (t) => {
   const step = fc.oneof(
     fc.record({ account, jobs: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 8 }) }),
@@ -145,7 +145,7 @@ test('no account gets more than the share of its weight plus one turn while othe
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), weights, async (steps, extra) => {
       const turns = new JobTurns(redis());
-      const line = openLine();
+      const line = createQueue();
       const weightOf = (accountId: string): number => 1 + extra[accountId as keyof typeof extra];
       const waiting = new Map(accounts.map((accountId) => [accountId, 0]));
       // For each pair, the turns of both since the later of them started to wait.
@@ -185,7 +185,7 @@ test('every waiting account is served before others have had more than their tur
   await fc.assert(
     fc.asyncProperty(weights, async (extra) => {
       const turns = new JobTurns(redis());
-      const line = openLine();
+      const line = createQueue();
       const all = accounts.map((accountId) => 1 + extra[accountId as keyof typeof extra]);
       for (const [i, accountId] of accounts.entries()) await turns.sync(line, accountId, all[i]!, 1_000);
       const maxTurns = all.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...all)), 0) + 1;

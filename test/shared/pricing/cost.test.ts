@@ -264,7 +264,7 @@ test('the cost is each kind of token times its price, rounded once, half up, to 
   t.pass();
 });
 
-test('seconds, characters, images and requests cost their count times their price, and a count of zero is free', (t) => {
+test('seconds, characters, images and requests cost their number times their price, and zero of them are free', (t) => {
   const count = fc.nat(4_000_000);
   fc.assert(
     fc.property(nanoPrice, count, (nano, units) => {

@@ -50,7 +50,7 @@ async function measureMsAsync(run: () => Promise<unknown>): Promise<number> {
   return readThreadMs() - startedMs;
 }
 
-/** A different text for each seed, since words that were counted before are cached. */
+/** A different text for each seed, because words that were tokenized before are cached. */
 const HOSTILE: Record<string, (length: number, seed?: number) => string> = {
   'one letter': (length) => 'a'.repeat(length),
   spaces: (length) => ' '.repeat(length),
@@ -69,7 +69,7 @@ test.before(() => {
 });
 
 for (const [name, sample] of Object.entries(PROSE)) {
-  test(`long ${name} text counted in blocks has exactly the tokens of the whole`, async (t) => {
+  test(`long ${name} text tokenized in blocks has exactly the tokens of the whole`, async (t) => {
     const text = sample.repeat(Math.ceil(20_000 / sample.length));
     const whole = countWhole(text);
     t.is(countTokens(text), whole);
@@ -78,7 +78,7 @@ for (const [name, sample] of Object.entries(PROSE)) {
   });
 }
 
-test('text that mixes scripts is counted exactly, wherever its blocks end', (t) => {
+test('text that mixes scripts is tokenized exactly, wherever its blocks end', (t) => {
   const random = makeRandom(42);
   const words = Object.values(PROSE).flatMap((sample) => sample.split(/(?<=\s)/u));
   for (let round = 0; round < 40; round++) {
@@ -99,7 +99,7 @@ test('a token is at least one UTF-8 byte and at most 128', async (t) => {
   t.is(await countTokensAsync('', { limit: 0 }), 0);
 });
 
-test('the names of special tokens count as text', (t) => {
+test('the names of special tokens are tokenized as plain text', (t) => {
   t.true(countTokens('<|endoftext|>') > 1);
   t.notThrows(() => countTokens('a<|im_start|>system<|im_end|><|endofprompt|>'));
 });
@@ -130,7 +130,7 @@ test('a word that has to be split is off by at most two tokens per split', (t) =
   t.true(Math.abs(countTokens(text) - whole) <= 8);
 });
 
-test.serial('a limit bounds the work, however long the text', async (t) => {
+test.serial('a limit bounds the work, however long the text is', async (t) => {
   const text = HOSTILE['random letters']!(4_000_000);
   const ms = await measureMsAsync(async () => {
     t.is(await countTokensAsync(text, { limit: 1000 }), null);
@@ -139,7 +139,7 @@ test.serial('a limit bounds the work, however long the text', async (t) => {
   t.true(ms < measureMs(() => countTokens(text.slice(0, 1_000_000))));
 });
 
-test.serial('the process can do other work while it counts a long prompt', async (t) => {
+test.serial('the process can do other work while it tokenizes a long prompt', async (t) => {
   const text = PROSE.russian.repeat(25_000);
   let turns = 0;
   let isDone = false;
@@ -154,7 +154,7 @@ test.serial('the process can do other work while it counts a long prompt', async
   t.true(turns >= Math.floor(text.length / 65_536) - 1, `${turns} turns`);
 });
 
-test("counting stops with the signal's reason", async (t) => {
+test("tokenizing stops with the signal's reason", async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller left');
   const counting = countTokensAsync(PROSE.english.repeat(20_000), { limit: 1e9, signal: controller.signal });
@@ -163,29 +163,32 @@ test("counting stops with the signal's reason", async (t) => {
   t.is(await t.throwsAsync(countTokensAsync('short', { limit: 10, signal: controller.signal })), reason);
 });
 
-test('the async count is null over the limit', async (t) => {
+test('the async token count is null above the limit', async (t) => {
   t.is(await countTokensAsync(PROSE.english.repeat(100), { limit: 100 }), null);
   t.is(await countTokensAsync('hello world', { limit: 2 }), 2);
 });
 
-test.serial('many concurrent counts do not block the process for longer at a time than one', async (t) => {
-  const text = PROSE.russian.repeat(3_000);
-  const alone = Math.floor(text.length / 65_536);
-  let turns = 0;
-  let isDone = false;
-  const spin = (): void => {
-    turns += 1;
-    if (!isDone) setImmediate(spin);
-  };
-  setImmediate(spin);
-  const counts = await Promise.all(Array.from({ length: 8 }, () => countTokensAsync(text, { limit: 1e9 })));
-  isDone = true;
-  t.deepEqual(new Set(counts).size, 1);
-  // Each further turn of each count had its own iteration of the event loop.
-  t.true(turns >= 8 * (alone - 1), `${turns} turns`);
-});
+test.serial(
+  'many concurrent counts do not block the process for longer at a time than one does',
+  async (t) => {
+    const text = PROSE.russian.repeat(3_000);
+    const alone = Math.floor(text.length / 65_536);
+    let turns = 0;
+    let isDone = false;
+    const spin = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(spin);
+    };
+    setImmediate(spin);
+    const counts = await Promise.all(Array.from({ length: 8 }, () => countTokensAsync(text, { limit: 1e9 })));
+    isDone = true;
+    t.deepEqual(new Set(counts).size, 1);
+    // Each further event-loop turn of each count was in its own iteration.
+    t.true(turns >= 8 * (alone - 1), `${turns} turns`);
+  },
+);
 
-test('at most 2 000 bytes are counted at a time, whatever their script', async (t) => {
+test('at most 2 000 bytes are tokenized at a time, whatever their script', async (t) => {
   for (const character of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
     const text = character.repeat(7_000);
     const blocks: number[] = [];
@@ -205,7 +208,7 @@ test('at most 2 000 bytes are counted at a time, whatever their script', async (
   }
 });
 
-test('a short text is counted immediately, and a long one waits for a turn before any of it is counted', async (t) => {
+test('a short text is tokenized immediately, and a long one waits for its turn before any of it is tokenized', async (t) => {
   const listSteps = async (text: string): Promise<string[]> => {
     const steps: string[] = [];
     class Recorder extends CountingTurn {

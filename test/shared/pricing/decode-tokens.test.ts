@@ -9,7 +9,7 @@ import { readThreadMs } from '../../support/thread-clock.ts';
 const asText = { disallowedSpecial: new Set<string>() };
 const tokenNumbers = fc.array(fc.integer({ min: 0, max: maxTokenNumber }), { minLength: 1, maxLength: 200 });
 
-test('the tokens of a text decode to it again, and their number is the counted one', (t) => {
+test('the tokens of a text decode to it again, and their number equals the token count', (t) => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
   fc.assert(
     fc.property(
@@ -25,7 +25,7 @@ test('the tokens of a text decode to it again, and their number is the counted o
   }
 });
 
-test('every number up to the last is a token of some text, and nothing else is', (t) => {
+test('every token number up to the last decodes to a text, and nothing else does', (t) => {
   const all = Array.from({ length: maxTokenNumber + 1 }, (_, i) => i);
   t.true(all.every((token) => isTokenNumber(token) && decodeTokens([token]).length > 0));
   // From the first number without a token: special tokens, then numbers without any token.
@@ -55,7 +55,7 @@ test('any tokens make well-formed text, which takes no more of a body than was m
   t.is(measureTokens(spaces), 128);
 });
 
-test('decoding time is proportional to the text, even for text that is slow to count', (t) => {
+test('decoding time is proportional to the text, even for text that is slow to tokenize', (t) => {
   const [run] = encode('a'.repeat(8), asText);
   const measureMs = (length: number): number => {
     const tokens = Array.from({ length }, () => run!);

@@ -11,7 +11,7 @@ test('an amount is read exactly, up to nine decimals', (t) => {
   t.is(parseRub(9_000_000), 9_000_000_000_000_000n);
 });
 
-test('text that is not an amount, or has more than nine decimals, is refused', (t) => {
+test('text that is not an amount, or has more than nine decimals, is rejected', (t) => {
   for (const text of ['', 'x', '1,5', '1.', '.5', '0.0000000001', '1e3', 'NaN', 'Infinity'])
     t.is(parseRub(text), null, text);
   t.is(parseRub(1e-10), null);

@@ -48,7 +48,7 @@ const prose = {
 };
 
 for (const [name, text] of Object.entries(prose)) {
-  test(`prose (${name}) is estimated at no more than 1.3 times our own count`, (t) => {
+  test(`prose (${name}) has at most 1.3 times as many tokens in our own count as in other vocabularies`, (t) => {
     const own = countTokens(text);
     const estimate = estimateInOtherVocabularies(text);
     t.log(`${own} tokens by our own count, ${estimate} by the estimate`);
@@ -82,7 +82,7 @@ for (const [name, text] of Object.entries(split)) {
   });
 }
 
-test('no text counts more than its bytes, and its parts add up to the whole', (t) => {
+test('no text has more tokens than bytes, and the counts of its parts add up to that of the whole', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(300), (text, at) => {
       const whole = estimateInOtherVocabularies(text);

@@ -32,7 +32,7 @@ test('chats of accounts with few chats in flight are taken before those of accou
   t.deepEqual([await queues.quick.countTaken(), await queues.bulk.countTaken()], [1, 2]);
 });
 
-test('items are taken oldest first; a ticket tells whether its item was taken, and a cancelled item leaves the others in place', async (t) => {
+test('items are taken oldest first; a ticket reports whether its item was taken, and cancelling an item does not move the others', async (t) => {
   const { redis, blocking } = await startRig(t);
   const queue = new ReadyQueue(redis, 'quick');
   const tickets: number[] = [];

@@ -43,7 +43,7 @@ test('a call is found again by the conversation in which it was made', (t) => {
   }
 });
 
-test('an id that a vendor reuses identifies another turn in another conversation, position, model or call', (t) => {
+test('a reused id identifies a different turn in another conversation, position, model or call', (t) => {
   const conversations = [
     hashCalls([user('go'), callMessage('f:0')]),
     hashCalls([user('stop'), callMessage('f:0')]),
@@ -99,7 +99,7 @@ test('arguments that are not JSON, or are nested too deeply, are compared as wri
   );
 });
 
-test('a reusable id identifies another turn for another speaker, setting or thinking', (t) => {
+test('a reusable id identifies a different turn for another speaker, setting or thinking', (t) => {
   const question = [system('The user is Ann.'), user('go')];
   const turns = [
     hashCalls([...question, callMessage('f:0')]),

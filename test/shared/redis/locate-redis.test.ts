@@ -43,7 +43,7 @@ async function assertRefused(t: ExecutionContext, port: number, reason: RegExp):
   t.regex(error.message, reason);
 }
 
-test('a server that cannot be used is refused with a sentence that says why', async (t) => {
+test('a server that cannot be used is rejected with a sentence that says why', async (t) => {
   const sentinel = await startServer(t, '--sentinel');
   const replica = await startServer(t, '--replicaof', '127.0.0.1 1');
   const cluster = await startServer(

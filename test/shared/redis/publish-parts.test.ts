@@ -83,7 +83,7 @@ test('a message keeps its position among other commands, and so do their replies
 
 // Serial: Redis delays the messages of all other tests, too.
 test.serial(
-  'a message that a cut connection may have lost is an error, and the next ones are complete',
+  'a message that may have been lost with its connection is an error, and the next ones are complete',
   async (t) => {
     const { redis, channel, receive } = await openTestChannel(t);
     const other = await connect(t);

@@ -5,7 +5,7 @@ import test from 'ava';
 import { createRedis } from '../../../shared/redis/redis-client.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 
-test.serial('a command fails immediately while Redis is away', async (t) => {
+test.serial('a command fails immediately while Redis is unavailable', async (t) => {
   const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());

@@ -40,13 +40,13 @@ const subscribed = '>3\r\n$10\r\nssubscribe\r\n$4\r\nnews\r\n:1\r\n';
 
 interface FakeRedis {
   readonly url: string;
-  /** Cuts all connections, the first of which is number 1. */
+  /** Cuts all connections; the first connection has number 1. */
   readonly cut: () => void;
 }
 
 /**
- * Answers ioredis's INFO, and replies to subscriptions as specified. @param onSubscribe the reply, by connection
- * number; null refuses all commands
+ * Answers ioredis's INFO, and replies to subscriptions as specified.
+ * @param onSubscribe the reply, by connection number; null rejects all commands
  */
 async function startFakeRedis(
   t: ExecutionContext,
@@ -90,7 +90,7 @@ function urlOfRedis(): string {
 }
 
 // Serial: it cuts the connections of all tests and changes their permissions.
-test.serial('a cut is reported before any later message, and so is the recovery', async (t) => {
+test.serial('an interruption is reported before any later message, and so is the recovery', async (t) => {
   const { subscriber, events } = subscribe(t, urlOfRedis(), 'one', 'two');
   await subscriber.start();
   t.true(subscriber.isListening('one'));
@@ -107,13 +107,13 @@ test.serial('a cut is reported before any later message, and so is the recovery'
 });
 
 test.serial(
-  'a subscriber that Redis refuses after a cut reports it, and retries until it is subscribed',
+  'a subscriber that Redis rejects after an interruption reports it, and retries until it is subscribed',
   async (t) => {
     const { subscriber, events, errors } = subscribe(t, urlOfRedis(), 'news');
     await subscriber.start();
     await redis().call('ACL', 'SETUSER', 'default', 'resetchannels');
     await redis().client('KILL', 'TYPE', 'PUBSUB');
-    await waitFor('the refusal', () => errors.length > 0);
+    await waitFor('the rejection', () => errors.length > 0);
     t.deepEqual(errors, ['Redis subscription refused; reconnecting']);
     t.false(subscriber.isListening('news'));
     await redis().call('ACL', 'SETUSER', 'default', 'allchannels');
@@ -122,7 +122,7 @@ test.serial(
   },
 );
 
-test.serial('a subscriber that Redis refuses from the start does not start', async (t) => {
+test.serial('a subscriber that Redis rejects from the start does not start', async (t) => {
   await redis().call('ACL', 'SETUSER', 'default', 'resetchannels');
   const { subscriber } = subscribe(t, urlOfRedis(), 'news');
   const error = await t.throwsAsync(subscriber.start(), { instanceOf: ConfigError });
@@ -176,7 +176,7 @@ test('a subscriber retries even if the next connections fail before they are rea
   t.deepEqual([...events].sort(), ['news lost', 'news restored', 'news: hello'].sort());
 });
 
-test('a listener that throws on a cut does not keep others from receiving messages again', async (t) => {
+test('a listener that throws on an interruption does not prevent others from receiving messages again', async (t) => {
   const message = '>3\r\n$8\r\nsmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n';
   const { url, cut } = await startFakeRedis(t, (connection) =>
     connection === 1 ? subscribed : subscribed + message,
@@ -193,7 +193,7 @@ test('a listener that throws on a cut does not keep others from receiving messag
   t.deepEqual(errors, [failure, failure]);
 });
 
-test('a connection that neither closes nor responds is given up', async (t) => {
+test('a connection that neither closes nor responds is abandoned', async (t) => {
   let connections = 0;
   const { url } = await startFakeRedis(t, (connection) => {
     connections = connection;

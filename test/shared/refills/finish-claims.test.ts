@@ -21,7 +21,8 @@ import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /**
- * Claims that a crash left half done: the money arrives once, and the code is settled once its entry is settled.
+ * Redemption claims that a crash left unfinished: the money is credited once, and the code is settled once its entry is
+ * settled.
  */
 
 interface Fixture {
@@ -88,7 +89,7 @@ async function createFixture(
 }
 
 /** An entry is removed from its stream last, when MongoDB has all of it. */
-async function waitUntilAtRest({ stack, accountId }: Fixture): Promise<void> {
+async function waitUntilSettled({ stack, accountId }: Fixture): Promise<void> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
   await waitFor('the ledger to be settled', async () => (await stack.redis.xlen(stream)) === 0);
 }
@@ -101,7 +102,7 @@ test('a claim whose redeemer died before crediting is credited, and settled once
   t.is(await fixture.readBalance(), '11');
   t.is((await fixture.stack.readAccount(fixture.accountId)).freeRequests, 2);
   t.false(await fixture.isSettled(claim));
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   t.is(await finishClaims(dependencies), 1);
   t.true(await fixture.isSettled(claim));
   t.is(await finishClaims(dependencies), 0);
@@ -115,22 +116,22 @@ test('claims that are finished concurrently are credited once each and settled o
   const { dependencies } = fixture;
   for (let i = 0; i < 5; i++) await fixture.claimWithAge();
   const finishAll = () => Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
-  // The entry of a claim that one run credits may be settled before another run checks it.
+  // The entry of a claim that one task run credits may be settled before another one checks it.
   const early = await finishAll();
   t.is(await fixture.readBalance(), '51');
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   const finished = [...early, ...(await finishAll())];
   t.is(
     finished.reduce((sum, one) => sum + one, 0),
     5,
   );
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   t.is(await fixture.readBalance(), '51');
   const entries = await dependencies.ledger.entries.countDocuments({ accountId: fixture.accountId });
   t.is(entries, 6);
 });
 
-test('a claim that is credited but not settled survives a Redis that lost its data before the entry was settled', async (t) => {
+test('a claim that is credited but not settled survives if Redis loses its data before the entry is settled', async (t) => {
   // Nothing reads the ledger yet, so that the entry is lost with Redis.
   const fixture = await createFixture(t, { balance: '0', readsLedger: false });
   const { dependencies, stack } = fixture;
@@ -141,7 +142,7 @@ test('a claim that is credited but not settled survives a Redis that lost its da
   t.is(await finishClaims(dependencies), 0);
   t.is(await fixture.readBalance(), '10');
   fixture.startReader();
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   t.is(await finishClaims(dependencies), 1);
   t.true(await fixture.isSettled(claim));
   t.is(await fixture.readBalance(), '10');
@@ -152,15 +153,15 @@ test('a settled refill is not credited again if Redis has lost it', async (t) =>
   const { dependencies, stack } = fixture;
   const claim = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, claim), 'released');
-  await waitUntilAtRest(fixture);
+  await waitUntilSettled(fixture);
   await flushAll(stack.redis);
   t.is(await finishClaims(dependencies), 1);
   t.is(await fixture.readBalance(), '11');
 });
 
-test('a recent claim is left to the request that made it', async (t) => {
+test('a recent claim is left to the request that created it', async (t) => {
   const fixture = await createFixture(t);
-  // From a clock that is ahead, so that it stays recent however slow this test is.
+  // From a fast clock, so that it stays recent however slow this test is.
   const claim = await fixture.claimWithAge(-3_600_000);
   t.is(await finishClaims(fixture.dependencies), 0);
   t.is(await fixture.readBalance(), '1');
@@ -173,14 +174,14 @@ test('a claim that would exceed the maximum balance is released, and can no long
   const claim = await fixture.claimWithAge();
   t.is(await finishClaims(dependencies), 0);
   t.is((await dependencies.codes.find(claim.text))?.redeemed, null);
-  // A process that still has the old claim finds it withdrawn, even when the balance allows it again.
+  // A process that still has the old claim finds it withdrawn, even when the balance would allow it again.
   await fixture.stack.redis.hset(redisKeys.account(fixture.accountId), 'bal', '0');
   t.is(await creditClaim(dependencies, claim), 'released');
   t.is(await fixture.readBalance(), '0');
   t.truthy(await dependencies.codes.claim(claim.text, fixture.accountId, randomUUID()));
 });
 
-test('a release that a crash interrupted is completed, and a refill that was credited cannot be withdrawn', async (t) => {
+test('an interrupted release is completed, and a refill that was credited cannot be withdrawn', async (t) => {
   const fixture = await createFixture(t);
   const { dependencies, accountId, stack } = fixture;
   const interrupted = await fixture.claimWithAge();

@@ -44,7 +44,7 @@ test('frame kinds keep the bytes used by stored frames of earlier releases', (t)
   t.deepEqual(frameKinds.map(byteOf), [0, 1, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test('a truncated or foreign message is an error, never a frame', (t) => {
+test('a truncated or unrelated message is an error, never a frame', (t) => {
   const bytes = encodeFrame({
     requestId: randomUUID(),
     attempt: 1,

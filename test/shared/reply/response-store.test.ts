@@ -20,7 +20,7 @@ const redis = useRedis(test);
 
 const makeDeltas = (count: number): Buffer[] => Array.from({ length: count }, () => randomBytes(40_000));
 
-test('frames that have moved are in the object store byte for byte, and no longer counted', async (t) => {
+test('frames that have moved are in the object store byte for byte, and no longer count against the account', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
@@ -81,7 +81,7 @@ test('a copy that started before a further frame arrived, and finishes last, dam
   t.true((await responses.readMovedFrames(request, longer, 0, longer)).equals(before));
 });
 
-test('while the object store is away everything stays in Redis, and moves when it is back', async (t) => {
+test('while the object store is unavailable everything stays in Redis, and moves when it is back', async (t) => {
   const { objects, stop, start } = await useObjects(t);
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
@@ -125,7 +125,7 @@ test('an object store that is reachable but does not respond is a 503 in time', 
   t.is((error as AppError).code, 'service_unavailable');
 });
 
-test('moved frames that are gone, or whose store is away, are a 503, not an internal error', async (t) => {
+test('moved frames that are gone, or whose store is unavailable, are a 503, not an internal error', async (t) => {
   const { objects, stop } = await useObjects(t);
   const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const read = () => responses.readMovedFrames(createRequest(), 100, 0, 100);

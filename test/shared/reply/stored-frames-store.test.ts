@@ -104,11 +104,11 @@ test('a failure is stored for minutes, since it is never replayed; a response is
   const { sum, ...buckets } = await readStoredBytes(redis(), failed.accountId);
   t.is(sum, (await readAll(store, failed)).length);
   const [[expiresAt, bytes]] = Object.entries(buckets) as [[string, number]];
-  t.is(sum, bytes, 'all of it is counted at its expiry');
+  t.is(sum, bytes, 'all of it is counted in the slot of its expiry');
   t.true(Math.abs(Number(expiresAt) - Date.now() / 1_000 - short) < 5);
 });
 
-test('whatever is stored, moved or replaced, the bytes counted for an account are those that Redis holds for it', async (t) => {
+test('whatever is stored, moved or replaced, the byte count of an account equals the bytes that Redis holds for it', async (t) => {
   const store = createStore();
   const step = fc.record({
     which: fc.nat(3),

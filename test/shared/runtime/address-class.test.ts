@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { isPublicAddress } from '../../../shared/runtime/address-class.ts';
 
 /**
- * First and last addresses of the ranges in IANA's two special-purpose registries, and others that are not for hosts.
+ * First and last addresses of the ranges in IANA's two special-purpose registries, and others that no host may have.
  */
 const notPublic: Record<string, readonly string[]> = {
   'this network': ['0.0.0.0', '0.0.0.1', '0.255.255.255'],

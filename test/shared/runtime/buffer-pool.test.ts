@@ -24,9 +24,9 @@ test('a returned buffer is lent again for a similar or slightly smaller length',
   large.release();
   medium.release();
   const small = pool.lend(100 * kB);
-  t.is(memoryOf(small), memoryOf(medium), 'the smaller of those that are large enough');
+  t.is(memoryOf(small), memoryOf(medium), 'the smallest one that is large enough');
   const tiny = pool.lend(64 * kB);
-  t.not(memoryOf(tiny), memoryOf(large), 'one that is far larger is not used');
+  t.not(memoryOf(tiny), memoryOf(large), 'one that is far too large is not used');
   t.is(memoryOf(pool.lend(600 * kB)), memoryOf(large));
 });
 
@@ -57,7 +57,7 @@ test('the result of the work is returned, and its error is thrown', async (t) =>
   );
 });
 
-test('no more than the maximum is kept: the buffer returned first is dropped', (t) => {
+test('the pool never exceeds its maximum: the buffer returned first is dropped', (t) => {
   const pool = new BufferPool(300 * kB);
   const lent = [1, 2, 3].map(() => pool.lend(128 * kB));
   const tooLarge = pool.lend(512 * kB);
@@ -70,7 +70,7 @@ test('no more than the maximum is kept: the buffer returned first is dropped', (
   t.not(memoryOf(pool.lend(512 * kB)), memoryOf(tooLarge));
 });
 
-test('a buffer is lent once at a time, and never again after its work failed', async (t) => {
+test('a buffer has one user at a time, and is never reused after its work failed', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('borrow' as const), length: fc.integer({ min: 0, max: 600 * kB }) }),
     fc.record({ kind: fc.constantFrom('give' as const, 'fail' as const), which: fc.nat() }),

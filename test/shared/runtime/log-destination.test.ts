@@ -70,7 +70,7 @@ const outputs = {
     const folder = mkdtempSync(join(tmpdir(), 'mg-test-'));
     t.teardown(() => rmSync(folder, { recursive: true, force: true }));
     spawnSync('mkfifo', [join(folder, 'log')]);
-    // Both ends: nothing is read, and yet there is a reader.
+    // Both ends of the pipe: nothing is read, and yet there is a reader.
     const fd = openSync(join(folder, 'log'), 'r+');
     t.teardown(() => closeSync(fd));
     return fd;

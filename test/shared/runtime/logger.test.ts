@@ -6,7 +6,7 @@ import test from 'ava';
 
 const logger = new URL('../../../shared/runtime/logger.js', import.meta.url).href;
 
-test('a command that Redis refused is logged without its arguments', (t) => {
+test('a command that Redis rejected is logged without its arguments', (t) => {
   const program = `
     import { createLogger } from '${logger}';
     const command = { name: 'evalsha', args: ['the-secret'] };
@@ -18,7 +18,7 @@ test('a command that Redis refused is logged without its arguments', (t) => {
   t.notRegex(stdout, /the-secret/);
 });
 
-test('a Cluster that refused the password is logged without the password', (t) => {
+test('a Cluster that rejected the password is logged without the password', (t) => {
   const program = `
     import { createLogger } from '${logger}';
     const command = { name: 'hello', args: ['3', 'AUTH', 'default', 'the-secret'] };

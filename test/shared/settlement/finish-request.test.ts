@@ -64,7 +64,7 @@ function createDependencies({ redis, mongo, config, log }: TestStack, recorded: 
   };
 }
 
-test('a request is counted in the traffic once, when it is settled, and only if it reached a model', async (t) => {
+test('a request is counted in the traffic stats once, when it is settled, and only if it reached a model', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount();
   const recorded: TotalSums[] = [];
@@ -115,7 +115,7 @@ testWithOwnStore('Redis')('settling outlasts a Redis outage of any length, and c
   });
   const finished = settleRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
   // Sixty attempts used to be the limit.
-  await waitFor('many tries', () => tries > 200);
+  await waitFor('many attempts', () => tries > 200);
   t.not(stack.redis.status, 'ready');
   await stack.restartRedis();
   t.is((await finished).costNano, 700n);

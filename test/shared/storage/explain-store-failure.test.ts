@@ -6,7 +6,7 @@ import { explainStoreFailure } from '../../../shared/storage/explain-store-failu
 
 const { MongoServerError, MongoTopologyClosedError } = mongoose.mongo;
 
-test('a login that MongoDB refuses names the variable to change', (t) => {
+test('a rejected MongoDB login is reported with the variable to change', (t) => {
   const refused = new MongoServerError({ message: 'Authentication failed.', code: 18 });
   t.regex(explainStoreFailure(refused), /MONGODB_URL: Authentication failed\. .*authSource/);
 });

@@ -9,7 +9,7 @@ const { MongoNetworkError, MongoServerError } = mongoose.mongo;
 
 const redisReply = (message: string): Error => new ReplyError(message);
 
-test('a store that is away recovers on its own, whichever store and whatever the error', (t) => {
+test('an unavailable store recovers on its own, whichever store and whatever the error', (t) => {
   for (const error of [
     new Error('Connection is closed.'),
     new Error('connect ECONNREFUSED 127.0.0.1:6379'),

@@ -30,7 +30,7 @@ test('our rules apply to our own folders, and are added to the rules of others',
   t.deepEqual(describe(merged.slice(1)), ours);
 });
 
-test('existing rules are not written again, and a changed one is', (t) => {
+test('up-to-date rules are not written again, and a changed one is', (t) => {
   const merged = mergeRules([theirs], false)!;
   t.is(mergeRules(merged, false), null);
   const changed = merged.map((rule) =>

@@ -14,7 +14,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const { MongoServerError } = mongoose.mongo;
 
-test('a command on a connection that is just closing is retried, and does not wait forever', async (t) => {
+test('a command on a closing connection is retried, and does not wait forever', async (t) => {
   t.timeout(10_000);
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const server = await startEmbeddedMongo({ dir, sync: false });
@@ -49,7 +49,7 @@ test('a client whose first command found no server finds it once it is running',
   t.is(await things.countDocuments(), 1);
 });
 
-test('a connection that is cut during a command is an outage, even if the driver passes the socket error on', async (t) => {
+test('a connection that is interrupted during a command is an outage, even if the driver passes the socket error on', async (t) => {
   const fail = (code: string) => (): Promise<never> =>
     Promise.reject(Object.assign(new Error(`write ${code}`), { code, syscall: 'write' }));
   for (const code of ['EPIPE', 'ECONNRESET']) {
@@ -62,7 +62,7 @@ test('a connection that is cut during a command is an outage, even if the driver
   );
 });
 
-test('a primary that steps down is an outage, even for commands that the driver does not retry; a refused command is not', async (t) => {
+test('a primary that steps down is an outage, even for commands that the driver does not retry; a rejected command is not', async (t) => {
   const fail = (code: number) => (): Promise<never> =>
     Promise.reject(new MongoServerError({ code, message: 'the server said so' }));
   for (const code of [10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 64])
@@ -70,7 +70,7 @@ test('a primary that steps down is an outage, even for commands that the driver 
   for (const code of [2, 13, 11_000]) await t.throwsAsync(callMongo(fail(code)), { code }, String(code));
 });
 
-test('looking up accounts by id while MongoDB is away is an outage like any other', async (t) => {
+test('looking up accounts by id while MongoDB is unavailable is an outage like any other', async (t) => {
   const { mongo } = await openAbsentMongo(t);
   const accounts = new AccountStore(mongo.db, { masterKey: 'm'.repeat(32), revealsKeys: true });
   await t.throwsAsync(accounts.findByIds(['a']), { code: 'service_unavailable' });

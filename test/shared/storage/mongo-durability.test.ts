@@ -15,7 +15,7 @@ for (const option of [
   'readConcernLevel=local',
   'readPreference=nearest',
 ]) {
-  test(`a MONGODB_URL with ${option} is refused, and the message says what to write`, (t) => {
+  test(`a MONGODB_URL with ${option} is rejected, and the message says what to write`, (t) => {
     const error = t.throws(() => checkDurability(`${base}?replicaSet=rs0&${option}`), {
       instanceOf: ConfigError,
     });
@@ -40,7 +40,7 @@ test('every write requests a majority with a time limit, and every read reads wh
   t.is(readConcern?.level, 'majority');
 });
 
-test('a MONGODB_URL with the old name of the write timeout is refused, as the driver would mistake it for ours', (t) => {
+test('a MONGODB_URL with the old name of the write timeout is rejected, as the driver would mistake it for ours', (t) => {
   t.throws(() => checkDurability(`${base}?w=majority&wtimeout=1000`), {
     instanceOf: ConfigError,
     message: /wtimeout=1000.*15 s.*remove it/,

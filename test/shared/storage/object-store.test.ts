@@ -90,7 +90,7 @@ test('an existing bucket keeps its rules as they are, unless it is to be managed
   t.is(await countRules('made-by-us-too'), 2);
 });
 
-test('a store that has no lifecycle rules, or denies access to them, is distinguished from one that is away', async (t) => {
+test('a store that has no lifecycle rules, or denies access to them, is distinguished from an unavailable one', async (t) => {
   let status = 501;
   const server = createServer((request, response) => {
     const isOfRules = request.url?.includes('lifecycle') === true;
@@ -118,7 +118,7 @@ test('a store that has no lifecycle rules, or denies access to them, is distingu
   status = 403;
   t.false(await prepare('auto'));
   t.false(await prepare('off'));
-  // They were requested, so the failure is reported until it is resolved.
+  // The rules are required by the configuration, so the failure is reported until it is resolved.
   await t.throwsAsync(prepare('on'));
   status = 503;
   await t.throwsAsync(prepare('auto'));

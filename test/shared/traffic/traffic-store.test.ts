@@ -34,7 +34,7 @@ test.afterEach.always(async () => {
 
 const readSeconds = async (): Promise<number> => (await redis.time())[0]!;
 
-test.serial("recorded sums go into the bucket of Redis's own time, and expire", async (t) => {
+test.serial("recorded sums are added to the bucket of Redis's own time, and expire", async (t) => {
   const sums = new TrafficSums();
   sums.add(request);
   const before = await readSeconds();
@@ -98,7 +98,7 @@ test.serial(
     t.is(next.validForMs, 30_000);
     // If the step also starts a bucket, the earlier count is in the bucket before.
     t.is(next.value.requests, 7);
-    // A reader that asked just before the step, but arrived after the others, gets the newer stats.
+    // A reader that called just before the step, but arrived after the others, gets the newer stats.
     nowMs -= 1;
     t.deepEqual((await one.readTotals()).value, next.value);
   },
@@ -112,7 +112,7 @@ test.serial('sums beyond the shortest exact notation of a double are exact', asy
   t.is((await store.readTotals()).value.tokens, 4_503_599_627_370_497);
 });
 
-test.serial('while Redis is away sums grow in memory, and are written when it is back', async (t) => {
+test.serial('while Redis is unavailable sums grow in memory, and are written when it is back', async (t) => {
   const store = new TrafficStore(redis);
   const recorder = new TrafficRecorder(store, log);
   recorder.note(request);
@@ -132,7 +132,7 @@ test.serial('while Redis is away sums grow in memory, and are written when it is
   t.is((await store.readTotals()).value.requests, 3);
 });
 
-test.serial('sums added during a write are written by the stop', async (t) => {
+test.serial('sums added during a write are written on shutdown', async (t) => {
   const written: number[] = [];
   let finish = (): void => undefined;
   const recorder = new TrafficRecorder(
@@ -154,7 +154,7 @@ test.serial('sums added during a write are written by the stop', async (t) => {
   t.deepEqual(written, [1, 2]);
 });
 
-test.serial('sums that Redis refuses are dropped, so that later ones are written', async (t) => {
+test.serial('sums that Redis rejects are dropped, so that later ones are written', async (t) => {
   const store = new TrafficStore(redis);
   const recorder = new TrafficRecorder(store, log);
   recorder.note({ ...request, promptTokens: 0.5 });

@@ -18,7 +18,7 @@ const success: SettledRequest = {
 };
 const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
 
-test('a status of 500 or more counts against the model; a refusal or a disconnected caller does not', (t) => {
+test('a status of 500 or more counts against the model; a rejected request or a disconnected caller does not', (t) => {
   const sums = new TrafficSums();
   t.true(sums.isEmpty);
   for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);

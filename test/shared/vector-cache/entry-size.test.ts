@@ -7,7 +7,7 @@ import { countCachedVectors, runStoreVectors } from '../../../shared/vector-cach
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Compares the counted memory with the memory that Redis reports. */
+/** Compares our own count of memory with the memory that Redis reports. */
 
 const log = createLogger('test', 'silent');
 const modelId = 'text-embedding-3-small';
@@ -50,8 +50,8 @@ async function fill(
 function assertWithin(t: ExecutionContext, used: number, counted: number): void {
   t.log(`${((100 * used) / counted).toFixed(1)} % of the counted bytes`);
   // The script itself and Redis's own buffers take a third of a megabyte, however much is stored.
-  t.true(used < 1.02 * counted + 500_000, `${used} bytes are used where ${counted} are counted`);
-  t.true(used > 0.85 * counted, `${used} bytes are used where ${counted} are counted`);
+  t.true(used < 1.02 * counted + 500_000, `${used} bytes are used, but ${counted} are counted`);
+  t.true(used > 0.85 * counted, `${used} bytes are used, but ${counted} are counted`);
 }
 
 for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {

@@ -33,7 +33,7 @@ test('an event that needs no notice is written once', async (t) => {
 
 test('pending notices are found once they are older than requested, oldest first, and no others', async (t) => {
   const { audit } = await openStores(t);
-  const begun = new Date();
+  const startedAt = new Date();
   const userId = randomUUID();
   const start = () => audit.start({ userId, action: 'account-unlinked', notice: 'pending' });
   const ids = [];
@@ -41,7 +41,7 @@ test('pending notices are found once they are older than requested, oldest first
   await audit.start({ userId, action: 'signed-in' });
   await audit.markQueued(ids[1]!);
   await audit.finish(ids[3]!, 'failed');
-  t.deepEqual(await audit.findPending(begun, 10), []);
+  t.deepEqual(await audit.findPending(startedAt, 10), []);
   const idsOf = async (limit: number) => (await audit.findPending(future(), limit)).map(({ _id }) => _id);
   t.deepEqual(await idsOf(10), [ids[0]!, ids[2]!, ids[4]!]);
   t.deepEqual(await idsOf(2), [ids[0]!, ids[2]!]);

@@ -20,7 +20,7 @@ for (const [text, email] of accepted) {
   });
 }
 
-const refused: [what: string, texts: string[]][] = [
+const rejectedTexts: [what: string, texts: string[]][] = [
   [
     'line breaks',
     ['a@example.com\r\nBcc: b@example.com', 'a\n@example.com', 'a@example.com\n', 'a\0@example.com'],
@@ -58,7 +58,7 @@ const refused: [what: string, texts: string[]][] = [
   ],
 ];
 
-for (const [what, texts] of refused) {
+for (const [what, texts] of rejectedTexts) {
   test(`refused: ${what}`, (t) => {
     for (const text of texts) {
       const result = normalizeEmail(text);

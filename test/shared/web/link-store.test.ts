@@ -15,12 +15,12 @@ test('of 20 parallel links of one account by different users, one is created', a
   const results = await Promise.allSettled(
     Array.from({ length: 20 }, () => links.create({ userId: randomUUID(), accountId, label })),
   );
-  const made = results.filter((result) => result.status === 'fulfilled');
-  t.is(made.length, 1);
+  const createdLinks = results.filter((result) => result.status === 'fulfilled');
+  t.is(createdLinks.length, 1);
   for (const result of results) {
     if (result.status === 'rejected') t.is((result.reason as AppError).code, 'already_linked');
   }
-  t.deepEqual(await links.findByAccount(accountId), made[0]!.value);
+  t.deepEqual(await links.findByAccount(accountId), createdLinks[0]!.value);
   t.is(await mongo.db.collection('web_links').countDocuments(), 1);
 });
 
@@ -40,13 +40,14 @@ test('a link is visible and changeable only for its own user', async (t) => {
 test('links are listed oldest first', async (t) => {
   const { links, mongo } = await openStores(t);
   const userId = randomUUID();
-  const made = [];
-  for (let i = 0; i < 3; i++) made.push(await links.create({ userId, accountId: randomUUID(), label }));
+  const createdLinks = [];
+  for (let i = 0; i < 3; i++)
+    createdLinks.push(await links.create({ userId, accountId: randomUUID(), label }));
   const oldest = new Date(Date.now() - 60_000);
   await mongo.db
     .collection<{ _id: number }>('web_links')
-    .updateOne({ _id: made[2]!._id }, { $set: { createdAt: oldest } });
-  t.deepEqual((await links.list(userId))[0], { ...made[2]!, createdAt: oldest });
+    .updateOne({ _id: createdLinks[2]!._id }, { $set: { createdAt: oldest } });
+  t.deepEqual((await links.list(userId))[0], { ...createdLinks[2]!, createdAt: oldest });
 });
 
 test('a link is deleted once, and its account can be linked again', async (t) => {

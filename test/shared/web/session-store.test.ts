@@ -108,7 +108,7 @@ test('refreshing a session that was found queries MongoDB once more, and does no
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
-test('a refresh whose caller was asked to try again leaves the token valid, whenever that happened', async (t) => {
+test('a refresh whose caller gets a 503 leaves the token valid, whenever the failure happens', async (t) => {
   const stores = await openStores(t);
   const database = openWebDatabase(stores.mongo);
   const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());
@@ -230,18 +230,18 @@ test('all sessions of a user or the listed ones are revoked, and none of another
   const { sessions } = await openStores(t);
   const foreignSession = await sessions.start(newSession());
   const options = newSession();
-  const [kept] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
-  const ids = (await sessions.listIdsWhileOpen(kept!.session))!;
+  const [remainingSession] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
+  const ids = (await sessions.listIdsWhileOpen(remainingSession!.session))!;
   t.is(ids.length, 3);
-  const others = ids.filter((id) => id !== kept!.session._id);
+  const others = ids.filter((id) => id !== remainingSession!.session._id);
   t.is(await sessions.revokeListed(options.userId, [...others, foreignSession.session._id]), 2);
-  t.deepEqual(await sessions.list(options.userId), [kept!.session]);
+  t.deepEqual(await sessions.list(options.userId), [remainingSession!.session]);
   t.is(await sessions.revokeAll(options.userId), 1);
   t.deepEqual(await sessions.list(options.userId), []);
   t.truthy(await sessions.find(foreignSession.accessToken));
 });
 
-test('a session that has ended lists none: it may not end sessions started later', async (t) => {
+test('a session that has ended lists no others: it may not end sessions started later', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const [own, expired] = [

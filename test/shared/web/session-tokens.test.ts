@@ -25,12 +25,12 @@ test('a token of one kind is not valid as the other', (t) => {
   t.is(readToken('access', refreshToken, keys), null);
 });
 
-test('a token issued under another master key is refused', (t) => {
+test('a token issued under another master key is rejected', (t) => {
   const { accessToken } = createSessionTokens(randomUUID(), deriveKeys(`${testMasterKey}-of-another`));
   t.is(readToken('access', accessToken, keys), null);
 });
 
-test('a token with any bit changed is refused', (t) => {
+test('a token with any bit changed is rejected', (t) => {
   const bytes = Buffer.from(createSessionTokens(randomUUID(), keys).accessToken, 'base64url');
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes);
@@ -39,7 +39,7 @@ test('a token with any bit changed is refused', (t) => {
   }
 });
 
-test('text without the exact form of a token is refused, even if it decodes to the bytes of one', (t) => {
+test('text without the exact form of a token is rejected, even if it decodes to the bytes of one', (t) => {
   const { accessToken } = createSessionTokens(randomUUID(), keys);
   const last = accessToken.at(-1)!;
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

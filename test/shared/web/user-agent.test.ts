@@ -35,7 +35,7 @@ test("a bot is not anyone's device", (t) => {
   t.deepEqual(describeUserAgent(bot), unknown);
 });
 
-test('no text of a header becomes a name, as mails repeat names to strangers', (t) => {
+test('no text of a header becomes a name, because mails repeat names to other people', (t) => {
   for (const header of [
     'Your account is blocked. Confirm it at evil.example',
     'Your account is blocked. Confirm it at evil.example/1.0 x',

@@ -56,11 +56,11 @@ test('a ban keeps its time and reason until it is lifted', async (t) => {
 
 test('users are listed oldest first', async (t) => {
   const { users, mongo } = await openStores(t);
-  const made = [];
+  const createdUsers = [];
   for (const name of ['ann', 'bob', 'cyd']) {
-    made.push((await users.findOrCreate(`${name}@example.com`, { language })).user);
+    createdUsers.push((await users.findOrCreate(`${name}@example.com`, { language })).user);
   }
-  const [first] = made;
+  const [first] = createdUsers;
   const latest = new Date(Date.now() + 1_000);
   await mongo.db
     .collection<{ _id: string }>('web_users')

@@ -13,7 +13,7 @@ const openStores = async (t: ExecutionContext) => {
   return stores;
 };
 
-test('the models have the indexes that decide races, end sessions and find documents', async (t) => {
+test('the models have the indexes that resolve races, end sessions and find documents', async (t) => {
   const { mongo, createIndexes } = await openStores(t);
   await createIndexes();
   const read = async (collection: string) =>
@@ -46,7 +46,7 @@ test('the models have the indexes that decide races, end sessions and find docum
 
 test('a non-unique index that cannot be created does not block anyone', async (t) => {
   const { mongo, users } = openUnprepared(t);
-  // As left by a release that kept the log for a different time.
+  // As left by a release that stored the log for a different time.
   await mongo.db.collection('web_audit').createIndex({ at: 1 }, { expireAfterSeconds: 60 });
   await Promise.all([1, 2, 3].map(() => users.findByEmail('ann@example.com')));
   const unique = (await mongo.db.collection('web_users').indexes()).filter((index) => index.unique === true);
@@ -75,7 +75,7 @@ test('the models use the same database as all others, over the same client', asy
   t.is(models.users.db.getClient(), mongo.client);
 });
 
-test('an unknown field is refused in writes and in queries', async (t) => {
+test('an unknown field is rejected in writes and in queries', async (t) => {
   const { mongo } = await openStores(t);
   const { users } = await openWebDatabase(mongo).models();
   const strange = { isAdmin: true } as object;
@@ -83,7 +83,7 @@ test('an unknown field is refused in writes and in queries', async (t) => {
   await t.throwsAsync(users.findOne(strange).exec(), { name: 'StrictModeError' });
 });
 
-test('while MongoDB is away every call fails with service_unavailable, on first use and later, and works once it is back', async (t) => {
+test('while MongoDB is unavailable every call fails with service_unavailable, on first use and later, and works once it is back', async (t) => {
   const { mongo, start } = await openAbsentMongo(t);
   const { users } = openWebStores(mongo, { masterKey: testMasterKey });
   const find = () => users.isKnown('ann@example.com');

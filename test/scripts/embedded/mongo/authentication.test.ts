@@ -142,7 +142,7 @@ test('data opens with the password of the current start and stores none itself',
   });
 });
 
-test('a password that SASLprep would change is refused at startup', async (t) => {
+test('a password that SASLprep would change is rejected at startup', async (t) => {
   await t.throwsAsync(startMongo(t, { password: '' }), { message: /visible ASCII/ });
   await t.throwsAsync(startMongo(t, { password: 'ра' }), { message: /visible ASCII/ });
 });

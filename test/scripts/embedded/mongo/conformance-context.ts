@@ -5,8 +5,8 @@ import type { TestDocument } from './mongo-fixture.ts';
 import { connectToAny, makeCollection } from './mongo-fixture.ts';
 
 /**
- * For the conformance tests: what the product may rely on in any MongoDB. They run against MONGODB_URL if it is set,
- * otherwise against the embedded server; each test file starts its own.
+ * For the conformance tests, which cover the behaviour that the product needs from any MongoDB. They run against
+ * MONGODB_URL if it is set, otherwise against the embedded server; each test file starts its own.
  */
 export const test = anyTest as TestFn<{ connection: Connection }>;
 

@@ -15,7 +15,7 @@ async function explainStages(cursor: mongo.FindCursor): Promise<string[]> {
 
 type Stage = { stage: string; inputStage?: Stage };
 
-test('a unique index refuses a duplicate key with 11000 and identifies it', async (t) => {
+test('a unique index rejects a duplicate key with 11000 and identifies it', async (t) => {
   const accounts = collectionOf(t);
   await accounts.createIndex({ email: 1 }, { unique: true });
   await accounts.insertOne({ email: 'a' });

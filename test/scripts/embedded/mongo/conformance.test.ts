@@ -115,7 +115,7 @@ test('countDocuments counts the documents that a filter selects', async (t) => {
   t.is(await people.countDocuments({ name: 'nobody' }), 0);
 });
 
-test('documents over 16 MB are refused, and results of many MB come in several batches', async (t) => {
+test('documents over 16 MB are rejected, and results of many MB come in several batches', async (t) => {
   const blobs = collectionOf(t);
   await blobs.insertOne({ _id: 0, parts: [Buffer.alloc(9 << 20)] });
   const grow: mongo.Document = { $addToSet: { parts: Buffer.alloc(9 << 20, 1) } };

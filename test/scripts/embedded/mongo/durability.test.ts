@@ -39,7 +39,7 @@ test('kill -9 during writes loses no acknowledged write and leaves indexes consi
     await rows.createIndex({ writer: 1, n: 1 }, { unique: true });
     const before = await rows.countDocuments();
     t.true(before >= acknowledged && before <= sent, `${acknowledged} <= ${before} <= ${sent}`);
-    t.is(await rows.countDocuments({ writer: { $gte: 0 } }), before, 'counted by the index alone');
+    t.is(await rows.countDocuments({ writer: { $gte: 0 } }), before, 'counted from the index alone');
     acknowledged = before;
     sent = before;
 
@@ -96,7 +96,7 @@ test('a restart finds collections, indexes and documents unchanged', async (t) =
   t.is(await found.countDocuments({ k: { $gte: 2 } }), 2);
 });
 
-test('a second process on the same directory is refused, and the error identifies the holder', async (t) => {
+test('a second process on the same directory fails to start, and the error identifies the holder', async (t) => {
   const dir = await makeTempDir(t);
   const holder = startProcess(t, dir);
   await readUrl(holder);
@@ -125,7 +125,7 @@ test('with NODE_ENV=production it refuses to start, in one sentence', async (t) 
   t.is(stderr.trim(), 'The embedded MongoDB does not run with NODE_ENV=production; set MONGODB_URL.');
 });
 
-test('SIGTERM answers the writes in flight and exits with 0', async (t) => {
+test('on SIGTERM it completes the writes in flight and exits with 0', async (t) => {
   const dir = await makeTempDir(t);
   const child = startProcess(t, dir);
   const url = await readUrl(child);

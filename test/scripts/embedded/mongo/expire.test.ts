@@ -39,7 +39,7 @@ test('documents expire correctly from a collection that was reloaded after a fai
     >;
     const again = new Collection(opened, { id, db, name, indexes });
     opened.collections.set(again.namespace, again);
-    // From here on, it counts on its own.
+    // From here on, its count is independent.
     again.countDocuments();
   });
   t.is(await expireDocuments(store), documents);

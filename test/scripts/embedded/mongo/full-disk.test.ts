@@ -76,7 +76,7 @@ onLinux(
     t.true([...codes].every((code) => code === 14_031));
     if (unknown.size > 0) t.true(hasDied());
 
-    // Refused writes are not on disk either.
+    // Rejected writes are not on disk either.
     const again = await mongoose.mongo.MongoClient.connect((await startMongo(t, { dir })).url);
     t.teardown(() => again.close());
     const found = await again.db('test').collection<{ _id: string }>('rows').find().toArray();

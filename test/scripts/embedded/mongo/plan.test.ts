@@ -108,7 +108,7 @@ function runQuery(collection: Collection, query: Query): { id: number; document:
 
 const idsOf = (found: { id: number }[]) => found.map(({ id }) => id).toSorted((a, b) => a - b);
 
-test('a numeric range is answered by the index alone, unless NaN could be in it', async (t) => {
+test('a numeric range is answered from the index alone, unless NaN could be in it', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   const collection = await store.write(() => {

@@ -5,12 +5,12 @@ import { connect, makeCollection, startMongo } from './mongo-fixture.ts';
 
 const { Decimal128, Timestamp } = mongoose.mongo.BSON;
 
-const refusal = /not supported by the embedded MongoDB; set MONGODB_URL/;
+const unsupportedMessage = /not supported by the embedded MongoDB; set MONGODB_URL/;
 
 type Things = mongo.Collection;
 
-/** Features of MongoDB that this server lacks, by the error code of the refusal. */
-const refused: Record<string, [code: number, (things: Things) => Promise<unknown>]> = {
+/** Features of MongoDB that this server lacks, by error code. */
+const unsupported: Record<string, [code: number, (things: Things) => Promise<unknown>]> = {
   'an unknown command': [59, ({ db }) => db.command({ mapReduce: 'things' })],
   'a find with collation': [
     40415,
@@ -150,39 +150,39 @@ const refused: Record<string, [code: number, (things: Things) => Promise<unknown
   'snapshot reads': [238, (things) => things.find({}, { readConcern: { level: 'snapshot' } }).toArray()],
 };
 
-test('features outside the subset are refused with an error code of MongoDB', async (t) => {
+test('features outside the subset are rejected with an error code of MongoDB', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
-  for (const [what, [code, attempt]] of Object.entries(refused)) {
+  for (const [what, [code, attempt]] of Object.entries(unsupported)) {
     const things = makeCollection(connection) as unknown as Things & { db: mongo.Db };
     await things.insertOne({ list: [1], n: 1, s: 'abc' });
     Object.defineProperty(things, 'db', { value: connection.db });
     const error = await t.throwsAsync<mongo.MongoServerError>(attempt(things), undefined, what);
     t.is(error.code, code, `${what}: ${error.message}`);
-    t.regex(error.message, refusal, what);
+    t.regex(error.message, unsupportedMessage, what);
   }
 });
 
-test('unknown features are refused on a collection that does not exist, too', async (t) => {
+test('unknown features are rejected on a collection that does not exist, too', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);
-  await t.throwsAsync(things.findOne({ a: { $bogus: 1 } }), { message: refusal });
-  await t.throwsAsync(things.countDocuments({ $expr: true }), { message: refusal });
-  await t.throwsAsync(things.deleteMany({ $where: 'true' }), { message: refusal });
-  await t.throwsAsync(things.updateOne({}, { $bogus: { a: 1 } }), { message: refusal });
+  await t.throwsAsync(things.findOne({ a: { $bogus: 1 } }), { message: unsupportedMessage });
+  await t.throwsAsync(things.countDocuments({ $expr: true }), { message: unsupportedMessage });
+  await t.throwsAsync(things.deleteMany({ $where: 'true' }), { message: unsupportedMessage });
+  await t.throwsAsync(things.updateOne({}, { $bogus: { a: 1 } }), { message: unsupportedMessage });
 });
 
-test('transactions and change streams are refused', async (t) => {
+test('transactions and change streams are rejected', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);
   const inTransaction = connection.transaction((session) => things.insertOne({ a: 1 }, { session }));
   const error = await t.throwsAsync<mongo.MongoServerError>(inTransaction);
   t.is(error.code, 263);
-  t.regex(error.message, refusal);
+  t.regex(error.message, unsupportedMessage);
   t.is(await things.countDocuments(), 0);
   const stream = things.watch();
-  t.regex((await t.throwsAsync<Error>(stream.next())).message, refusal);
+  t.regex((await t.throwsAsync<Error>(stream.next())).message, unsupportedMessage);
   await stream.close();
 });

@@ -91,7 +91,7 @@ test('serverStatus counts commands and connections', async (t) => {
   t.true(uptime > 0);
 });
 
-test('a document that JavaScript would alter is refused, and one that it would not is stored', async (t) => {
+test('a document that JavaScript would alter is rejected, and one that it would not is stored', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const insert = (document: Map<string, unknown>) =>
     client.command({ insert: 'c' }, { sequence: ['documents', [document]] });
@@ -107,7 +107,7 @@ test('a document that JavaScript would alter is refused, and one that it would n
   t.is((await client.command(nested)).code, 2);
 });
 
-test('an unacknowledged write is refused, even if its response is requested', async (t) => {
+test('an unacknowledged write is rejected, even if its response is requested', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const write = { insert: 'c', documents: [{ _id: 1 }], writeConcern: { w: 0 } };
   t.is((await client.command(write)).code, 238);

@@ -99,9 +99,9 @@ for (const [name, options] of Object.entries(accepted)) {
     const { endpoint, client } = await startTestServer(t);
     const response = await upload(endpoint, options);
     t.is(response.status, 200, response.body.toString());
-    const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
-    t.true(body.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
-    t.is(got.ContentEncoding, undefined);
+    const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
+    t.true(body.equals((await download.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
+    t.is(download.ContentEncoding, undefined);
   });
 }
 
@@ -110,7 +110,7 @@ function corrupt(bytes: Buffer, position: number): Buffer {
   return bytes;
 }
 
-const refused: Record<string, [Upload, code: string]> = {
+const rejectedUploads: Record<string, [Upload, code: string]> = {
   'a wrong checksum in the trailer': [
     { ...unsigned, encode: () => encodeUnsigned(`${wrongLine}\r\n`) },
     'BadDigest',
@@ -177,15 +177,15 @@ const refused: Record<string, [Upload, code: string]> = {
   ],
 };
 
-for (const [name, [options, code]] of Object.entries(refused)) {
-  test(`a chunked upload is refused and leaves nothing behind: ${name}`, async (t) => {
+for (const [name, [options, code]] of Object.entries(rejectedUploads)) {
+  test(`a chunked upload is rejected and leaves nothing behind: ${name}`, async (t) => {
     const { endpoint, client } = await startTestServer(t);
     t.is((await upload(endpoint, options)).code, code);
     t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
   });
 }
 
-test('a chunked upload without its decoded length is refused', async (t) => {
+test('a chunked upload without its decoded length is rejected', async (t) => {
   const { endpoint } = await startTestServer(t);
   const request = { method: 'PUT', target, payloadHash: signed.payloadHash, body: 'x' };
   const { headers } = signRequest(endpoint, request);

@@ -39,15 +39,15 @@ test('an object is returned with its bytes, type, metadata, entity tag and time'
   );
   t.is(put.ETag, md5Etag(body));
   t.truthy(put.ChecksumCRC32);
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'a/b.png' }));
-  t.true(body.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
-  t.is(got.ContentType, 'image/png');
-  t.is(got.CacheControl, 'private');
-  t.is(got.ContentEncoding, undefined);
-  t.deepEqual(got.Metadata, { owner: 'me', __proto__x: 'y' });
-  t.is(got.ETag, put.ETag);
-  t.is(got.ChecksumCRC32, put.ChecksumCRC32);
-  t.true(Math.abs(Date.now() - (got.LastModified?.getTime() ?? 0)) < 10_000);
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: 'a/b.png' }));
+  t.true(body.equals((await download.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
+  t.is(download.ContentType, 'image/png');
+  t.is(download.CacheControl, 'private');
+  t.is(download.ContentEncoding, undefined);
+  t.deepEqual(download.Metadata, { owner: 'me', __proto__x: 'y' });
+  t.is(download.ETag, put.ETag);
+  t.is(download.ChecksumCRC32, put.ChecksumCRC32);
+  t.true(Math.abs(Date.now() - (download.LastModified?.getTime() ?? 0)) < 10_000);
   const head = await client.send(new HeadObjectCommand({ Bucket, Key: 'a/b.png' }));
   t.is(head.ContentLength, body.length);
   t.is(head.ETag, put.ETag);
@@ -56,8 +56,8 @@ test('an object is returned with its bytes, type, metadata, entity tag and time'
 test('an empty object and an overwritten one are complete', async (t) => {
   const { client } = await startTestServer(t);
   const read = async () => {
-    const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
-    return (await got.Body?.transformToString()) ?? '';
+    const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
+    return (await download.Body?.transformToString()) ?? '';
   };
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'first' }));
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: '' }));
@@ -76,9 +76,9 @@ for (const algorithm of ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'] satis
       new PutObjectCommand({ ...common, Key: 'stream', Body: Readable.from(splitBytes(body)) }),
     );
     for (const Key of ['buffer', 'stream']) {
-      const got = await client.send(new GetObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }));
-      t.truthy(got[`Checksum${algorithm}`]);
-      t.true(body.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
+      const download = await client.send(new GetObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }));
+      t.truthy(download[`Checksum${algorithm}`]);
+      t.true(body.equals((await download.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
     }
   });
 }
@@ -90,11 +90,11 @@ test('a client that does not compute checksums works', async (t) => {
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'plain' }));
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
-  t.is(await got.Body?.transformToString(), 'plain');
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
+  t.is(await download.Body?.transformToString(), 'plain');
 });
 
-test('a client whose clock is wrong corrects it from the date of the refusal', async (t) => {
+test('a client whose clock is wrong corrects it from the date of the rejection', async (t) => {
   const now = () => Date.now() + 3 * 3_600_000;
   const { endpoint } = await startTestServer(t, { dir: await makeTempDir(t), now });
   const client = createClient(t, endpoint, { maxAttempts: 3 });
@@ -105,8 +105,12 @@ test('ranges are exact: from the start, open-ended, suffix, past the end, and in
   const { client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: '0123456789' }));
   const read = async (Range: string) => {
-    const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k', Range }));
-    return [got.$metadata.httpStatusCode, await got.Body?.transformToString(), got.ContentRange];
+    const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k', Range }));
+    return [
+      download.$metadata.httpStatusCode,
+      await download.Body?.transformToString(),
+      download.ContentRange,
+    ];
   };
   t.deepEqual(await read('bytes=0-3'), [206, '0123', 'bytes 0-3/10']);
   t.deepEqual(await read('bytes=7-'), [206, '789', 'bytes 7-9/10']);
@@ -125,8 +129,8 @@ test('conditional reads return 304 or 412 as HTTP specifies', async (t) => {
   const { ETag = '' } = await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   const read = async (condition: object): Promise<number | undefined> => {
     try {
-      const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k', ...condition }));
-      return got.$metadata.httpStatusCode;
+      const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k', ...condition }));
+      return download.$metadata.httpStatusCode;
     } catch (error) {
       return (error as { $metadata: { httpStatusCode?: number } }).$metadata.httpStatusCode;
     }
@@ -157,9 +161,9 @@ test('concurrent uploads to one key leave one of them complete', async (t) => {
       client.send(new PutObjectCommand({ Bucket, Key: 'k', Body, Metadata: { index: String(index) } })),
     ),
   );
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
-  const bytes = Buffer.from((await got.Body?.transformToByteArray()) ?? []);
-  t.true(bytes.equals(bodies[Number(got.Metadata?.['index'])] ?? Buffer.alloc(0)));
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
+  const bytes = Buffer.from((await download.Body?.transformToByteArray()) ?? []);
+  t.true(bytes.equals(bodies[Number(download.Metadata?.['index'])] ?? Buffer.alloc(0)));
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
   t.deepEqual(
     Contents.map(({ Key, ETag }) => [Key, ETag]),
@@ -171,10 +175,10 @@ test('a reader keeps reading the same object while it is overwritten and deleted
   const { client } = await startTestServer(t);
   const body = makeBytes(4_000_000);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: body }));
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'new' }));
   await client.send(new DeleteObjectCommand({ Bucket, Key: 'k' }));
-  t.true(body.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
+  t.true(body.equals((await download.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
 });
 
 test('deleted objects are gone, and deleting a missing object is not an error', async (t) => {
@@ -247,17 +251,17 @@ test('buckets are created once, distinguished from missing ones, and deleted onl
 test('unsupported operations are reported as not implemented', async (t) => {
   const { client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
-  const refused = [
+  const unsupportedOperations = [
     () => client.send(new CopyObjectCommand({ Bucket, Key: 'l', CopySource: `${Bucket}/k` })),
     () => client.send(new GetObjectCommand({ Bucket, Key: 'k', VersionId: '1' })),
     () => client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x', Tagging: 'a=b' })),
     () => client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x', ACL: 'public-read' })),
     () => client.send(new DeleteObjectCommand({ Bucket, Key: 'k', IfMatch: '"other"' })),
   ];
-  for (const request of refused) t.is(await getErrorName(t, request()), 'NotImplemented');
+  for (const request of unsupportedOperations) t.is(await getErrorName(t, request()), 'NotImplemented');
 });
 
-test('objects over the limit are refused, whether or not their length is declared', async (t) => {
+test('objects over the limit are rejected, whether or not their length is declared', async (t) => {
   const { client } = await startTestServer(t, { maxObjectBytes: 1000 });
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: makeBytes(1000) }));
   for (const Body of [makeBytes(1001), makeBytes(30_000_000)]) {
@@ -281,9 +285,9 @@ test('after a restart, objects, metadata and listings are unchanged', async (t) 
     Contents.map(({ Key }) => Key),
     ['../b', 'a', 'c/d'],
   );
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: '../b' }));
-  t.is(await got.Body?.transformToString(), 'body of ../b');
-  t.deepEqual(got.Metadata, { of: 'me' });
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: '../b' }));
+  t.is(await download.Body?.transformToString(), 'body of ../b');
+  t.deepEqual(download.Metadata, { of: 'me' });
 });
 
 function* splitBytes(bytes: Buffer): Generator<Buffer> {

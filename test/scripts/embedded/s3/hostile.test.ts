@@ -29,7 +29,7 @@ test('without a signature nothing is revealed', async (t) => {
   }
 });
 
-test('a wrong secret, an unknown key and a changed signature are refused', async (t) => {
+test('a wrong secret, an unknown key and a changed signature are rejected', async (t) => {
   const { endpoint } = await startTestServer(t);
   const wrongSecret = createClient(t, endpoint, { credentials: { ...credentials, secretAccessKey: 'no' } });
   const wrongKey = createClient(t, endpoint, { credentials: { ...credentials, accessKeyId: 'AKIDOTHER' } });
@@ -64,14 +64,14 @@ test('a changed method, path, query or signed header invalidates the signature',
   }
 });
 
-test('an unsigned x-amz header is refused', async (t) => {
+test('an unsigned x-amz header is rejected', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { target });
   const response = await sendRaw(endpoint, { target, headers: { ...headers, 'x-amz-meta-a': '1' } });
   t.is(response.code, 'AccessDenied');
 });
 
-test('a malformed authorization is refused with an S3 error and does not crash the server', async (t) => {
+test('a malformed authorization is rejected with an S3 error and does not crash the server', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { target });
   const good = headers['authorization'] ?? '';
@@ -138,7 +138,7 @@ test('a body that does not match its signed digest, MD5 or checksum is not store
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
-test('an upload without a length is refused, and one that is cut off is not stored', async (t) => {
+test('an upload without a length is rejected, and one that is cut off is not stored', async (t) => {
   const { endpoint, client, dir } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { method: 'PUT', target, payloadHash: 'UNSIGNED-PAYLOAD' });
   const chunked = { ...headers, 'transfer-encoding': 'chunked' };
@@ -161,7 +161,7 @@ test('an upload without a length is refused, and one that is cut off is not stor
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
-test('a refused upload still gets its response, and one that waits for 100 Continue is never sent', async (t) => {
+test('a rejected upload still gets its response, and one that waits for 100 Continue is never sent', async (t) => {
   const { endpoint } = await startTestServer(t);
   const body = makeBytes(8_000_000);
   const big = await sendRaw(endpoint, { method: 'PUT', target, headers: {}, body });
@@ -264,7 +264,7 @@ test('headers that decide the meaning of a request may appear only once', async 
   t.regex(answer, /<Code>InvalidRequest<\/Code>/);
 });
 
-test('a deletion list that is malformed, too long or without a digest is refused as a whole', async (t) => {
+test('a deletion list that is malformed, too long or without a digest is rejected as a whole', async (t) => {
   const { endpoint, client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   const list = '<Delete><Object><Key>k</Key></Object></Delete>';

@@ -47,9 +47,9 @@ test('an object under a one-day rule is gone 24 hours after it was written, swep
 
   nowMs += dayMs - 1000;
   setClock(client, nowMs);
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'images/a' }));
-  t.is(got.Expiration, put.Expiration);
-  t.is(await got.Body?.transformToString(), 'x');
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: 'images/a' }));
+  t.is(download.Expiration, put.Expiration);
+  t.is(await download.Body?.transformToString(), 'x');
   t.is(await sweep(), 0);
 
   nowMs += 1000;
@@ -79,8 +79,8 @@ test('an object that is rewritten gets a new lifetime', async (t) => {
   nowMs += dayMs * 0.9;
   setClock(client, nowMs);
   t.is(await sweep(), 0);
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'images/a' }));
-  t.is(await got.Body?.transformToString(), 'y');
+  const download = await client.send(new GetObjectCommand({ Bucket, Key: 'images/a' }));
+  t.is(await download.Body?.transformToString(), 'y');
 });
 
 test('the sweep runs on its own', async (t) => {
@@ -134,9 +134,9 @@ test('rules can be read back, survive a restart and can be deleted', async (t) =
   t.is(put.Expiration, undefined);
 });
 
-test('a rule that could not be enforced is refused', async (t) => {
+test('a rule that could not be enforced is rejected', async (t) => {
   const { client } = await startTestServer(t);
-  const refused: [LifecycleRule, string][] = [
+  const rejectedRules: [LifecycleRule, string][] = [
     [{ ...dayRule, Expiration: { Date: new Date('2030-01-01') } }, 'NotImplemented'],
     [{ ...dayRule, Filter: { Tag: { Key: 'a', Value: 'b' } } }, 'NotImplemented'],
     [{ ...dayRule, Transitions: [{ Days: 1, StorageClass: 'GLACIER' }] }, 'NotImplemented'],
@@ -144,7 +144,7 @@ test('a rule that could not be enforced is refused', async (t) => {
     [{ ...dayRule, Expiration: { Days: 1.5 } }, 'MalformedXML'],
     [{ ID: 'x', Status: 'Enabled', Filter: {} }, 'MalformedXML'],
   ];
-  for (const [rule, code] of refused) {
+  for (const [rule, code] of rejectedRules) {
     t.is(await getErrorName(t, putRules(client, rule)), code, JSON.stringify(rule));
   }
   t.is(await getErrorName(t, putRules(client, dayRule, dayRule)), 'InvalidArgument');

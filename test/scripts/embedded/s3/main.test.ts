@@ -62,7 +62,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('refuses production, missing credentials and a missing folder with one sentence each', async (t) => {
+test('in production, or without credentials or a folder, it refuses to start, with one sentence each', async (t) => {
   const dir = await makeTempDir(t);
   const cases: [string[], object, RegExp][] = [
     [['--dir', dir], { ...env, NODE_ENV: 'production' }, /does not run with NODE_ENV=production\.\n$/],
@@ -79,7 +79,7 @@ test('refuses production, missing credentials and a missing folder with one sent
   }
 });
 
-test('a second server on the same folder is refused, across processes and within one', async (t) => {
+test('a second server on the same folder fails to start, across processes and within one', async (t) => {
   const dir = await makeTempDir(t);
   const first = run(t, ['--dir', dir], env);
   await first.firstLine;

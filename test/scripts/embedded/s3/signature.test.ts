@@ -67,7 +67,7 @@ for (const [name, example] of Object.entries(headerExamples)) {
     t.notThrows(() => verifySignature(example, policy));
   });
 
-  test(`AWS's published example is refused with another secret: ${name}`, (t) => {
+  test(`AWS's published example is rejected with another secret: ${name}`, (t) => {
     t.throws(() => verifySignature(example, { ...policy, secretAccessKey: 'another' }), {
       message: /does not match/,
     });
@@ -94,7 +94,7 @@ test("AWS's published presigned example is valid until the second of its expiry 
   });
 });
 
-test('an expiry of more than a week is refused, even if correctly signed', (t) => {
+test('an expiry of more than a week is rejected, even if correctly signed', (t) => {
   const request = makePresigned(presignedTarget.replace('Expires=86400', 'Expires=604801'));
   t.throws(() => verifySignature(request, policy), { message: /604800/ });
 });

@@ -77,16 +77,16 @@ test('unauthenticated connections that stay open do not block mail', async (t) =
   const { dir, url } = await createRig(t, { maxUnauthenticated: 2 });
   const { port } = new URL(url);
   for (let i = 0; i < 4; i++) {
-    const stranger = connect(Number(port), '127.0.0.1');
-    stranger.on('error', () => undefined);
-    t.teardown(() => stranger.destroy());
-    await new Promise((resolve) => stranger.once('data', resolve));
+    const unauthenticated = connect(Number(port), '127.0.0.1');
+    unauthenticated.on('error', () => undefined);
+    t.teardown(() => unauthenticated.destroy());
+    await new Promise((resolve) => unauthenticated.once('data', resolve));
   }
   await useClient(t, addCredentials(url, password)).send(mail);
   t.is((await readdir(dir)).length, 1);
 });
 
-test('a mail that is too large is refused permanently, and a subject cannot control the terminal', async (t) => {
+test('a mail that is too large is rejected permanently, and a subject cannot control the terminal', async (t) => {
   const { dir, lines, url } = await createRig(t);
   const client = useClient(t, addCredentials(url, password));
   await t.throwsAsync(client.send({ ...mail, text: 'x'.repeat(1_200_000) }), { instanceOf: SendingFailed });

@@ -171,7 +171,7 @@ test('the body limit is described in words', (t) => {
   );
 });
 
-test('a titled schema is one component, and what a use adds is beside the reference', (t) => {
+test('a titled schema is one component, and additions where it is used are beside the reference', (t) => {
   const Thing = Type.Object({ id: Type.String() }, { title: 'Thing' });
   const response = Type.Object({
     list: Type.Array(Thing),
@@ -188,7 +188,7 @@ test('a titled schema is one component, and what a use adds is beside the refere
   t.like(components.schemas['Thing'], { type: 'object', required: ['id'] });
 });
 
-test('two different schemas with the same title are refused', (t) => {
+test('two different schemas with the same title are rejected', (t) => {
   const response = Type.Object({
     a: Type.Object({ id: Type.String() }, { title: 'Thing' }),
     b: Type.Object({ id: Type.Integer() }, { title: 'Thing' }),
