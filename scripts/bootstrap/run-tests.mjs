@@ -60,12 +60,15 @@ const allButLong = () => [
   ...[...longSuites.flat(), `${realTests}/**`].filter(exists).map((pattern) => `!${pattern}`),
 ];
 
+/** Most of these files start several processes. */
+const twoAtOnce = '--concurrency=2';
+
 /** Excludes from each phase the files that a later phase runs. */
 function longPhases() {
   const phases = longSuites.map((phase) => phase.filter(exists));
   const filesAfter = (i) => phases.slice(i + 1).flat();
   return phases.flatMap((files, i) =>
-    files.length === 0 ? [] : [[...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
+    files.length === 0 ? [] : [[twoAtOnce, ...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
   );
 }
 

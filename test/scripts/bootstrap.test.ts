@@ -331,8 +331,8 @@ test('npm test -- --all runs the long suites after the other tests, the most dem
       .filter((call) => call.startsWith('ava'))
       .slice(1),
     [
-      `ava --timeout=120s dist/test/crash/**/*.test.js dist/test/hostile/**/*.test.js !${crash} !${attacks}`,
-      `ava --timeout=120s ${crash} ${attacks}`,
+      `ava --timeout=120s --concurrency=2 dist/test/crash/**/*.test.js dist/test/hostile/**/*.test.js !${crash} !${attacks}`,
+      `ava --timeout=120s --concurrency=2 ${crash} ${attacks}`,
     ],
   );
   t.true(calls().some((call) => call.startsWith('oxlint')));
