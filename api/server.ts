@@ -22,7 +22,7 @@ import { HttpConnections } from './connections/http-connections.ts';
 import { limitConnections } from './connections/open-files.ts';
 import { createServices } from './create-services.ts';
 import { createDispatch } from './dispatch/create-dispatch.ts';
-import { findContested } from './replies/response-memory.ts';
+import { findMemoryBlockers } from './replies/response-memory.ts';
 import { corsHeaders } from './middleware/cors.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
 import type { Services } from './services.ts';
@@ -113,7 +113,7 @@ function createConnections(services: Services, { maxStallMs }: ApiOptions): Http
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs,
-    findContested,
+    findMemoryBlockers,
     corsHeaders: (origin) => corsHeaders(config.corsOrigins, origin),
     handle: (request, response) => runInBackground(handle(request, response), 'handling a request', log),
     log,

@@ -89,11 +89,11 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
  * @returns false if the time is up
  */
 function extendTimeLimit(connection: Connection, headersTimeoutMs: number, retry: () => void): boolean {
-  const { request, readAgainAtMs } = connection;
-  if (readAgainAtMs === null) return false;
+  const { request, readingResumedAtMs } = connection;
+  if (readingResumedAtMs === null) return false;
   // A body that is being read is timed by `BodyPace`.
   if (request !== null && !request.complete) return true;
-  const readMs = Math.max(0, performance.now() - readAgainAtMs);
+  const readMs = Math.max(0, performance.now() - readingResumedAtMs);
   if (readMs >= headersTimeoutMs) return false;
   connection.headTimer = setTimeout(retry, headersTimeoutMs - readMs);
   return true;

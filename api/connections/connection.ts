@@ -17,7 +17,7 @@ export interface Connection {
    * When reading resumed after a pause since the last request head. The pause may make the next head late. Infinity
    * while reading is paused; null if it was not paused.
    */
-  readAgainAtMs: number | null;
+  readingResumedAtMs: number | null;
   /**
    * Total bytes received, and the time, at the last check that found new bytes; null before the first check of a
    * request.
@@ -33,7 +33,7 @@ export function createConnection(socket: Socket, network: string): Connection {
     network,
     request: null,
     response: null,
-    readAgainAtMs: null,
+    readingResumedAtMs: null,
     lastReceived: null,
     headTimer: undefined,
   };

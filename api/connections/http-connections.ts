@@ -19,7 +19,7 @@ import type { ClientErrorOptions } from './client-error.ts';
 import { serveHalfClosed } from './half-close.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
 import { markOverLimit } from './refused-requests.ts';
-import { StallGuard, type FindContested } from './stall-guard.ts';
+import { StallGuard, type FindMemoryBlockers } from './stall-guard.ts';
 
 /** Time limit from the opening of a connection, or the first byte of a request, to the end of the headers. */
 const defaultHeadersTimeoutMs = 20_000;
@@ -50,7 +50,7 @@ export interface HttpConnectionsOptions {
    */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
-  readonly findContested: FindContested;
+  readonly findMemoryBlockers: FindMemoryBlockers;
   /** Must call `checkRefused` before doing anything else for a request. */
   readonly handle: HandleRequest;
   /** Returns the CORS headers for responses that are sent without the handler. */
@@ -85,7 +85,7 @@ export class HttpConnections {
     // Behind a proxy, all connections may belong to one network.
     const { max } = options.limit;
     this.#limit = new ConnectionLimit(options.isProxied ? { max, maxPerNetwork: max } : options.limit);
-    this.#server = createServer(describeTimes(options));
+    this.#server = createServer(timeoutOptions(options));
     this.#server.maxConnections = max + maxRefused;
     this.#stallGuard = new StallGuard(options);
     this.#server.on('connection', (socket) => this.#open(socket));
@@ -127,7 +127,7 @@ export class HttpConnections {
     // Node's own method would interrupt responses that have ended but are still in transit to slow clients.
     this.#server.closeIdleConnections = () => undefined;
     this.#server.close();
-    for (const connection of this.#connections.values()) endWithResponse(connection);
+    for (const connection of this.#connections.values()) closeAfterResponse(connection);
     await closed;
     this.#stallGuard.close();
   }
@@ -169,7 +169,7 @@ export class HttpConnections {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) return;
     connection.request = request;
-    connection.readAgainAtMs = null;
+    connection.readingResumedAtMs = null;
     connection.lastReceived = null;
     clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
@@ -202,7 +202,7 @@ export class HttpConnections {
   }
 }
 
-function describeTimes(options: HttpConnectionsOptions): ServerOptions {
+function timeoutOptions(options: HttpConnectionsOptions): ServerOptions {
   const { keepAliveTimeoutMs, requestTimeoutMs, headersTimeoutMs = defaultHeadersTimeoutMs } = options;
   return {
     keepAliveTimeout: keepAliveTimeoutMs,
@@ -212,7 +212,7 @@ function describeTimes(options: HttpConnectionsOptions): ServerOptions {
   };
 }
 
-function endWithResponse({ socket, response }: Connection): void {
+function closeAfterResponse({ socket, response }: Connection): void {
   if (response === null) socket.destroy();
   else if (response.headersSent) response.once('close', () => socket.destroySoon());
   else response.shouldKeepAlive = false;

@@ -31,7 +31,7 @@ interface WaitingRequests {
  * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more requests before it has the
  * first response. Responses must keep the order of the requests, so handling requests concurrently would gain little,
  * and would let one connection have any number in progress. While many or large requests wait, reading pauses, so at
- * most these and one more read of 64 KB are buffered. A request whose connection closes while it waits is never
+ * most the waiting requests and one more read of 64 KB are buffered. A request whose connection closes while it waits is never
  * started.
  */
 export class PipelinedRequests {
@@ -73,7 +73,7 @@ export class PipelinedRequests {
     // Node resumes reading after each message and while a body is read, and emits `resume` then.
     const pause = (): void => {
       if (waiting.bytes < maxReadAheadBytes) return;
-      connection.readAgainAtMs = Infinity;
+      connection.readingResumedAtMs = Infinity;
       socket.pause();
     };
     const close = (): void => {
@@ -95,7 +95,7 @@ export class PipelinedRequests {
         share.shrink(this.bytes);
         if (this.bytes === 0) close();
         if (!wasPaused || this.bytes >= maxReadAheadBytes) return;
-        connection.readAgainAtMs = performance.now();
+        connection.readingResumedAtMs = performance.now();
         socket.resume();
       },
     };

@@ -28,11 +28,11 @@ const minBytesPerSecond = 32 * 1024;
 const paceWindowStalls = 2;
 
 /** Picks those of the slow connections that hold resources for which others wait. */
-export type FindContested = (slow: readonly Socket[]) => Iterable<Socket>;
+export type FindMemoryBlockers = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
   readonly maxStallMs: number;
-  readonly findContested: FindContested;
+  readonly findMemoryBlockers: FindMemoryBlockers;
   readonly log: Pick<Logger, 'error'>;
   /** For tests. */
   readonly readHeld?: typeof readUnacknowledgedBytes;
@@ -60,16 +60,21 @@ type Waiting = readonly [Socket, Progress];
  */
 export class StallGuard {
   readonly #maxStallMs: number;
-  readonly #findContested: FindContested;
+  readonly #findMemoryBlockers: FindMemoryBlockers;
   readonly #sockets = new Map<Socket, Progress>();
   readonly #timer: NodeJS.Timeout;
   readonly #readHeld: typeof readUnacknowledgedBytes;
   #isQuerying = false;
   #nextQueryAtMs = 0;
 
-  constructor({ maxStallMs, findContested, log, readHeld = readUnacknowledgedBytes }: StallGuardOptions) {
+  constructor({
+    maxStallMs,
+    findMemoryBlockers,
+    log,
+    readHeld = readUnacknowledgedBytes,
+  }: StallGuardOptions) {
     this.#maxStallMs = maxStallMs;
-    this.#findContested = findContested;
+    this.#findMemoryBlockers = findMemoryBlockers;
     this.#readHeld = readHeld;
     const check = (): void => runInBackground(this.#check(), 'check for unread responses', log);
     this.#timer = setInterval(check, Math.min(maxCheckIntervalMs, maxStallMs / 4));
@@ -143,7 +148,7 @@ export class StallGuard {
       ...findSlow(waiting, nowMs, this.#maxStallMs * paceWindowStalls),
     ]);
     if (slow.size === 0) return;
-    const contested = this.#findContested(Array.from(slow, ([socket]) => socket));
+    const contested = this.#findMemoryBlockers(Array.from(slow, ([socket]) => socket));
     for (const socket of contested) resetUnread(socket);
   }
 }

@@ -95,7 +95,7 @@ const heldSharesOf = (socket: Socket): HeldShare[] =>
  * Picks those of the slow connections that hold memory for which another account waits. In each budget, picks only
  * connections of the account that holds the most memory.
  */
-export function findContested(slow: readonly Socket[]): readonly Socket[] {
+export function findMemoryBlockers(slow: readonly Socket[]): readonly Socket[] {
   const contested = slow.flatMap((socket) =>
     heldSharesOf(socket)
       .filter(({ budget, share }) => budget.isContested(share.holder))

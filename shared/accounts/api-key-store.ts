@@ -30,7 +30,7 @@ const lookUpName = 'API key lookup';
 
 export interface ApiKeyOptions {
   readonly waitMs?: number | undefined;
-  /** How long a lookup may take, and how long it occupies one of the concurrent lookups. */
+  /** How long a lookup may take and hold its slot. */
   readonly maxLookUpMs?: number;
 }
 
@@ -46,11 +46,12 @@ export class ApiKeyStore {
   readonly #unknown = new LRUCache<string, true>({ max: cachedKeys, ttl: unknownKeyMs });
   readonly #waitMs: number;
   readonly #maxLookUpMs: number;
-  readonly #lookingUp: SingleFlight<KeyHolder | null>;
+  readonly #inFlight: SingleFlight<KeyHolder | null>;
   /**
-   * Running MongoDB lookups, shared fairly between networks: a caller that tries made-up keys cannot use all of them.
+   * Slots of concurrent MongoDB lookups, shared fairly between networks: a caller that tries made-up keys cannot hold
+   * all of them.
    */
-  readonly #lookUps = new FairBudget({ capacity: maxLookUps });
+  readonly #mongoSlots = new FairBudget({ capacity: maxLookUps });
 
   constructor(
     redis: RedisClient,
@@ -61,7 +62,7 @@ export class ApiKeyStore {
     this.#accounts = accounts;
     this.#waitMs = waitMs;
     this.#maxLookUpMs = maxLookUpMs;
-    this.#lookingUp = new SingleFlight(lookUpName, maxLookUpMs);
+    this.#inFlight = new SingleFlight(lookUpName, maxLookUpMs);
   }
 
   /**
@@ -76,7 +77,7 @@ export class ApiKeyStore {
     if (cached !== undefined) return cached;
     if (this.#unknown.has(keyHash)) return null;
 
-    const lookingUp = this.#lookingUp.run(keyHash, () => this.#lookUp(keyHash, getNetwork()));
+    const lookingUp = this.#inFlight.run(keyHash, () => this.#lookUp(keyHash, getNetwork()));
     return await waitForLookUp(this.#waitMs, lookUpName, lookingUp);
   }
 
@@ -99,7 +100,7 @@ export class ApiKeyStore {
     const refuse = (): AppError =>
       new AppError('service_unavailable', { message: 'too many API key lookups are waiting for MongoDB' });
     // The slot is held until MongoDB responds, even if no caller is still waiting.
-    const slot = await this.#lookUps.acquire(network, 1, { waitMs: this.#waitMs, refuse });
+    const slot = await this.#mongoSlots.acquire(network, 1, { waitMs: this.#waitMs, refuse });
     try {
       const query = this.#accounts.findIdByKeyHash(keyHash);
       return await waitForLookUp(this.#maxLookUpMs, lookUpName, query);

@@ -10,13 +10,13 @@ export function requestsSearch({ web_search: search, web_search_options: options
   return Boolean(search) || (search !== false && (options ?? null) !== null);
 }
 
-/** Whether a chat may search: because it requests it, or because its model always may. */
+/** Whether a chat may search the web: it requests it, or its model always may. */
 export function maySearch(body: Body, { alwaysMaySearch }: Pick<CatalogModel, 'alwaysMaySearch'>): boolean {
   return alwaysMaySearch || requestsSearch(body);
 }
 
 /** The maximum number of calls that a chat makes to its vendor. */
-export function countSearchCalls(body: Body, { routes }: Pick<CatalogModel, 'routes'>): number {
+export function maxVendorCalls(body: Body, { routes }: Pick<CatalogModel, 'routes'>): number {
   const mayPause = requestsSearch(body) && routes.some(({ upstream }) => upstream.kind === 'anthropic');
   return mayPause ? 1 + maxPauses : 1;
 }

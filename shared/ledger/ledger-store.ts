@@ -202,7 +202,7 @@ export class LedgerStore {
     await insertMissing(this.refillLogs, documents);
   }
 
-  async findAccountsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
+  async findAppliedPositions(ids: readonly string[]): Promise<Map<string, StreamId>> {
     return await findApplied(this.#accounts, ids);
   }
 

@@ -4,7 +4,7 @@ import { AppError } from '../contract/errors.ts';
 import { createRefillEvent } from '../ledger/usage-event.ts';
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import type { RedemptionClaim, RefillCodeStore } from './refill-code-store.ts';
-import { isRefillWithdrawn, withdrawRefill } from './withdrawal-store.ts';
+import { isRefillVoided, voidRefill } from './void-refill-store.ts';
 
 export interface ClaimDeps {
   readonly redis: RedisClient;
@@ -35,12 +35,12 @@ export async function creditClaim(
   let isCredited: boolean;
   try {
     if (await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }))) return 'now';
-    isCredited = !(await isRefillWithdrawn(redis, accountId, refillId));
+    isCredited = !(await isRefillVoided(redis, accountId, refillId));
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'validation_failed') throw error;
     // A concurrent call may have credited the same claim when the balance allowed it. Release it only once it can no
     // longer be credited.
-    isCredited = !(await withdrawRefill(redis, accountId, refillId));
+    isCredited = !(await voidRefill(redis, accountId, refillId));
   }
   if (isCredited) return 'before';
   await codes.releaseClaim(claim);

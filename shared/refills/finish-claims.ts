@@ -17,8 +17,8 @@ const settleAfterMs = 5_000;
 const maxClaims = 1_000;
 
 /**
- * Finishes pending redemption claims. Settles claims whose ledger entry is in MongoDB. Credits the others again; a
- * later run settles them. Therefore no refill is lost if a process crashes between claim and credit, or if Redis loses
+ * Finishes pending redemption claims. Settles claims whose ledger entry is in MongoDB. Retries the
+ * credit of the others, which is idempotent by refill id; a later run settles them. Therefore no refill is lost if a process crashes between claim and credit, or if Redis loses
  * its data. Safe to run in any process, at any time, and concurrently.
  * @returns how many claims were settled
  * @throws AppError `service_unavailable`
@@ -45,7 +45,7 @@ async function isInMongo(ledger: LedgerStore, { accountId, refillId }: Redemptio
   return await callMongo(async () => {
     const entry = await ledger.entries.findOne({ _id: refillId });
     if (entry === null) return false;
-    const applied = (await ledger.findAccountsApplied([accountId])).get(accountId);
+    const applied = (await ledger.findAppliedPositions([accountId])).get(accountId);
     return applied !== undefined && !isAfter({ ms: entry.streamMs, seq: entry.streamSeq }, applied);
   });
 }

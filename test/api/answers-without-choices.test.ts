@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findRow, readLoss } from '../support/observe.ts';
+import { findRow, readAmountCharged } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { TestStack } from '../support/stack.ts';
 
@@ -53,6 +53,6 @@ for (const { title, stream, vendorResponse } of responses) {
     const row = await findRow(stack, response.headers.get('x-request-id')!);
     t.is(calls, 1);
     t.like(row, { success: true, counted: false, promptTokens: 100, completionTokens: 5_000 });
-    t.is(await readLoss(stack, account.id, '100'), 5_100n * nanoPerToken);
+    t.is(await readAmountCharged(stack, account.id, '100'), 5_100n * nanoPerToken);
   });
 }

@@ -8,7 +8,7 @@ import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { startEndlessVendor } from '../support/endless-vendor.ts';
-import { findReservations, findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findReservations, findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { parseSse, readSse, type SseEvents } from '../support/sse-events.ts';
 import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -105,7 +105,7 @@ test('a ban ends a running stream with an error event, charges for the output so
   t.true(row.completionTokens > 0);
   t.true(row.completionTokens < 400, 'the charge includes only generated tokens');
   const expected = BigInt(row.promptTokens) * 7_000_000n + BigInt(row.completionTokens) * 13_000_000n;
-  t.is(await readLoss(stack, account.id, '100'), expected);
+  t.is(await readAmountCharged(stack, account.id, '100'), expected);
   t.true((await otherStream.read()).isDone);
 });
 
@@ -129,7 +129,7 @@ for (const { kind, path, body } of [
     // The worker cancels it too, before the vendor responds.
     await waitForNoReservation(stack, account.id);
     vendorHold.end();
-    t.is(await readLoss(stack, account.id, '100'), 0n);
+    t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   });
 }
 
@@ -174,7 +174,7 @@ test('a ban cancels requests queued while there is no worker, and a worker that 
   await idle.startWorker();
   await waitForNoReservation(idle, account.id);
   t.is(ownVendor.requests.counters.total, 0);
-  t.is(await readLoss(idle, account.id, '100'), 0n);
+  t.is(await readAmountCharged(idle, account.id, '100'), 0n);
 });
 
 test('a ban ends a request with an Idempotency-Key for all its readers, and the key can be reused', async (t) => {

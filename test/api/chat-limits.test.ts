@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Chats, helloNano } from '../support/chats.ts';
-import { findRow, readLoss } from '../support/observe.ts';
+import { findRow, readAmountCharged } from '../support/observe.ts';
 
 /** Free requests, and requests per minute. */
 
@@ -22,7 +22,7 @@ test('free requests are used before the balance, and are then exhausted', async 
     [false, 0.00025221],
   ]);
   t.is((await chats.stack.readAccount(account.id)).freeRequests, 0);
-  t.is(await readLoss(chats.stack, account.id, '100'), helloNano);
+  t.is(await readAmountCharged(chats.stack, account.id, '100'), helloNano);
 });
 
 test('a free request works with an empty balance, but not for models without free requests', async (t) => {
@@ -37,7 +37,7 @@ test('ten concurrent requests use three free requests exactly three times', asyn
   const answers = await Promise.all(Array.from({ length: 10 }, () => chats.ask(account, free)));
   t.is(answers.filter((one) => one.answer.usage.free_request).length, 3);
   t.is((await chats.stack.readAccount(account.id)).freeRequests, 0);
-  t.is(await readLoss(chats.stack, account.id, '100'), 7n * helloNano);
+  t.is(await readAmountCharged(chats.stack, account.id, '100'), 7n * helloNano);
 });
 
 const freeAndBroken = chats.addModel('gpt-sim+fail-500', { pricing: freePrice });

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { chatPath, Chats } from '../support/chats.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 
 /** Clients that disconnect from upstreams without a disconnect grace, and clients that read slowly. */
 
@@ -62,7 +62,7 @@ test('a disconnect before the first output aborts the vendor call and uses up th
   t.true((await chats.vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver)).isAborted);
   await waitForNoReservation(chats.stack, account.id);
   t.is((await chats.stack.readAccount(account.id)).freeRequests, 0);
-  t.is(await readLoss(chats.stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(chats.stack, account.id, '100'), 0n);
 });
 
 const plain = chats.addModel('gpt-sim');

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Chats } from '../support/chats.ts';
-import { findRow, readLoss } from '../support/observe.ts';
+import { findRow, readAmountCharged } from '../support/observe.ts';
 
 /** The part of the balance that a chat may reserve, and the resulting output limit sent to the vendor. */
 
@@ -18,7 +18,7 @@ test('a request that may cost more than the balance is a 402 and does not reach 
   t.regex(answer.error.message, /0\.02 RUB/);
   t.truthy(response.headers.get('x-ratelimit-remaining-requests'));
   t.is(chats.sentTo(text).length, 0);
-  t.is(await readLoss(chats.stack, account.id, '0.02'), 0n);
+  t.is(await readAmountCharged(chats.stack, account.id, '0.02'), 0n);
 });
 
 test('without max_tokens, the vendor gets the maximum that half of the balance covers', async (t) => {

@@ -10,7 +10,7 @@ import {
   schemesOf,
   send,
   type Call,
-  type Described,
+  type DescribedOperation,
 } from '../support/described-calls.ts';
 import { DescriptionChecker } from '../support/description-checker.ts';
 import { exhaustNetworkLimits, provoke } from '../support/provoke-errors.ts';
@@ -108,7 +108,11 @@ interface ValidCredentials {
 }
 
 /** Calls that an operation must reject. */
-function listWrongCalls(described: Described, base: Call, validCredentials: ValidCredentials): WrongCall[] {
+function listWrongCalls(
+  described: DescribedOperation,
+  base: Call,
+  validCredentials: ValidCredentials,
+): WrongCall[] {
   const { parameters = [], requestBody } = described.operation;
   const names = parameters.filter((one) => one.in === 'path').map((one) => one.name);
   const checked = parameters.filter(
@@ -168,13 +172,13 @@ const cannotBeProvoked = [
   'deadline_exceeded',
 ];
 
-const codesOf = ({ operation }: Described): string[] =>
+const codesOf = ({ operation }: DescribedOperation): string[] =>
   Object.values(operation.responses)
     .flatMap(({ content }) => Object.keys(content[json]?.examples ?? {}))
     .filter((code) => isErrorCode(code) && !cannotBeProvoked.includes(code));
 
 test('each documented error of an account area operation can be provoked, and its response is as described', async (t) => {
-  const crowd = await exhaustNetworkLimits(stack);
+  const limitedAddress = await exhaustNetworkLimits(stack);
   for (const described of listOperations(description)) {
     if (!described.operation.tags.some((tag) => tag.startsWith('Web '))) continue;
     const call = await prepareCall(stack, described);
@@ -183,7 +187,7 @@ test('each documented error of an account area operation can be provoked, and it
       const example = described.operation.requestBody?.content[json]?.examples?.['usual']?.value;
       const response = await send(stack.url, described, {
         ...(example === undefined ? {} : { body: JSON.stringify(example) }),
-        ...(await provoke(stack, described, { code, crowd, call })),
+        ...(await provoke(stack, described, { code, limitedAddress, call })),
       });
       t.is(((await response.clone().json()) as { error: { code: string } }).error.code, code, title);
       t.deepEqual(await checker.findFaults(described.path, described.method, response), [], title);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { createRandom } from '../../scripts/vendor-simulator/faults.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /** A client that disconnects at a random token pays exactly for what was generated until then. */
@@ -110,5 +110,5 @@ test('after each of twenty random disconnects, the charge is between what the ca
     t.is(row.costNano, BigInt(row.promptTokens * 7_000 + row.completionTokens * 13_000));
     charged += row.costNano;
   }
-  t.is(await readLoss(stack, account.id, '100'), charged);
+  t.is(await readAmountCharged(stack, account.id, '100'), charged);
 });

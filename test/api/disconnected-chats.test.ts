@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { startChat, type DisconnectingCaller } from '../support/disconnecting-caller.ts';
-import { findReservations, findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findReservations, findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import { chatWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
@@ -124,7 +124,7 @@ async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Pr
   await waitForNoReservation(stack, account.id);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
   const row = await waitFor('the log row', () => rows.findOne({ accountId: account.id }));
-  t.is(await readLoss(stack, account.id, '1000'), row.costNano);
+  t.is(await readAmountCharged(stack, account.id, '1000'), row.costNano);
   return row;
 }
 
@@ -345,7 +345,7 @@ test('a caller that disconnects before any output pays for the prompt, or uses u
     rows.findOne({ accountId: chat.account.id, free: false }),
   );
   t.like(paidRow, { ...disconnectedRow, counted: true, completionTokens: 0 });
-  t.is(await readLoss(stack, chat.account.id, '1000'), paidRow.costNano);
+  t.is(await readAmountCharged(stack, chat.account.id, '1000'), paidRow.costNano);
   t.is(paidRow.costNano, BigInt(paidRow.promptTokens) * 1_000_000n);
   t.true(paidRow.promptTokens > 5);
 });
@@ -467,7 +467,7 @@ test('a disconnect while the request waits for a vendor slot is free and not log
   await waitFor('the reservation', async () => (await stack.readAccount(chat.account.id)).reservedNano > 0n);
   caller.leave();
   await waitForNoReservation(stack, chat.account.id);
-  t.is(await readLoss(stack, chat.account.id, '1000'), 0n);
+  t.is(await readAmountCharged(stack, chat.account.id, '1000'), 0n);
   finished.resolve();
   await first.rest();
   t.false(wasCalled);

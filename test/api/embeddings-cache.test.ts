@@ -7,7 +7,7 @@ import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { CacheUseStore, type CacheUse } from '../../shared/vector-cache/cache-use-store.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { readAdmin, runAdmin } from '../support/admin.ts';
-import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -135,7 +135,7 @@ test('cached texts do not reach the vendor again, and are billed and logged the 
   t.deepEqual(second.body.usage.prompt_tokens, first.body.usage.prompt_tokens);
   t.is(second.body.usage.cost_request, first.body.usage.cost_request);
   t.is(toNano(second.body.usage.cost_request), 7n * 7_770n);
-  t.is(await readLoss(stack, account.id, '100'), 2n * 7n * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 2n * 7n * 7_770n);
   const rows = await Promise.all([first, second].map((one) => findRow(stack, one.requestId)));
   for (const row of rows) {
     t.like(row, { success: true, responseCode: 200, promptTokens: 7, counted: false, costNano: 54_390n });
@@ -250,12 +250,12 @@ test('a cache hit costs the price per character, but not the price per second', 
   await embed(account, 'by-character', '12345');
   await embed(account, 'by-time+slow-50', 'cat');
   await Promise.all([waitForEntries('by-character', 1), waitForEntries('by-time+slow-50', 1)]);
-  const before = await readLoss(stack, account.id, '100');
+  const before = await readAmountCharged(stack, account.id, '100');
   const result = await embed(account, 'by-character', '12345');
   t.is(toNano(result.body.usage.cost_request), 16_650n);
   const timed = await embed(account, 'by-time+slow-50', 'cat');
   t.is(timed.body.usage.cost_request, 0);
-  t.is((await readLoss(stack, account.id, '100')) - before, 16_650n);
+  t.is((await readAmountCharged(stack, account.id, '100')) - before, 16_650n);
   t.like(await findRow(stack, timed.requestId), { success: true, billedMs: 0, costNano: 0n });
 });
 
@@ -268,7 +268,7 @@ test('a cache hit uses up a free request too', async (t) => {
     result.map((one) => one.body.usage.free_request),
     [true, false],
   );
-  t.is(await readLoss(stack, account.id, '100'), 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 7_770n);
 });
 
 test('concurrent requests for cached vectors each get a response and are each charged', async (t) => {
@@ -281,7 +281,7 @@ test('concurrent requests for cached vectors each get a response and are each ch
   );
   for (const [i, result] of answers.entries()) assertVectorsOf(t, result, [texts[i % 20]!]);
   t.is(inputsSentTo('again').length, 20);
-  t.is(await readLoss(stack, account.id, '100'), (40n + 80n) * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), (40n + 80n) * 7_770n);
 });
 
 test('vectors of different lengths are an error that is neither cached nor charged', async (t) => {
@@ -291,7 +291,7 @@ test('vectors of different lengths are an error that is neither cached nor charg
   const mixed = await embed(account, 'fickle', ['long', 'short']);
   t.is(mixed.status, 502);
   t.is(mixed.body.error?.code, 'upstream_error');
-  t.is(await readLoss(stack, account.id, '100'), 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 7_770n);
   t.is((await readUse('fickle')).entries, 1);
 });
 

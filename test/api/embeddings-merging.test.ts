@@ -2,7 +2,7 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { readAdmin } from '../support/admin.ts';
-import { findRow, readLoss, toNano, waitForQueuedInputs } from '../support/observe.ts';
+import { findRow, readAmountCharged, toNano, waitForQueuedInputs } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -86,7 +86,7 @@ test('equal texts of one account in flight are sent once and charged to each req
   t.is(results[2]!.body.usage.prompt_tokens, alone.usage.prompt_tokens);
   const costs = results.slice(0, 2).map(({ body }) => toNano(body.usage.cost_request));
   t.true(costs.every((nano) => nano > 0n));
-  t.is(await readLoss(rig.stack, ann.id, '100'), costs[0]! + costs[1]!);
+  t.is(await readAmountCharged(rig.stack, ann.id, '100'), costs[0]! + costs[1]!);
 });
 
 test('a text whose first caller disconnects is still computed for the second', async (t) => {
@@ -218,7 +218,7 @@ test('a vector without finite numbers fails only its own request, not others in 
   );
   t.is(results[7]!.body.error?.code, 'upstream_rejected');
   t.is(results[7]!.body.error?.message, 'The model gave the input a vector that is not all finite numbers.');
-  t.is(await readLoss(rig.stack, accounts[7]!.id, '100'), 0n);
+  t.is(await readAmountCharged(rig.stack, accounts[7]!.id, '100'), 0n);
   t.is(rig.vendor.requests.counters.total, 2, 'all twelve inputs were in one call');
   for (const [i, { body }] of results.entries()) {
     if (i === 7) continue;
@@ -270,7 +270,7 @@ test('if a vendor rejects all inputs, the search for the bad one ends', async (t
   vendorHold.end();
   const results = await Promise.all([first, ...others]);
   t.true(results.every(({ status }) => status === 422 || status === 502));
-  for (const { id } of accounts) t.is(await readLoss(rig.stack, id, '100'), 0n);
+  for (const { id } of accounts) t.is(await readAmountCharged(rig.stack, id, '100'), 0n);
   const seen = new Set<string>();
   let [allowed, merged, extraCalls] = [0, 0, 0];
   for (const entry of rig.vendor.requests.entries) {

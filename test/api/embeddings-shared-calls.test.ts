@@ -7,7 +7,7 @@ import { findSlack } from '../../workers/embeddings/bill-call.ts';
 import {
   findReservations,
   findRow,
-  readLoss,
+  readAmountCharged,
   waitForQueuedInputs,
   waitForNoReservation,
 } from '../support/observe.ts';
@@ -129,7 +129,7 @@ test.serial(
     const sentInputs = inputsOf(calls[0]!);
     t.is(sentInputs.length, 50);
     const tokens = 2 * sentInputs.length;
-    t.is(await readLoss(stack, ann.id, '100'), BigInt(tokens) * nanoPerToken);
+    t.is(await readAmountCharged(stack, ann.id, '100'), BigInt(tokens) * nanoPerToken);
     const row = await waitFor('the log row', () => readRow(ann));
     t.like(row, { errorCode: 'job_cancelled', responseCode: 499, success: false, promptTokens: tokens });
     t.is(
@@ -152,7 +152,7 @@ test.serial(
     vendorHold.end();
     await waitForNoReservation(stack, ann.id);
     const tokens = 2 * inputs.length;
-    t.is(await readLoss(stack, ann.id, '100'), BigInt(tokens) * nanoPerToken);
+    t.is(await readAmountCharged(stack, ann.id, '100'), BigInt(tokens) * nanoPerToken);
   },
 );
 
@@ -172,7 +172,7 @@ test.serial(
     t.is((await first).status, 200);
     t.is((await embed(bob, 'shared', 'dog')).status, 200);
     t.deepEqual(callsOf('emb-shared').flatMap(inputsOf), ['cat', 'dog']);
-    t.is(await readLoss(stack, ann.id, '100'), 0n);
+    t.is(await readAmountCharged(stack, ann.id, '100'), 0n);
     t.is(await readRow(ann), null);
   },
 );
@@ -194,7 +194,7 @@ test.serial(
     t.is((await staying).status, 200);
     await waitForNoReservation(stack, ann.id);
     t.deepEqual(callsOf('emb-both').slice(1).map(inputsOf), [['bird']]);
-    t.is(await readLoss(stack, ann.id, '100'), (100n + 3n) * nanoPerToken);
+    t.is(await readAmountCharged(stack, ann.id, '100'), (100n + 3n) * nanoPerToken);
   },
 );
 
@@ -380,7 +380,7 @@ test.serial(
     t.is(callsWith(name, 'poison 1')[0], callsWith(name, 'good 1')[0], 'merged');
     await runRound(2);
     t.deepEqual(callsWith(name, 'good 2').map(inputsOf), [['good 2']]);
-    t.is(await readLoss(stack, eve.id, '100'), 0n);
+    t.is(await readAmountCharged(stack, eve.id, '100'), 0n);
   },
 );
 

@@ -4,7 +4,7 @@ import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.t
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -136,7 +136,7 @@ test('a response has the fields of the specification, and floats by default', as
     cost_request: 0.00001554,
     free_request: false,
   });
-  t.is(await readLoss(stack, account.id, '100'), 15_540n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 15_540n);
   t.like(await findRow(stack, requestId), {
     success: true,
     responseCode: 200,
@@ -184,7 +184,7 @@ test('dimensions are passed on, and concurrent calls with other dimensions do no
 /** Words of one token each for us and for the vendor, so that each request is billed exactly. */
 const wordsOf = (count: number): string => Array.from({ length: count }, () => 'cat').join(' ');
 
-// Serial, because callers, api, worker and vendor share the process, and other tests would spread the arrivals.
+// Serial, because callers, api, worker and vendor share the process, and other tests would delay some requests, so that fewer are merged.
 test.serial(
   'a hundred concurrent single-input requests take few vendor calls, and each gets its own vector and price',
   async (t) => {
@@ -232,7 +232,7 @@ test.serial(
     for (const [a, account] of accounts.entries()) {
       const ownResults = [...first, ...second].filter((_, i) => i % 4 === a);
       const reportedCost = ownResults.reduce((sum, one) => sum + toNano(one.body.usage.cost_request), 0n);
-      t.is(await readLoss(stack, account.id, '100'), reportedCost);
+      t.is(await readAmountCharged(stack, account.id, '100'), reportedCost);
     }
   },
 );
@@ -272,12 +272,12 @@ test('a request over the vendor’s input limit is split, and its response is co
   t.true(findRequestsTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
 });
 
-test('special tokens are reserved even if the catalog does not specify them, so that the vendor’s token count of short inputs can be billed', async (t) => {
+test('special tokens are reserved even if the catalog does not specify them, so that the reservation covers what the vendor bills for short inputs', async (t) => {
   const account = await stack.createAccount();
   const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(97 + i));
   const result = await embed(account, 'marking', letters);
   t.is(result.body.usage.prompt_tokens, 3 * letters.length);
-  t.is(await readLoss(stack, account.id, '100'), BigInt(3 * letters.length) * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), BigInt(3 * letters.length) * 7_770n);
 });
 
 test('one caller’s poison input fails only that request', async (t) => {
@@ -289,10 +289,10 @@ test('one caller’s poison input fails only that request', async (t) => {
       t.is(result.status, 422);
       t.is(result.body.error.code, 'upstream_rejected');
       t.regex(result.body.error.message, /refuses/);
-      t.is(await readLoss(stack, accounts[i]!.id, '100'), 0n);
+      t.is(await readAmountCharged(stack, accounts[i]!.id, '100'), 0n);
     } else {
       assertVectorsOf(t, result, [texts[i]!]);
-      t.is(await readLoss(stack, accounts[i]!.id, '100'), BigInt(i + 1) * 7_770n);
+      t.is(await readAmountCharged(stack, accounts[i]!.id, '100'), BigInt(i + 1) * 7_770n);
     }
   }
   await waitForNoReservation(stack);
@@ -308,7 +308,7 @@ test('a vector that is not all finite numbers fails its request, which is still 
     'The model gave input.1 a vector that is not all finite numbers. (1 of 2 inputs was embedded, and charged.)',
   );
   await waitForNoReservation(stack);
-  t.is(await readLoss(stack, account.id, '100'), 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 7_770n);
 });
 
 test('2048 inputs with 1536 dimensions are returned in order', async (t) => {
@@ -317,7 +317,7 @@ test('2048 inputs with 1536 dimensions are returned in order', async (t) => {
   const result = await embed(account, 'large', texts, { encoding_format: 'base64' });
   assertVectorsOf(t, result, texts);
   t.is(result.body.usage.prompt_tokens, 4096);
-  t.is(await readLoss(stack, account.id, '100'), 4096n * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 4096n * 7_770n);
 });
 
 test('a response has a content-length unless it is large', async (t) => {
@@ -361,7 +361,7 @@ test('the gateway counts tokens that the vendor does not report', async (t) => {
   const account = await stack.createAccount();
   const { body, requestId } = await embed(account, 'unreported', ['cat cat cat', 'dog']);
   t.is(body.usage.prompt_tokens, 4);
-  t.is(await readLoss(stack, account.id, '100'), 4n * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 4n * 7_770n);
   t.true((await findRow(stack, requestId)).counted);
 });
 
@@ -369,7 +369,7 @@ test('prices per character and per request are charged as configured', async (t)
   const byCharacter = await stack.createAccount();
   const result = await embed(byCharacter, 'by-character', ['12345', 'äöü']);
   t.is(toNano(result.body.usage.cost_request), 26_640n);
-  t.is(await readLoss(stack, byCharacter.id, '100'), 26_640n);
+  t.is(await readAmountCharged(stack, byCharacter.id, '100'), 26_640n);
   t.is((await findRow(stack, result.requestId)).characters, 8);
   const byRequest = await stack.createAccount();
   t.is((await embed(byRequest, 'by-request', ['a', 'b', 'c'])).body.usage.cost_request, 0.5);
@@ -386,16 +386,16 @@ test.serial('the seconds of a merged call are split among its callers', async (t
   const billedMs = rows.reduce((sum, row) => sum + row.billedMs, 0);
   const all = `${billedMs} ms for ${calls} calls of 200 ms, within ${tookMs} ms`;
   t.true(billedMs >= calls * 190 && billedMs <= calls * tookMs, all);
-  t.is(await readLoss(stack, account.id, '100'), BigInt(billedMs) * 10_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), BigInt(billedMs) * 10_000n);
   const reportedCost = results.reduce((sum, one) => sum + toNano(one.body.usage.cost_request), 0n);
-  t.is(await readLoss(stack, account.id, '100'), reportedCost);
+  t.is(await readAmountCharged(stack, account.id, '100'), reportedCost);
 });
 
 test('each request uses one free request, merged or not', async (t) => {
   const account = await stack.createAccount({ freeRequests: 5 });
   const results = await Promise.all(Array.from({ length: 8 }, () => embed(account, 'free', 'cat')));
   t.is(results.filter((one) => one.body.usage.free_request).length, 5);
-  t.is(await readLoss(stack, account.id, '100'), 3n * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 3n * 7_770n);
 });
 
 test('a balance that does not cover the inputs is a 402, and other requests in the batch succeed', async (t) => {
@@ -417,7 +417,7 @@ for (const [model, status, code] of [
   ['cut', 502, 'upstream_error'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
-  test(`a vendor that is ${model} causes a free ${status} for every caller in the batch`, async (t) => {
+  test(`if the vendor is ${model}, every caller in the batch gets ${status} and is not charged`, async (t) => {
     const account = await stack.createAccount();
     const results = await Promise.all([1, 2, 3].map((i) => embed(account, model, `text ${i}`)));
     for (const { status: actualStatus, body, requestId } of results) {
@@ -425,12 +425,12 @@ for (const [model, status, code] of [
       t.is(body.error.code, code);
       t.like(await findRow(stack, requestId), { success: false, responseCode: status, costNano: 0n });
     }
-    t.is(await readLoss(stack, account.id, '100'), 0n);
+    t.is(await readAmountCharged(stack, account.id, '100'), 0n);
     await waitForNoReservation(stack, account.id);
   });
 }
 
-test('a call whose caller disconnects while the vendor computes runs to its end, and the caller pays as for a delivered response', async (t) => {
+test('if the caller disconnects during the vendor call, the call still completes and is charged in full', async (t) => {
   const account = await stack.createAccount();
   const client = new AbortController();
   const responsePromise = fetch(`${stack.url}/v1/embeddings`, {
@@ -446,7 +446,7 @@ test('a call whose caller disconnects while the vendor computes runs to its end,
   const call = await vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver);
   t.false(call.isAborted);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 3n * 7_770n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 3n * 7_770n);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
   const row = await waitFor('the log row', () => rows.findOne({ accountId: account.id }));
   t.like(row, {

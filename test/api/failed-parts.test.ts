@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { ScriptedRefusal, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
@@ -109,7 +109,7 @@ async function send(path: string, body: object, freeRequests = 0) {
   const result = (await response.json()) as ResponseBody;
   await waitForNoReservation(stack, account.id);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
-  const loss = await readLoss(stack, account.id, '100');
+  const loss = await readAmountCharged(stack, account.id, '100');
   return { status: response.status, result, row, loss, accountId: account.id };
 }
 

@@ -1,7 +1,7 @@
 import { request as requestHttp, type ClientRequest } from 'node:http';
 import test from 'ava';
 import { startEndlessVendor, type EndlessVendor } from '../support/endless-vendor.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /**
@@ -74,5 +74,5 @@ test('unread streams lose their route slots to another account that waits, and t
   t.true(rows.completionTokens > 1_000);
   for (const { request } of unread) request.destroy();
   await waitForNoReservation(stack, unreadAccount.id);
-  t.true((await readLoss(stack, unreadAccount.id, '100')) > 0n);
+  t.true((await readAmountCharged(stack, unreadAccount.id, '100')) > 0n);
 });

@@ -7,7 +7,7 @@ import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { findKeys } from '../support/all-of-redis.ts';
-import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { findReservations, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -166,7 +166,7 @@ for (const { kind, path, bodyOf } of [
     t.is(countMentions(word), countIn([JSON.stringify(body)], word));
     const cost = costOf(first!);
     t.true(cost > 0n);
-    t.is(await readLoss(stack, account.id, '100'), cost);
+    t.is(await readAmountCharged(stack, account.id, '100'), cost);
     t.deepEqual(await findReservations(stack, account.id), []);
   });
 }
@@ -223,7 +223,7 @@ test('the same key used by two accounts is two keys', async (t) => {
   t.is(second.headers.get('idempotent-replayed'), null);
   t.not(second.headers.get('x-request-id'), first.headers.get('x-request-id'));
   t.is(countCalls(word), 2);
-  t.is(await readLoss(stack, two.id, '100'), costOf(second));
+  t.is(await readAmountCharged(stack, two.id, '100'), costOf(second));
 });
 
 for (const { failure, body, status } of [
@@ -285,7 +285,7 @@ test('both callers of a failing request get the error, and neither is charged', 
     pair.map((response) => response.status),
     [502, 502],
   );
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 for (const stream of [false, true]) {
@@ -321,7 +321,7 @@ for (const stream of [false, true]) {
     } else t.true(response.text.includes(text));
     t.false(call.isAborted);
     t.is(countCalls(word), 1);
-    t.is(await readLoss(stack, account.id, '100'), costOf(response));
+    t.is(await readAmountCharged(stack, account.id, '100'), costOf(response));
     t.is((await send(chats, account, body, key)).text, response.text);
   });
 }
@@ -467,7 +467,7 @@ test('a large response is replayed even if the object store was down when it was
   const second = await send('/v1/embeddings', account, many, key, ownStack.url);
   t.is(second.headers.get('idempotent-replayed'), 'true');
   t.true(second.text === first.text);
-  t.is(await readLoss(ownStack, account.id, '100'), costOf(first));
+  t.is(await readAmountCharged(ownStack, account.id, '100'), costOf(first));
 });
 
 test('if the object store is down, replaying a large response is a retryable 503', async (t) => {

@@ -3,7 +3,7 @@ import OpenAI, { toFile } from 'openai';
 import sharp from 'sharp';
 import { tinyPng } from '../../shared/contract/image-stream.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { parseSse, readSse } from '../support/sse-events.ts';
 import { waitUntilCancelled } from '../support/wait-until-cancelled.ts';
@@ -136,7 +136,7 @@ test('the official client edits one file, several files, and one with a mask', a
   });
   t.is((await readImage(t, masked.data?.[0]?.b64_json)).format, 'webp');
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 4n * 70_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 4n * 70_000_000n);
 });
 
 test('links to edited images work, and generations accept input images', async (t) => {
@@ -190,7 +190,7 @@ test('with an Idempotency-Key, a form is the same request in any order and with 
   const other = await sendForm(account, [...parts, ['n', '2']], { headers });
   t.is(other.status, 409);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 70_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 70_000_000n);
 });
 
 const uriOf = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
@@ -217,7 +217,7 @@ test('an invalid field that only a worker can detect is a 422 that reports the f
     t.is(detail[0]?.loc.slice(1).join('.'), param);
   }
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 test('a form is accepted only where the operation supports it, and a broken one is a 422', async (t) => {
@@ -241,7 +241,7 @@ test('an invalid image from a vendor is an upstream error, and free', async (t) 
   });
   t.is(response.status, 502);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 test('a valid image next to an invalid one is returned and charged, and the vendor is called once', async (t) => {
@@ -252,7 +252,7 @@ test('a valid image next to an invalid one is returned and charged, and the vend
   t.is(data.length, 1);
   t.is(halfCalls, 1);
   t.regex((await findRow(stack, id)).details ?? '', /^1 of 2 images were made/);
-  t.is(await readLoss(stack, account.id, '100'), parseRub('3.02')!);
+  t.is(await readAmountCharged(stack, account.id, '100'), parseRub('3.02')!);
 });
 
 test('the official client reads a stream of previews, which ends with the image and its cost', async (t) => {
@@ -279,7 +279,7 @@ test('the official client reads a stream of previews, which ends with the image 
   }
   t.like(events.at(-1), { usage: { cost_request: 0.05, free_request: false } });
   // The request is settled before the end of the stream is sent.
-  t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 50_000_000n);
   const image = await toFile(await photo(), 'a.jpg');
   const edited = await client.images.edit({ model: 'edit', prompt: 'blur', image, stream: true });
   const types = [];
@@ -305,7 +305,7 @@ test('a stream reports and bills the usage that its vendor counted', async (t) =
   );
   t.like(whole.events[0], { usage: { ...usage, ...costs } });
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 2n * 3_020_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 2n * 3_020_000_000n);
 });
 
 test('a failure before the first event has its own status, and a later one ends the stream; both are free', async (t) => {
@@ -323,7 +323,7 @@ test('a failure before the first event has its own status, and a later one ends 
   t.is(events.length, 2);
   t.is(events[1]?.error?.code, 'upstream_rejected');
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 test('a stream with an Idempotency-Key is stored and replayed unchanged', async (t) => {
@@ -337,7 +337,7 @@ test('a stream with an Idempotency-Key is stored and replayed unchanged', async 
   t.is(again.headers.get('idempotent-replayed'), 'true');
   t.is(await again.text(), first);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 50_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 50_000_000n);
 });
 
 test('a caller that disconnects during a stream pays for the requested image', async (t) => {
@@ -355,7 +355,7 @@ test('a caller that disconnects during a stream pays for the requested image', a
   await waitUntilCancelled(t, stack, account, async () => client.abort());
   finishSlowly();
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 3_020_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 3_020_000_000n);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
   t.like(row, { success: false, responseCode: 499 });
 });

@@ -2,7 +2,13 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { findReservations, findRow, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import {
+  findReservations,
+  findRow,
+  readAmountCharged,
+  toNano,
+  waitForNoReservation,
+} from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -121,7 +127,7 @@ test('a response has the fields of the specification, and base64 by default', as
   t.deepEqual(Object.keys(result.usage).sort(), ['cost_request', 'free_request', 'total_time']);
   t.is(result.usage.cost_request, 3.69);
   t.false(result.usage.free_request);
-  t.is(await readLoss(stack, account.id, '100'), 3_690_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 3_690_000_000n);
   t.like(await findRow(stack, requestId), {
     success: true,
     responseCode: 200,
@@ -164,7 +170,7 @@ for (const [title, more, cost] of [
     const account = await stack.createAccount();
     const { result, requestId } = await draw(account, 'by-quality', more);
     t.is(toNano(result.usage.cost_request), cost);
-    t.is(await readLoss(stack, account.id, '100'), cost);
+    t.is(await readAmountCharged(stack, account.id, '100'), cost);
     const row = await findRow(stack, requestId);
     t.is(row.imageQuality, 'quality' in more ? more.quality : 'medium');
     t.is(row.imageSize, 'size' in more ? more.size : '1024x1024');
@@ -225,7 +231,7 @@ test('a request for four images is a 402 if the balance covers only three', asyn
   t.is(status, 402);
   t.is(result.error.code, 'insufficient_balance');
   t.is((await draw(account, 'plain', { n: 3 })).status, 200);
-  t.is(await readLoss(stack, account.id, '4'), 3_690_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '4'), 3_690_000_000n);
 });
 
 for (const [model, status, code] of [
@@ -246,7 +252,7 @@ for (const [model, status, code] of [
       costNano: 0n,
       images: 0,
     });
-    t.is(await readLoss(stack, account.id, '100'), 0n);
+    t.is(await readAmountCharged(stack, account.id, '100'), 0n);
     await waitForNoReservation(stack, account.id);
   });
 }
@@ -272,7 +278,7 @@ test('images that time out are not retried on any route, because their vendor ma
     });
   }
   t.is(findRequestsTo('gpt-image-prompt').length, 0);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   await waitForNoReservation(stack, account.id);
   t.is((await stack.readAccount(account.id)).freeRequests, 1);
 });
@@ -322,7 +328,7 @@ test('if callers of forty images disconnect just before the end, the images are 
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
   t.false(calls().some(({ isAborted }) => isAborted));
-  t.is(await readLoss(stack, account.id, '100'), 40n * 1_230_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 40n * 1_230_000_000n);
   const rows = await waitFor('the log rows', async () => {
     const found = await readRows(account);
     return found.length === 10 && found;
@@ -351,7 +357,7 @@ test('disconnecting before a vendor was called is free, and no vendor is called'
   vendorHold.end();
   await waitForNoReservation(stack, account.id);
   t.is(findRequestsTo('gpt-image-alone').length, 1);
-  t.is(await readLoss(stack, account.id, '100'), 1_230_000_000n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 1_230_000_000n);
 });
 
 test('a vendor failure after the caller disconnected is free and not retried', async (t) => {
@@ -366,7 +372,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   await vendor.requests.waitFor((one) => isOurRequest(one) && one.isOver);
   await waitForNoReservation(stack, account.id);
   t.is(findRequestsTo('gpt-image-w+fail-500').length, 1);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   const [row] = await waitFor('the log row', async () => {
     const found = await readRows(account);
     return found.length > 0 && found;
@@ -385,7 +391,7 @@ test('disconnecting after a vendor was called uses up the free request', async (
   await waitForNoReservation(stack, account.id);
   const { freeRequests } = await stack.readAccount(account.id);
   t.is(freeRequests, 0);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 test('if a vendor reads the prompt once per image, the reservation includes it once per image', async (t) => {

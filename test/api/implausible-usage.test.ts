@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findRow, readLoss } from '../support/observe.ts';
+import { findRow, readAmountCharged } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { readAdmin } from '../support/admin.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
@@ -62,7 +62,7 @@ async function send(path: string, body: object, usage: object, balance = '1000')
   const account = await stack.createAccount({ balance });
   const response = await stack.post(path, account.apiKey, body);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
-  const loss = await readLoss(stack, account.id, balance);
+  const loss = await readAmountCharged(stack, account.id, balance);
   return { status: response.status, row, loss };
 }
 

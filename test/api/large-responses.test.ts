@@ -2,7 +2,7 @@ import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
-import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 test('concurrent responses for many callers, far beyond the inputs per vendor call, each arrive complete', async (t) => {
@@ -32,7 +32,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
     // The vendor counts four tokens per text, and we count six or seven. In shared calls, the charge is in that range.
     const ownTokens = texts.reduce((sum, text) => sum + countTokens(text), 0);
     t.true(usage.prompt_tokens >= 3 * texts.length && usage.prompt_tokens <= ownTokens);
-    t.is(await readLoss(stack, account.id, '100'), toNano(usage.cost_request));
+    t.is(await readAmountCharged(stack, account.id, '100'), toNano(usage.cost_request));
   }
 });
 

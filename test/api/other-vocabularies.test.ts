@@ -1,6 +1,6 @@
 import test from 'ava';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { readLoss, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
@@ -53,7 +53,7 @@ async function sendMany(balance: string, model: string, content: string) {
   return {
     served,
     vendorCostNano: BigInt(vendorTokens) * nanoPerToken,
-    chargedNano: await readLoss(stack, account.id, balance),
+    chargedNano: await readAmountCharged(stack, account.id, balance),
   };
 }
 

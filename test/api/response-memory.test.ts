@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
-import { findReservations, readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { findReservations, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor } from '../support/scripted-vendor.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import type { WorkerOptions } from '../../workers/worker.ts';
@@ -77,8 +77,8 @@ test('requests that would not be admitted do not wait for memory, and those that
   t.is(response.headers.get('x-ratelimit-remaining-requests'), '9', 'admitted twice, but counted once');
   const { usage } = (await response.json()) as { usage: { cost_request: number } };
   await waitForNoReservation(stack);
-  t.is(await readLoss(stack, pending.id, '100'), toNano(usage.cost_request));
-  t.is(await readLoss(stack, unfunded.id, '0.000001'), 0n);
+  t.is(await readAmountCharged(stack, pending.id, '100'), toNano(usage.cost_request));
+  t.is(await readAmountCharged(stack, unfunded.id, '0.000001'), 0n);
 });
 
 test('unread responses are interrupted if another account waits, starting with the account that holds the most memory', async (t) => {
@@ -193,7 +193,10 @@ for (const { kind, path, body, check } of kinds) {
     const read = unread.slice(0, 3).map(async (one) => check(await (await one).json()));
     t.deepEqual(await Promise.all(read), [true, true, true]);
     await waitForNoReservation(stack);
-    t.is((await readLoss(stack, slow.id, '100')) * 2n, (await readLoss(stack, other.id, '100')) * 4n);
+    t.is(
+      (await readAmountCharged(stack, slow.id, '100')) * 2n,
+      (await readAmountCharged(stack, other.id, '100')) * 4n,
+    );
   });
 }
 
@@ -248,5 +251,5 @@ test('unread responses held by a worker prevent further vendor calls of their ac
   await waitForNoReservation(stack);
   t.deepEqual(listSlowPrompts(), ['read 0', 'read 1', 'read 2', 'read 3']);
   t.is(prompts.length, 4 + 3, 'no vendor call is repeated');
-  t.is(await readLoss(stack, slow.id, '100'), 4_000_000_000n);
+  t.is(await readAmountCharged(stack, slow.id, '100'), 4_000_000_000n);
 });

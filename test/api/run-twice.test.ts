@@ -2,7 +2,7 @@ import { Queue } from 'bullmq';
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { bullPrefix } from '../../shared/redis/redis-keys.ts';
-import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -37,7 +37,7 @@ for (const { kind, path, body } of [
     );
     await waitForNoReservation(stack, account.id);
     t.is(vendor.requests.counters.total, 2);
-    t.is(await readLoss(stack, account.id, '100'), toNano(usage.cost_request));
+    t.is(await readAmountCharged(stack, account.id, '100'), toNano(usage.cost_request));
     const rows = stack.mongo.db.collection('request_logs');
     await waitFor('the log row', async () => (await rows.countDocuments({ accountId: account.id })) > 0);
     t.is(await rows.countDocuments({ accountId: account.id }), 1);

@@ -9,7 +9,7 @@ import { maxStoredBytesPerAccount, maxStoredBytesInFlight } from '../../shared/b
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
 import { setStoredBytes, readStoredBytes } from '../support/stored-responses.ts';
-import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { useRaw, type RawCaller } from '../support/raw-caller.ts';
 import { parseSse } from '../support/sse-events.ts';
@@ -232,7 +232,7 @@ test('a stream ends when its account stores too much in Redis, and the caller pa
   const { events } = parseSse(Buffer.concat(chunks).toString());
   t.is(events.at(-1)?.error?.code, 'too_many_jobs');
   await waitForNoReservation(ownStack, account.id);
-  const loss = await readLoss(ownStack, account.id, '100');
+  const loss = await readAmountCharged(ownStack, account.id, '100');
   t.true(loss > 0n);
   t.true(loss < toNano(0.1), 'the cost is much less than that of the full stream');
   t.true(simulator.requests.entries[0]!.isAborted);
@@ -262,7 +262,7 @@ test('an unread live stream is aborted as well, and the caller pays for the outp
   const { accepted } = await sendWithoutReading(t, account, chatOf(250, true), {});
   await once(accepted, 'close');
   await waitForNoReservation(stack, account.id);
-  t.true((await readLoss(stack, account.id, '100')) > 0n);
+  t.true((await readAmountCharged(stack, account.id, '100')) > 0n);
 });
 
 test('unread non-streamed responses use at most their account’s share of the response memory, and other accounts get theirs', async (t) => {

@@ -3,7 +3,13 @@ import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countWords } from '../../scripts/vendor-simulator/count-words.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { countTokens } from '../../shared/pricing/count-tokens.ts';
-import { findRow, readLoss, toNano, waitForQueuedInputs, waitForNoReservation } from '../support/observe.ts';
+import {
+  findRow,
+  readAmountCharged,
+  toNano,
+  waitForQueuedInputs,
+  waitForNoReservation,
+} from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -114,7 +120,7 @@ test('token numbers are billed from the vendor’s count of their text, or their
   });
   const costs = [reported, unreported].map(({ body }) => toNano(body.usage.cost_request));
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), costs[0]! + costs[1]!);
+  t.is(await readAmountCharged(stack, account.id, '100'), costs[0]! + costs[1]!);
 });
 
 test('the reservation is at least the number of tokens of the text in its model’s vocabulary', async (t) => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { startChat } from '../support/disconnecting-caller.ts';
-import { readLoss, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { Script } from '../support/scripted-vendor.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
@@ -71,7 +71,7 @@ async function waitForSettledRow(t: ExecutionContext, { account }: TestChat): Pr
   await waitForNoReservation(stack, account.id);
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
   const row = await waitFor('the log row', () => rows.findOne({ accountId: account.id }));
-  t.is(await readLoss(stack, account.id, '1000'), row.costNano);
+  t.is(await readAmountCharged(stack, account.id, '1000'), row.costNano);
   return row;
 }
 

@@ -6,7 +6,7 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { readStoredBytes } from '../support/stored-responses.ts';
-import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
@@ -74,7 +74,10 @@ test('a caller attached at another api process gets the whole response when the 
   t.is(replayed.text, `You said: ${text}`);
   t.is(vendor.requests.counters.total, 1);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), costOf(replayed.events.find((event) => event.usage)?.usage));
+  t.is(
+    await readAmountCharged(stack, account.id, '100'),
+    costOf(replayed.events.find((event) => event.usage)?.usage),
+  );
 });
 
 for (const { kind, path, body } of [
@@ -95,7 +98,7 @@ for (const { kind, path, body } of [
     t.is(again.headers.get('idempotent-replayed'), 'true');
     const { usage } = (await again.json()) as { usage: object };
     t.is(vendor.requests.counters.total, 1);
-    t.is(await readLoss(stack, account.id, '100'), costOf(usage));
+    t.is(await readAmountCharged(stack, account.id, '100'), costOf(usage));
   });
 }
 
@@ -119,7 +122,7 @@ for (const { kind, path, body } of [
     const bodies = await Promise.all([first!.text(), second!.text()]);
     t.is(bodies[0], bodies[1]);
     const { usage } = JSON.parse(bodies[0]) as { usage: object };
-    t.is(await readLoss(stack, account.id, '100'), costOf(usage));
+    t.is(await readAmountCharged(stack, account.id, '100'), costOf(usage));
     await waitForNoReservation(stack, account.id);
   });
 }
@@ -142,7 +145,7 @@ test('when the worker of a stream is killed midway, both its readers get an erro
     t.is(events.at(-1)?.error?.code, 'upstream_error');
   }
   await waitForNoReservation(stack, account.id);
-  const loss = await readLoss(stack, account.id, '100');
+  const loss = await readAmountCharged(stack, account.id, '100');
   t.true(loss > 0n);
   t.is((await findKeys(stack.redis, redisKeys.claim(account.id, '*'))).length, 0);
   await stack.startWorker();

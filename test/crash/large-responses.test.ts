@@ -3,7 +3,7 @@ import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.t
 import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import { decodeFrames } from '../../shared/reply/frame.ts';
 import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
-import { readLoss, toNano, waitForNoReservation } from '../support/observe.ts';
+import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';
 import { listenTo } from '../support/listen-to.ts';
@@ -49,7 +49,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
     const { cost_request: cost } = response.body.usage;
     t.true(cost > 0);
     await waitForNoReservation(stack, account.id);
-    t.is(await readLoss(stack, account.id, '100'), toNano(cost));
+    t.is(await readAmountCharged(stack, account.id, '100'), toNano(cost));
   }
   const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
   t.true(inputs.length > new Set(inputs).size, 'some inputs had not been computed by the first worker');

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { waitUntilReady } from '../../shared/redis/redis-client.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { postJson } from '../support/post-json.ts';
 import { useStack } from '../support/stack.ts';
@@ -27,7 +27,7 @@ test('charges nothing for a chat whose api process is killed before any output',
   await api.kill();
   await t.throwsAsync(pending);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 testWithOwnStore('Redis')(
@@ -89,7 +89,7 @@ for (const { kind, path, body, cost } of [
     await waitForNoReservation(stack, account.id);
     t.is(vendor.requests.counters.total, 1);
     t.is(vendor.requests.counters.aborted, 0);
-    t.is(await readLoss(stack, account.id, '100'), cost);
+    t.is(await readAmountCharged(stack, account.id, '100'), cost);
   });
 }
 
@@ -112,6 +112,6 @@ test('charges at most once for an image whose caller disconnected before its wor
   await worker.kill();
   await stack.startWorker();
   await waitForNoReservation(stack, account.id);
-  const paid = await readLoss(stack, account.id, '100');
+  const paid = await readAmountCharged(stack, account.id, '100');
   t.true(paid === 0n || paid === 1_500_000_000n, `${paid}`);
 });

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { findReservations, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findReservations, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -64,7 +64,7 @@ test('requests whose api process is killed while they are queued release their r
   // It does maintenance, and takes no work.
   await stack.startWorker({ queues: [] });
   await checkReleased(t, setup);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   // Nobody waits for the remaining queue entries any more: they do not call a vendor.
   await stack.startWorker();
   await waitFor('the queues to be empty', async () => {
@@ -77,7 +77,7 @@ test('requests whose api process is killed while they are queued release their r
     ]);
     return waiting.every((count) => count === 0);
   });
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   t.deepEqual(await findReservations(stack, account.id), []);
   t.is(vendor.requests.counters.byStatus[200] ?? 0, 0, 'no vendor completed a call that nobody waits for');
 });
@@ -128,7 +128,7 @@ test("a request that runs or waits for longer than an orphan's lifetime keeps it
     0,
     'neither was mistaken for an orphan',
   );
-  t.is(Number(await readLoss(stack, account.id, '100')) / 1e9, costs[0]! + costs[1]!);
+  t.is(Number(await readAmountCharged(stack, account.id, '100')) / 1e9, costs[0]! + costs[1]!);
   await waitFor('the heartbeats to be deleted', async () => (await stack.redis.zcard(held)) === 0, 60_000);
 });
 

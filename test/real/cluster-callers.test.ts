@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startChat } from '../support/disconnecting-caller.ts';
-import { findRow, readLoss, waitForNoReservation } from '../support/observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
@@ -44,7 +44,7 @@ test.serial(
       t.true(completionTokens > 0 && completionTokens < 600, `${completionTokens} tokens were charged`);
       sum += costNano;
     }
-    t.is(await readLoss(stack, account.id, firstBalance), sum);
+    t.is(await readAmountCharged(stack, account.id, firstBalance), sum);
     t.deepEqual(await checkLedger(stack, [account], []), []);
   },
 );
@@ -81,7 +81,7 @@ test.serial(
       t.true(completionTokens < 600, `${completionTokens} tokens were charged`);
       sum += costNano;
     }
-    t.is(await readLoss(stack, account.id, firstBalance), sum);
+    t.is(await readAmountCharged(stack, account.id, firstBalance), sum);
     t.deepEqual(await checkLedger(stack, [account], []), []);
   },
 );

@@ -1,7 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { findRow, readLoss, waitForNoReservation } from './observe.ts';
+import { findRow, readAmountCharged, waitForNoReservation } from './observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from './scripted-vendor.ts';
 import { startStack, type TestAccount, type TestStack } from './stack.ts';
 
@@ -148,7 +148,7 @@ export class Chats {
   ): Promise<void> {
     const row = await findRow(this.stack, requestId);
     t.is(row.costNano, expectedNano);
-    t.is(await readLoss(this.stack, account.id, hadRub), expectedNano);
+    t.is(await readAmountCharged(this.stack, account.id, hadRub), expectedNano);
     await waitForNoReservation(this.stack, account.id);
   }
 

@@ -7,6 +7,6 @@ export const connectionDefaults: Omit<HttpConnectionsOptions, 'handle' | 'log'> 
   limit: { max: 1_000, maxPerNetwork: null },
   isProxied: false,
   maxStallMs: 60_000,
-  findContested: () => [],
+  findMemoryBlockers: () => [],
   corsHeaders: () => ({}),
 };

@@ -9,7 +9,7 @@ import type { TestStack } from './stack.ts';
 import { createWebUser, webStoresOf } from './web-client.ts';
 
 /** An operation in the API description. */
-export interface Described {
+export interface DescribedOperation {
   readonly path: string;
   readonly method: string;
   readonly operation: OperationObject;
@@ -24,17 +24,18 @@ export interface Call {
   readonly contentType?: string;
 }
 
-export const listOperations = (description: Description): Described[] =>
+export const listOperations = (description: Description): DescribedOperation[] =>
   Object.entries(description.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   );
 
 /** The names of the security schemes that a call needs: the first alternative if there are several. */
-export const schemesOf = ({ operation }: Described): string[] => Object.keys(operation.security[0] ?? {});
+export const schemesOf = ({ operation }: DescribedOperation): string[] =>
+  Object.keys(operation.security[0] ?? {});
 
 export async function send(
   url: string,
-  { path, method, operation }: Described,
+  { path, method, operation }: DescribedOperation,
   call: Call,
 ): Promise<Response> {
   const { parameters = [] } = operation;
@@ -74,7 +75,7 @@ export interface PreparedCall extends Call {
  * credentials that its security requires. The body is set only if the example refers to something that a new server
  * does not have.
  */
-export async function prepareCall(stack: TestStack, described: Described): Promise<PreparedCall> {
+export async function prepareCall(stack: TestStack, described: DescribedOperation): Promise<PreparedCall> {
   const { operationId } = described.operation;
   const schemes = schemesOf(described);
   if (schemes.includes('apiKey')) {

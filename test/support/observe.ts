@@ -78,7 +78,11 @@ export async function findRow(stack: TestStack, requestId: string): Promise<Requ
 const onItsWayMs = 50;
 
 /** The amount that an account has lost since its balance was `hadRub`. */
-export async function readLoss(stack: TestStack, accountId: string, hadRub: string): Promise<bigint> {
+export async function readAmountCharged(
+  stack: TestStack,
+  accountId: string,
+  hadRub: string,
+): Promise<bigint> {
   return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
 }
 

@@ -4,7 +4,7 @@ import { changeAccount } from '../../shared/account-changes/change-account.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { prepareCall, type Call, type Described, type PreparedCall } from './described-calls.ts';
+import { prepareCall, type Call, type DescribedOperation, type PreparedCall } from './described-calls.ts';
 import type { TestStack } from './stack.ts';
 import { webStoresOf } from './web-client.ts';
 
@@ -30,16 +30,16 @@ export interface Provocation {
   /** The expected `error.code`. */
   readonly code: string;
   /** An address whose limits are used up. */
-  readonly crowd: string;
+  readonly limitedAddress: string;
   /** A call that would succeed. */
   readonly call: PreparedCall;
 }
 
-/** Makes a valid call to an account area operation that provokes this error. */
+/** Changes a valid call to an account area operation so that it fails with this error. */
 export async function provoke(
   stack: TestStack,
-  described: Described,
-  { code, crowd, call }: Provocation,
+  described: DescribedOperation,
+  { code, limitedAddress, call }: Provocation,
 ): Promise<Call> {
   const { headers, path } = call;
   const { body: _, ...withoutBody } = call;
@@ -53,7 +53,7 @@ export async function provoke(
     case 'too_many_attempts':
       return 'x-csrf-token' in headers
         ? await provokeByState(stack, described, code)
-        : { ...call, headers: { ...headers, 'x-forwarded-for': crowd } };
+        : { ...call, headers: { ...headers, 'x-forwarded-for': limitedAddress } };
     case 'payload_too_large':
       return { ...call, body: JSON.stringify('x'.repeat(70_000)) };
     case 'unsupported_media_type':
@@ -72,7 +72,7 @@ export async function provoke(
 }
 
 /** Errors caused by the state of the user or account; each call gets its own user. */
-async function provokeByState(stack: TestStack, described: Described, code: string): Promise<Call> {
+async function provokeByState(stack: TestStack, described: DescribedOperation, code: string): Promise<Call> {
   const call = await prepareCall(stack, described);
   const { user, link } = call;
   const { users, links } = webStoresOf(stack);
@@ -100,7 +100,11 @@ const wrongPath = (path: NonNullable<Call['path']>): NonNullable<Call['path']> =
   Object.fromEntries(Object.keys(path).map((name) => [name, 'none']));
 
 /** Links the account of this call to another user first. */
-async function linkBefore(stack: TestStack, described: Described, call: PreparedCall): Promise<Call> {
+async function linkBefore(
+  stack: TestStack,
+  described: DescribedOperation,
+  call: PreparedCall,
+): Promise<Call> {
   const { headers } = await prepareCall(stack, described);
   const first = await fetch(`${stack.url}/v1/web/api-accounts/link`, {
     method: 'POST',

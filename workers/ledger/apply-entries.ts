@@ -43,7 +43,7 @@ async function applyToAccounts(
   isRepeated: ReadonlySet<LedgerEntry>,
 ): Promise<void> {
   const byAccount = groupBy(entries, (entry) => entry.event.accountId);
-  const applied = await store.findAccountsApplied([...byAccount.keys()]);
+  const applied = await store.findAppliedPositions([...byAccount.keys()]);
   const changes = [...byAccount].flatMap(([id, group]) => {
     const from = applied.get(id);
     // Entries of a missing account have no balance to change; `ledger verify` reports them.

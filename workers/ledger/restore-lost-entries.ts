@@ -50,7 +50,7 @@ export async function restoreLostEntries(
     : new Map<string, StreamId>();
   const cached = await findCached(redis, shard, [...appliedPositions.keys()]);
   // Entries of a missing account have no balance to change; `ledger verify` reports them.
-  const accountsOfRows = await store.findAccountsApplied(rows.map(({ accountId }) => accountId));
+  const accountsOfRows = await store.findAppliedPositions(rows.map(({ accountId }) => accountId));
   const ends = new Map([...cached.map((id) => [id, appliedPositions.get(id)!] as const), ...accountsOfRows]);
   const last = findLatest([checkpoint, ...rows.map(positionOf)]);
   await advanceShard(redis, shard, findLatest([last, ...ends.values()]));

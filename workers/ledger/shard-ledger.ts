@@ -181,7 +181,7 @@ export class ShardLedger {
     if (accountIds.size === 0) return;
     const { store, hotAccounts, log } = this.#dependencies;
     // Entries of a missing account have no balance to change; `ledger verify` reports them.
-    for (const accountId of (await store.findAccountsApplied([...accountIds])).keys()) {
+    for (const accountId of (await store.findAppliedPositions([...accountIds])).keys()) {
       await hotAccounts.reload(accountId);
       log.error({ shard: this.#shard, accountId }, message);
     }

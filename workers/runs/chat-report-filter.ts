@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, countSearchCalls, maySearch } from '../../shared/catalog/search-allowance.ts';
+import { allowForSearch, maxVendorCalls, maySearch } from '../../shared/catalog/search-allowance.ts';
 import {
   allowOverrun,
   findUsageBounds,
@@ -85,7 +85,7 @@ export function readMaxTokens({
 function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute): ChatUsageBounds {
   const { request, body } = job;
   const searches = maySearch(body, model);
-  const calls = countSearchCalls(body, model);
+  const calls = maxVendorCalls(body, model);
   return findUsageBounds({
     context: model.context,
     mostPromptTokens: searches ? null : (job.mostPromptTokens ?? null),

@@ -1,5 +1,5 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
-import { allowForSearch, countSearchCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
+import { allowForSearch, maxVendorCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
 import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
@@ -84,7 +84,7 @@ export async function estimateChat(
       : findReplyCapacity(model, promptTokens, slack);
   const worst = findWorstCase(model, {
     promptTokens: maySearch(body, model)
-      ? allowForSearch(model, counter.reservedTokens, countSearchCalls(body, model))
+      ? allowForSearch(model, counter.reservedTokens, maxVendorCalls(body, model))
       : counter.reservedTokens,
   });
   // Vendors bill prediction tokens that do not match as output.

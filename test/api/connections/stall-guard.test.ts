@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createConnection } from '../../../api/connections/connection.ts';
 import {
   StallGuard,
-  type FindContested,
+  type FindMemoryBlockers,
   type StallGuardOptions,
 } from '../../../api/connections/stall-guard.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
@@ -34,7 +34,7 @@ async function serve(
   t: ExecutionContext,
   handle: (response: ServerResponse) => void,
   stallMs = maxStallMs,
-  findContested: FindContested = () => [],
+  findMemoryBlockers: FindMemoryBlockers = () => [],
 ): Promise<Served> {
   let onClose = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ async function serve(
     response.once('close', onClose);
     handle(response);
   }).listen(0, '127.0.0.1');
-  const guard = new StallGuard({ maxStallMs: stallMs, findContested, log });
+  const guard = new StallGuard({ maxStallMs: stallMs, findMemoryBlockers, log });
   server.on('connection', (socket) => guard.watch(createConnection(socket, '')));
   t.teardown(() => {
     guard.close();
@@ -208,7 +208,7 @@ test('a caller that reads a little now and then is disconnected only if others w
   const [contested, other] = [createWaiting(), createWaiting()];
   const guard = new StallGuard({
     maxStallMs: stallMs,
-    findContested: (slow) => slow.filter((socket) => (socket as unknown) === contested),
+    findMemoryBlockers: (slow) => slow.filter((socket) => (socket as unknown) === contested),
     log,
   });
   t.teardown(() => guard.close());
@@ -227,7 +227,7 @@ function guardOver(
   sockets: readonly ReturnType<typeof createWaiting>[],
   options: Partial<StallGuardOptions>,
 ): StallGuard {
-  const guard = new StallGuard({ maxStallMs, findContested: () => [], log, ...options });
+  const guard = new StallGuard({ maxStallMs, findMemoryBlockers: () => [], log, ...options });
   t.teardown(() => guard.close());
   for (const socket of sockets) guard.watch(createConnection(socket as unknown as Socket, ''));
   return guard;
@@ -237,7 +237,7 @@ test('a contested connection is closed while the kernel is still being queried',
   const [queried, contested] = [createWaiting(), createWaiting()];
   let searches = 0;
   const guard = guardOver(t, [queried], {
-    findContested: (slow) => slow.filter((socket) => (socket as unknown) === contested),
+    findMemoryBlockers: (slow) => slow.filter((socket) => (socket as unknown) === contested),
     readHeld: () => {
       searches += 1;
       return new Promise(() => undefined);

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import test from 'ava';
-import { acquireResponseMemory, findContested } from '../../../api/replies/response-memory.ts';
+import { acquireResponseMemory, findMemoryBlockers } from '../../../api/replies/response-memory.ts';
 import { FairBudget, type BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 
 const MB = 1_000_000;
@@ -28,20 +28,20 @@ test('stalled connections are closed for a waiting caller, starting with the acc
   const large = [await hold(budget, 'ann', 5 * MB, first), await hold(budget, 'ann', 4 * MB, second)];
   const small = await hold(budget, 'bob', 5 * MB, other);
   const all = [idle, other, first, second];
-  t.deepEqual(findContested(all), [], 'no caller waits');
+  t.deepEqual(findMemoryBlockers(all), [], 'no caller waits');
   const further = hold(budget, 'ann', 5 * MB, new Socket());
-  t.deepEqual(findContested(all), [], 'no other account waits');
+  t.deepEqual(findMemoryBlockers(all), [], 'no other account waits');
   const waiting = hold(budget, 'carol', 12 * MB, new Socket());
-  t.deepEqual(findContested(all), [first, second]);
-  t.deepEqual(findContested([idle, other, second]), [second], 'a caller that reads is not disconnected');
-  t.deepEqual(findContested([idle, other]), [other]);
+  t.deepEqual(findMemoryBlockers(all), [first, second]);
+  t.deepEqual(findMemoryBlockers([idle, other, second]), [second], 'a caller that reads is not disconnected');
+  t.deepEqual(findMemoryBlockers([idle, other]), [other]);
   large[0]!.release();
   // Its response has been read: the connection may be serving another request by now.
-  t.deepEqual(findContested([idle, first]), []);
+  t.deepEqual(findMemoryBlockers([idle, first]), []);
   for (const share of [...large, small]) share.release();
   for (const share of [await further, await waiting]) share.release();
   t.is(budget.held, 0);
-  t.deepEqual(findContested(all), []);
+  t.deepEqual(findMemoryBlockers(all), []);
 });
 
 test('small responses do not use the memory budget', async (t) => {

@@ -8,7 +8,7 @@ import {
   type RedemptionClaim,
   type RefillCodeDocument,
 } from '../../../shared/refills/refill-code-store.ts';
-import { withdrawRefill } from '../../../shared/refills/withdrawal-store.ts';
+import { voidRefill } from '../../../shared/refills/void-refill-store.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub, parseRub } from '../../../shared/pricing/money.ts';
@@ -185,14 +185,14 @@ test('an interrupted release is completed, and a refill that was credited cannot
   const fixture = await createFixture(t);
   const { dependencies, accountId, stack } = fixture;
   const interrupted = await fixture.claimWithAge();
-  t.true(await withdrawRefill(stack.redis, accountId, interrupted.refillId));
+  t.true(await voidRefill(stack.redis, accountId, interrupted.refillId));
   await finishClaims(dependencies);
   t.is((await dependencies.codes.find(interrupted.text))?.redeemed, null);
   t.is(await fixture.readBalance(), '1');
 
   const credited = await fixture.claimWithAge();
   t.not(await creditClaim(dependencies, credited), 'released');
-  t.false(await withdrawRefill(stack.redis, accountId, credited.refillId));
+  t.false(await voidRefill(stack.redis, accountId, credited.refillId));
 });
 
 test('a claim that cannot be finished does not block the others', async (t) => {

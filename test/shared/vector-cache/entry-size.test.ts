@@ -55,7 +55,7 @@ function assertWithin(t: ExecutionContext, used: number, counted: number): void 
 }
 
 for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {
-  test(`Redis uses no more memory than is counted for vectors of ${lengths.join(', ')} bytes, however often they change`, async (t) => {
+  test(`Redis uses no more memory than is counted for vectors of ${lengths.join(', ')} bytes under constant eviction`, async (t) => {
     const server = await startTestRedis();
     t.teardown(() => server.stop());
     const before = await readMemory(server.url);
@@ -64,7 +64,7 @@ for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4
     await fill(writer, lengths, 2 * maxBytes, 1_000);
     const { bytes } = await countCachedVectors(writer, modelId);
     t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
-    // Its buffers are freed with it.
+    // Disconnecting also frees the buffers that Redis has for the client.
     writer.disconnect();
     assertWithin(t, (await readMemory(server.url)) - before, bytes);
   });

@@ -9,7 +9,7 @@ import { useWebStores } from '../../support/use-web-stores.ts';
 const openStores = useWebStores(test);
 const label = 'Основной';
 
-test('of 20 parallel links of one account by different users, one is created', async (t) => {
+test('if 20 users link the same account concurrently, exactly one succeeds', async (t) => {
   const { links, mongo } = await openStores(t);
   const accountId = randomUUID();
   const results = await Promise.allSettled(

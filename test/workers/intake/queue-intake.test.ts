@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readLoss, waitForNoReservation } from '../../support/observe.ts';
+import { readAmountCharged, waitForNoReservation } from '../../support/observe.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -56,7 +56,7 @@ test.serial(
       t.is(error.code, 'deadline_exceeded');
     }
     await waitForNoReservation(stack, account.id);
-    t.is(await readLoss(stack, account.id, '100'), 0n);
+    t.is(await readAmountCharged(stack, account.id, '100'), 0n);
     await worker.stop();
   },
 );

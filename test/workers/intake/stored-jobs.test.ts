@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { findReservations, readLoss, waitForNoReservation } from '../../support/observe.ts';
+import { findReservations, readAmountCharged, waitForNoReservation } from '../../support/observe.ts';
 import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -41,7 +41,7 @@ test('a chat whose body is lost fails immediately, free of charge', async (t) =>
   t.is(response.status, 503);
   t.regex(await response.text(), /service_unavailable/);
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 test('a large embedding request that is cancelled in its queue is neither stored nor read, and is free', async (t) => {
@@ -76,6 +76,6 @@ models:
   t.is((await findReservations(stack, account.id)).length, 1);
   await stack.startWorker();
   await waitForNoReservation(stack, account.id);
-  t.is(await readLoss(stack, account.id, '100'), 0n);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   t.is(vendor.requests.counters.total, 0);
 });

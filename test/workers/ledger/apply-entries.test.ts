@@ -106,11 +106,11 @@ test('a reader that was overtaken fails before anything is trimmed, and the next
     appliedSeq: 0,
   } as never);
   const entries = [1, 2, 3, 4, 5].map((seq) => charge(100, seq, 1n));
-  const read = store.findAccountsApplied.bind(store);
+  const read = store.findAppliedPositions.bind(store);
   // The other reader writes between the slow reader's read and write.
-  store.findAccountsApplied = async (ids) => {
+  store.findAppliedPositions = async (ids) => {
     const applied = await read(ids);
-    store.findAccountsApplied = read;
+    store.findAppliedPositions = read;
     await applyEntries(store, entries.slice(0, 3));
     return applied;
   };

@@ -54,7 +54,7 @@ async function listLetters(letters: DeadLetters): Promise<DeadLetter[]> {
 }
 
 /** The account's money in MongoDB. */
-async function readAtRest(books: LedgerServices, id: string) {
+async function readFromMongo(books: LedgerServices, id: string) {
   const { balanceNano, totalAddedNano, freeRequests, charges, codes } = (await books.accounts.findById(id))!;
   return { balanceNano, totalAddedNano, freeRequests, charges, codes };
 }
@@ -86,7 +86,7 @@ const chargeOf = (id: string, event: string, more: Readonly<Record<string, strin
     ...more,
   }).flat();
 
-test('counts the money of an entry whose event a later release wrote, and keeps the entry', async (t) => {
+test('applies the amounts of an entry with an event of a later release, and dead-letters a copy of it', async (t) => {
   const { books, id, add, move, letters, errors } = await openStores(t);
   const requestId = randomUUID();
   const event = JSON.stringify({ ...usageEvent(id, requestId), v: 2 });
@@ -94,7 +94,7 @@ test('counts the money of an entry whose event a later release wrote, and keeps 
   await add(...fields);
   t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
   await move();
-  t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readFromMongo(books, id), { balanceNano: 993n, charges: 1 });
   t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
   const row = await books.ledger.logs.findOne({ _id: requestId });
   t.like(row, { model: unknownModel, costNano: 7n, ordinal: 1, promptTokens: 0 });
@@ -105,13 +105,13 @@ test('counts the money of an entry whose event a later release wrote, and keeps 
   t.regex(String(errors()[0]!['msg']), /its amounts are counted/);
 });
 
-test('counts a redeemed code whose event is damaged under the id of its refill', async (t) => {
+test('credits a redeemed code with a corrupt event, under its refill id', async (t) => {
   const { books, id, add, move, letters } = await openStores(t);
   const refillId = randomUUID();
   const money = ['amount', '500', 'free', '2', 'event', '{"v":1,', 'ordinal', '1'];
   await add('kind', 'refill', 'account', id, 'id', refillId, ...money);
   await move();
-  t.like(await readAtRest(books, id), {
+  t.like(await readFromMongo(books, id), {
     balanceNano: 1_500n,
     totalAddedNano: 1_500n,
     freeRequests: 2,
@@ -122,17 +122,17 @@ test('counts a redeemed code whose event is damaged under the id of its refill',
   t.like(await listLetters(letters), [{ isCounted: true, reason: 'its event is not a JSON object' }]);
 });
 
-/** Moves money in Redis as a script does, but appends an entry that cannot be read. */
-async function moveUnreadably(redis: RedisClient, id: string, fields: Readonly<Record<string, string>>) {
+/** Changes the balance in Redis as a script would, but appends an entry that cannot be parsed. */
+async function creditUnreadably(redis: RedisClient, id: string, fields: Readonly<Record<string, string>>) {
   await redis.hincrby(redisKeys.account(id), 'bal', 300);
   await redis.hincrby(redisKeys.account(id), 'added', 300);
   await redis.xadd(redisKeys.ledgerStream(shardOf(id)), '*', ...Object.entries(fields).flat());
 }
 
-test('moves on past entries that do not count, logs each once, and takes their money back in Redis', async (t) => {
+test('skips entries that cannot be parsed, logs each once, and reverses their effect on the balance in Redis', async (t) => {
   const { books, id, shard, redis, add, letters, errors, faults, startReader } = await openStores(t);
   const refill = createRefillEvent('a refill', id, 'test');
-  await moveUnreadably(redis, id, { kind: 'gift', account: id, amount: '300' });
+  await creditUnreadably(redis, id, { kind: 'gift', account: id, amount: '300' });
   await add(...chargeOf(id, JSON.stringify({}), { cost: 'seven' }));
   await add('no', 'entry');
   await add('kind', 'refill', 'account', id, 'amount', '20', 'free', '0', 'event', JSON.stringify(refill));
@@ -141,7 +141,7 @@ test('moves on past entries that do not count, logs each once, and takes their m
   await waitFor('the stream to be empty', async () => {
     return (await redis.xlen(redisKeys.ledgerStream(shard))) === 0;
   });
-  t.like(await readAtRest(books, id), { balanceNano: 1_020n, charges: 0 });
+  t.like(await readFromMongo(books, id), { balanceNano: 1_020n, charges: 0 });
   t.like(await books.readHash(id), { bal: '1020', added: '1020', charges: '0' });
   t.like(await readRestored(books, id), { balanceNano: 1_020n, charges: 0 });
   t.deepEqual(
@@ -157,30 +157,30 @@ test('moves on past entries that do not count, logs each once, and takes their m
   t.is(faults.count, 0);
 });
 
-test('an entry whose account belongs to another shard counts nowhere, and that account is not affected', async (t) => {
+test('an entry with an account of another shard is not applied, and does not affect that account', async (t) => {
   const { books, id, shard, move, letters, redis } = await openStores(t);
   const other = await books.createAccount({ balanceNano: 50n, shard: (shard + 1) % shardCount });
   await redis.xadd(redisKeys.ledgerStream(shard), '99999999999999-0', ...chargeOf(other.id, 'x'));
   await move();
   await books.moveSome(shardOf(other.id), 10);
-  t.is((await readAtRest(books, other.id)).balanceNano, 50n);
+  t.is((await readFromMongo(books, other.id)).balanceNano, 50n);
   t.like(await listLetters(letters), [{ isCounted: false, reason: 'its account is of another shard' }]);
-  t.like(await readAtRest(books, id), { balanceNano: 1_000n });
+  t.like(await readFromMongo(books, id), { balanceNano: 1_000n });
 });
 
 for (const [name, change] of Object.entries<object>({
-  'a time that no calendar has': { at: 9e15 },
-  'a number as text': { cacheReadTokens: '12' },
-  'a text that is a number': { details: 5 },
+  'an out-of-range time': { at: 9e15 },
+  'a string in a numeric field': { cacheReadTokens: '12' },
+  'a number in a text field': { details: 5 },
   'another account': { accountId: 'someone' },
 })) {
-  test(`counts the amounts of an entry whose event has ${name}`, async (t) => {
+  test(`applies the amounts of an entry if its event has ${name}`, async (t) => {
     const { books, id, add, move, letters } = await openStores(t);
     const requestId = randomUUID();
     const event = { ...usageEvent(id, requestId), ...change };
     await add(...chargeOf(id, JSON.stringify(event), { id: requestId }));
     await move();
-    t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+    t.like(await readFromMongo(books, id), { balanceNano: 993n, charges: 1 });
     t.like(await books.ledger.logs.findOne({ _id: requestId }), { model: unknownModel, costNano: 7n });
     t.is((await listLetters(letters)).length, 1);
   });
@@ -198,7 +198,7 @@ test('leaves out fields of an event that this release does not know', async (t) 
   t.deepEqual(await listLetters(letters), []);
 });
 
-test('a reader that dies before it trims leaves no copy, and the next one makes one of each', async (t) => {
+test('a reader that dies before it trims the stream writes no dead letters; the next one writes one per bad entry', async (t) => {
   const { books, id, shard, add, dependencies, letters } = await openStores(t);
   await add(...chargeOf(id, 'damaged'));
   await add('kind', 'gift', 'account', id);
@@ -215,10 +215,10 @@ test('a reader that dies before it trims leaves no copy, and the next one makes 
     (await listLetters(letters)).map(({ isCounted }) => isCounted),
     [true, false, true],
   );
-  t.like(await readAtRest(books, id), { balanceNano: 986n, charges: 2 });
+  t.like(await readFromMongo(books, id), { balanceNano: 986n, charges: 2 });
 });
 
-test('an entry is in the stream or in its copy, even if Redis refuses to copy it', async (t) => {
+test('an entry stays in the stream until it has been copied to the dead letters', async (t) => {
   const { books, id, shard, redis, add, move, letters } = await openStores(t);
   await add('kind', 'gift', 'account', id);
   await redis.set(redisKeys.ledgerDead(shard), 'not a stream');
@@ -228,7 +228,7 @@ test('an entry is in the stream or in its copy, even if Redis refuses to copy it
   await move();
   t.is((await listLetters(letters)).length, 1);
   t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
-  t.is((await readAtRest(books, id)).balanceNano, 1_000n);
+  t.is((await readFromMongo(books, id)).balanceNano, 1_000n);
 });
 
 test('a shard whose dead letters are full waits, and goes on once some are discarded', async (t) => {
@@ -239,11 +239,11 @@ test('a shard whose dead letters are full waits, and goes on once some are disca
   await add(...chargeOf(id, JSON.stringify({ v: 2 })));
   startReader();
   await waitFor('the process to report it', () => faults.count === 1);
-  t.is((await readAtRest(books, id)).balanceNano, 1_000n);
+  t.is((await readFromMongo(books, id)).balanceNano, 1_000n);
   t.regex(String(errors()[0]!['msg']), /1000 dead letters, and 2 more than.*"admin ledger discard"/);
   // The shard may go on before all of them are deleted.
   for (const letter of await listLetters(letters)) await letters.delete(letter);
-  await waitFor('the shard to go on', async () => (await readAtRest(books, id)).balanceNano === 993n);
+  await waitFor('the shard to go on', async () => (await readFromMongo(books, id)).balanceNano === 993n);
   await waitFor('the process to be healthy', () => faults.count === 0);
   await waitFor('both to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
 });
@@ -254,7 +254,7 @@ test('an entry that is in the stream twice counts once', async (t) => {
   await add(...fields);
   await add(...fields);
   await move();
-  t.like(await readAtRest(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readFromMongo(books, id), { balanceNano: 993n, charges: 1 });
   t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
 });
 
@@ -295,7 +295,7 @@ const names = fc.oneof(
   fc.constantFrom(['type', 'account'] as const, ['kind', 'owner'] as const),
 );
 
-test('MongoDB and a restored account count the same entries, however they are damaged', async (t) => {
+test('MongoDB and a restored account apply the same entries, whatever is corrupt in them', async (t) => {
   const { books, shard, move, redis, add } = await openStores(t);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(entry, names), { minLength: 1, maxLength: 12 }), async (entries) => {
@@ -307,11 +307,11 @@ test('MongoDB and a restored account count the same entries, however they are da
         const read = tryParseLedgerEntry('1-1', fields);
         if (read !== null) expected += read.kind === 'charge' ? -read.costNano : read.amountNano;
       }
-      const onItsWay = await readRestored(books, id);
+      const withPendingEntries = await readRestored(books, id);
       await move();
       t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
-      const atRest = await readAtRest(books, id);
-      t.deepEqual(onItsWay, atRest);
+      const atRest = await readFromMongo(books, id);
+      t.deepEqual(withPendingEntries, atRest);
       t.is(atRest.balanceNano, expected);
       t.deepEqual(await readRestored(books, id), atRest);
       await redis.del(redisKeys.ledgerDead(shard));

@@ -2,31 +2,31 @@
 export const MAX_ENCODER_TOKENS = 128;
 
 /**
- * The vocabulary's longest entry has 16 characters, so 2 048 characters fill the encoder unless some are white space or
- * not in its vocabulary. Twice as many leave a margin for both.
+ * No vocabulary entry is longer than 16 characters, so 128 tokens are at most 2048 characters of ordinary text. Twice that
+ * allows for white space and for characters that are not in the vocabulary.
  */
-const HEAD_CHARS = 4096;
+const maxInputChars = 4096;
 /** The encoder's tokenizer takes quadratic time in the length of its input. */
 const MAX_WORD_CHARS = 200;
 
 /**
- * Returns the part of an input that the encoder may read, so that a megabyte is neither copied to a thread nor scanned
+ * Returns the part of an input that the encoder may read, so that a megabyte of text is neither copied to a thread nor scanned
  * there.
  */
-export function cutHead(text: string): string {
+export function truncateInput(text: string): string {
   // The substring may keep the whole text in memory, but only until the call ends.
-  return text.trimStart().slice(0, HEAD_CHARS);
+  return text.trimStart().slice(0, maxInputChars);
 }
 
 /** For English; other languages have more tokens per character. */
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Estimates how many tokens of a head the encoder reads. Counting them exactly on the main thread costs more than it is
+ * Estimates how many tokens of a truncated input the encoder reads. Counting them exactly on the main thread costs more than it is
  * worth.
  */
-export function estimateTokens(head: string): number {
-  return Math.min(MAX_ENCODER_TOKENS, Math.max(1, Math.ceil(head.length / CHARS_PER_TOKEN)));
+export function estimateTokens(input: string): number {
+  return Math.min(MAX_ENCODER_TOKENS, Math.max(1, Math.ceil(input.length / CHARS_PER_TOKEN)));
 }
 
 /**
@@ -37,7 +37,7 @@ export function tokenizeInput(text: string, tokenizeWord: (word: string) => read
   const tokens: number[] = [];
   // Normalize as SentencePiece did in training: unify compatible characters, and treat any run of white space as one
   // space.
-  for (const word of cutHead(text).normalize('NFKC').split(/\s+/u)) {
+  for (const word of truncateInput(text).normalize('NFKC').split(/\s+/u)) {
     for (let start = 0; start < word.length; start += MAX_WORD_CHARS) {
       if (tokens.length >= MAX_ENCODER_TOKENS) return tokens.slice(0, MAX_ENCODER_TOKENS);
       for (const token of tokenizeWord(word.slice(start, start + MAX_WORD_CHARS))) tokens.push(token);

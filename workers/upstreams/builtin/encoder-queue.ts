@@ -1,4 +1,4 @@
-import { cutHead, estimateTokens } from './encoder-input.ts';
+import { truncateInput, estimateTokens } from './encoder-input.ts';
 
 /**
  * Tokens per batch, with all inputs padded to the longest one: as much work as one input of full length, about 50 ms.
@@ -48,7 +48,7 @@ export class EncoderQueue<C extends EncoderCall> {
 
   add(call: C, texts: readonly string[]): void {
     const inputs = texts.map((whole, place) => {
-      const text = cutHead(whole);
+      const text = truncateInput(whole);
       return { call, text, place, tokens: estimateTokens(text) };
     });
     inputs.sort((a, b) => b.tokens - a.tokens);

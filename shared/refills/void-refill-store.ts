@@ -5,21 +5,17 @@ const withdrawn = 'withdrawn';
 const markerSeconds = 7 * 24 * 60 * 60;
 
 /**
- * Withdraws a refill id, so that it can never be credited. Uses the same marker as crediting, so exactly one of the two
- * happens, however late and in whichever process.
- * @returns whether it is withdrawn; false if it was already credited
+ * Voids a refill id, so that it cannot be credited. Crediting sets the same marker, so only one of the two happens. The
+ * marker lasts a week, longer than any credit can be delayed.
+ * @returns whether it is void; false if it was already credited
  */
-export async function withdrawRefill(
-  redis: RedisClient,
-  accountId: string,
-  refillId: string,
-): Promise<boolean> {
+export async function voidRefill(redis: RedisClient, accountId: string, refillId: string): Promise<boolean> {
   const marker = redisKeys.refill(accountId, refillId);
   const set = await callRedis(() => redis.set(marker, withdrawn, 'EX', markerSeconds, 'NX'));
-  return set === 'OK' || (await isRefillWithdrawn(redis, accountId, refillId));
+  return set === 'OK' || (await isRefillVoided(redis, accountId, refillId));
 }
 
-export async function isRefillWithdrawn(
+export async function isRefillVoided(
   redis: RedisClient,
   accountId: string,
   refillId: string,
