@@ -159,6 +159,6 @@ function readCount(name: string, text: string, max = Infinity): number {
   const number = readNumber(name, text);
   if (!Number.isInteger(number) || number < 1)
     throw new ConfigError(`--${name} must be a positive whole number.`);
-  if (number > max) throw new ConfigError(`--${name} must be at max ${max}, not ${number}.`);
+  if (number > max) throw new ConfigError(`--${name} must be at most ${max}, not ${number}.`);
   return number;
 }

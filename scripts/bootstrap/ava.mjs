@@ -17,8 +17,9 @@ export async function runAva(args, env = process.env) {
     binOf('ava'),
     ...commonOptions,
     ...colorOptions,
-    ...concurrencyOptions,
     ...args,
+    // The last one wins.
+    ...concurrencyOptions,
   ];
   const onOutput = (chunk, stream) => process[stream].write(chunk);
   const { code, output } = await run(process.execPath, ava, { env, onOutput });

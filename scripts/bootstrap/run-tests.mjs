@@ -7,10 +7,11 @@ import { runShortRealTests } from './run-real-tests.mjs';
 const tests = 'dist/test';
 
 /**
- * Suites that only `npm test -- --all` runs: they kill processes, make stores fail and send thousands of attacks. Files
- * in a later phase run after all others, because their load would make concurrent tests time out.
+ * Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks. Files in a later
+ * phase run after all others, because their load would make concurrent tests time out.
  */
 const longSuites = [
+  [`${tests}/load/**/*.test.js`, `${tests}/clients/**/*.test.js`, `${tests}/examples/**/*.test.js`],
   [`${tests}/crash/**/*.test.js`, `${tests}/hostile/**/*.test.js`, `${tests}/scripts/bench/bench.test.js`],
   [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
 ];
@@ -18,7 +19,10 @@ const longSuites = [
 const realTests = `${tests}/real`;
 
 /** The slowest tests. They start first, because at the end they would run alone while most of the machine is idle. */
-const slowTests = [`${tests}/workers/upstreams/builtin/text-encoder.test.js`, `${tests}/api/routing.test.js`];
+const slowTests = [
+  `${tests}/workers/upstreams/builtin/text-encoder.test.js`,
+  `${tests}/api/files/document-reader.test.js`,
+];
 
 /**
  * Runs lint, the format check and the tests. With `--all`, also runs the long suites and the short form of the tests on
@@ -60,7 +64,7 @@ const allButLong = () => [
   ...[...longSuites.flat(), `${realTests}/**`].filter(exists).map((pattern) => `!${pattern}`),
 ];
 
-/** Most of these files start several processes. */
+/** For phases whose files start several processes each. */
 const twoAtOnce = '--concurrency=2';
 
 /** Excludes from each phase the files that a later phase runs. */
@@ -68,7 +72,9 @@ function longPhases() {
   const phases = longSuites.map((phase) => phase.filter(exists));
   const filesAfter = (i) => phases.slice(i + 1).flat();
   return phases.flatMap((files, i) =>
-    files.length === 0 ? [] : [[twoAtOnce, ...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
+    files.length === 0
+      ? []
+      : [[...(i === 0 ? [] : [twoAtOnce]), ...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
   );
 }
 

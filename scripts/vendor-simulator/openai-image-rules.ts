@@ -83,7 +83,7 @@ function checkFiles(body: Body, model: string): ImageRefusal | null {
   const files = listFiles(body);
   if (files.length === 0) return invalidRequest("Missing required parameter: 'image'.", 'image');
   const max = model.includes('dall-e-2') ? 1 : maxFiles;
-  if (files.length > max) return invalidRequest(`Too many images: ${max} at max.`, 'image');
+  if (files.length > max) return invalidRequest(`Too many images: ${max} at most.`, 'image');
   for (const file of files) {
     const bytes = readFileBytes(file);
     const type = bytes === null ? null : sniffImageType(bytes);

@@ -87,7 +87,7 @@ export const redisKeys = {
   jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
   /** Stream: usage events and refills to be written to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
-  /** Stream: ledger entries that could not be read completely, under their original ids; until deleted by hand. */
+  /** Stream: ledger entries that could not be read completely; until deleted by hand. */
   ledgerDead: (shard: number) => `mg:${tag(shard)}:ledger-dead`,
   /** String: id of the last entry trimmed from this shard's stream after it reached MongoDB. */
   ledgerTrimmed: (shard: number) => `mg:${tag(shard)}:ledger-trimmed`,

@@ -24,7 +24,7 @@ export function findFaults(result: FairnessResult): string[] {
   const exceeded: string[] = [];
   if (beside.p50Ms > allowed.p50Ms) exceeded.push('p50 exceeds the limit');
   if (beside.p99Ms > allowed.p99Ms) exceeded.push('p99 exceeds the limit');
-  const grown = Object.entries(scenario.maxGrowthMb ?? {}).flatMap(([name, maxMb]) => {
+  const grown = Object.entries(scenario.mostGrowthMb ?? {}).flatMap(([name, maxMb]) => {
     const [before, after] = rssMb[name as 'api' | 'redis'];
     const grownMb = Math.round(after - before);
     return grownMb > maxMb ? [`${name} grew by ${grownMb} MB; ${maxMb} MB are allowed`] : [];

@@ -21,7 +21,7 @@ export function formatFairness(result: FairnessResult): string {
     ...[alone, beside, allowed].flatMap(waits),
     faults.length === 0 ? 'ok' : 'NO',
   ];
-  const memory = Object.keys(scenario.maxGrowthMb ?? {}).map((name) => {
+  const memory = Object.keys(scenario.mostGrowthMb ?? {}).map((name) => {
     const [before, after] = rssMb[name as 'api' | 'redis'];
     return `  RSS of ${name}: ${Math.round(before)} MB before, ${Math.round(after)} MB during`;
   });

@@ -69,7 +69,7 @@ export interface FairnessScenario {
    */
   readonly callMs: number | null;
   /** Maximum growth of the api or Redis, in scenarios that test this. */
-  readonly maxGrowthMb?: Readonly<Partial<Record<'api' | 'redis', number>>>;
+  readonly mostGrowthMb?: Readonly<Partial<Record<'api' | 'redis', number>>>;
 }
 
 export const fairnessScenarios: readonly FairnessScenario[] = [
@@ -102,7 +102,7 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     attack: '60 unread replays of a response of 27 MB',
     innocent: 'a short streamed chat',
     callMs: perCallMs,
-    maxGrowthMb: { api: 700 },
+    mostGrowthMb: { api: 700 },
   },
   {
     name: 'slow-bodies',
@@ -121,7 +121,7 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     attack: 'up to 24 stored streams of 6.5 MB, as many as are admitted',
     innocent: 'a short streamed chat with an Idempotency-Key',
     callMs: perCallMs,
-    maxGrowthMb: { redis: 128 },
+    mostGrowthMb: { redis: 128 },
   },
   {
     name: 'merged-embeddings',

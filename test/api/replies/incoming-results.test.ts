@@ -48,7 +48,7 @@ function setUp(): Setup {
   };
 }
 
-test("at maxBytes 6 MB are requested at a time across all results, and an account's results are requested in the order offered", (t) => {
+test("at most 6 MB are requested at a time across all results, and an account's results are requested in the order offered", (t) => {
   const { results, takeRequested } = setUp();
   results.add('a', 'ann', 8 * pieceBytes);
   results.add('b', 'ann', 8 * pieceBytes);

@@ -25,7 +25,7 @@ const waits = (p50Ms: number, p99Ms: number): FairnessResult['alone'] => ({
 });
 
 const fair: FairnessResult = {
-  scenario: { name: 'replays', attack: 'a', innocent: 'b', callMs: 50, maxGrowthMb: { api: 100 } },
+  scenario: { name: 'replays', attack: 'a', innocent: 'b', callMs: 50, mostGrowthMb: { api: 100 } },
   callMs: 50,
   alone: waits(10, 20),
   beside: waits(80, 110),

@@ -176,7 +176,7 @@ test.serial(
       mock.timers.tick(5 * 60_000 - 1);
       t.true(await isPending(requested));
       mock.timers.tick(1);
-      await t.throwsAsync(requested, { message: 'nobody asked for the result' });
+      await t.throwsAsync(requested, { message: 'nobody requested the result' });
     } finally {
       mock.timers.reset();
     }

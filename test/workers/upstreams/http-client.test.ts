@@ -168,7 +168,7 @@ test('failing to connect in time is a timeout', async (t) => {
 test('a late first byte is a timeout, before the response head and after it', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
-  t.regex(error.message, /no answer within 50 ms/);
+  t.regex(error.message, /no response within 50 ms/);
   t.true(error.mayStillRun);
   // The head itself must arrive in time, even on a busy machine.
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {

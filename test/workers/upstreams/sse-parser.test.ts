@@ -100,7 +100,7 @@ test('any split of a stream gives the same events', (t) => {
 });
 
 test('a line or an event over the limit is rejected, whether it ends or not', (t) => {
-  const isTooLong = { instanceOf: UpstreamError, message: /over 100 characters/ };
+  const isTooLong = { instanceOf: UpstreamError, message: /more than 100 characters/ };
   t.throws(() => createSseParser({ maxEventLength: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
   t.throws(
     () => createSseParser({ maxEventLength: 100 }).push(Buffer.from(`data: ${'x'.repeat(101)}\n\n`)),

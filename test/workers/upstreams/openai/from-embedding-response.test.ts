@@ -150,7 +150,7 @@ test('every response that could give a caller a broken vector or another callerâ
 
 test('dimensions other than those requested are rejected', (t) => {
   t.is(read(toResponse(ONE), callFor(1, 3)).dimensions, 3);
-  t.throws(() => read(toResponse(ONE), callFor(1, 2)), { message: /3 dimensions where 2 were asked/ });
+  t.throws(() => read(toResponse(ONE), callFor(1, 2)), { message: /3 dimensions instead of 2/ });
 });
 
 test('an error within a 200 keeps its failure kind', (t) => {

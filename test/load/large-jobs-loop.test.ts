@@ -5,15 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
-import { useStack } from '../../support/stack.ts';
-import { waitFor } from '../../support/wait-for.ts';
-import { startRole } from '../../support/worker-process.ts';
+import { useStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startRole } from '../support/worker-process.ts';
 
 /** Measures how responsive a worker is while it handles large jobs. Alone in its file for an accurate measurement. */
 
 const chats = 4;
 
-const threadClock = new URL('../../support/thread-clock.js', import.meta.url).href;
+const threadClock = new URL('../support/thread-clock.js', import.meta.url).href;
 
 const writeProbe = (log: string): string => `
 import { appendFileSync } from 'node:fs';
