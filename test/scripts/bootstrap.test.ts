@@ -366,7 +366,7 @@ test('the tests on real stores can be run alone, all or by name', async (t) => {
 test('tests that share a Redis run one by one', async (t) => {
   const { run, calls } = makeProject(t);
   const { stderr } = await run(['test', 'test/api/chat.test.ts'], { REDIS_URL: 'redis://127.0.0.1:1' });
-  t.is(calls().at(-1), 'ava --timeout=120s --serial --concurrency=1 dist/test/api/chat.test.js');
+  t.is(calls().at(-1), 'ava --timeout=120s dist/test/api/chat.test.js --serial --concurrency=1');
   t.regex(stderr, /REDIS_URL is set/);
 });
 
