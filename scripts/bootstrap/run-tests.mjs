@@ -19,10 +19,7 @@ const longSuites = [
 const realTests = `${tests}/real`;
 
 /** The slowest tests. They start first, because at the end they would run alone while most of the machine is idle. */
-const slowTests = [
-  `${tests}/workers/upstreams/builtin/text-encoder.test.js`,
-  `${tests}/api/files/document-reader.test.js`,
-];
+const slowTests = [`${tests}/workers/upstreams/builtin/text-encoder.test.js`];
 
 /**
  * Runs lint, the format check and the tests. With `--all`, also runs the long suites and the short form of the tests on
