@@ -82,7 +82,7 @@ const byRequest = chats.addModel('gpt-sim', {
   pricing: 'pricing: { type: request, cost_per_request: 0.123456789 }',
 });
 
-test('a price per request is billed once, whatever is generated', async (t) => {
+test('a price per request is billed once, regardless of the output', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, byRequest, { n: 3 });
   t.is(answer.usage.cost_request, 0.123456789);
@@ -109,7 +109,7 @@ test.serial('a price per second is billed for the vendor’s response time', asy
 const modelWithoutUsage = chats.addModel('gpt-sim+nousage');
 
 for (const stream of [false, true]) {
-  test(`the gateway counts tokens that the vendor does not report${stream ? ', streamed' : ''}`, async (t) => {
+  test(`if the vendor reports no tokens, the gateway counts them itself${stream ? ', streamed' : ''}`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, modelWithoutUsage, { stream });
     await response.text();
@@ -124,7 +124,8 @@ for (const stream of [false, true]) {
 
 test('a cost above the balance reduces the balance to zero and never below', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0.01' });
-  // The reservation is more than half of the balance, so twice as much exceeds it.
+  // A request costs at most twice its reservation. This reservation is more than half of the balance, so the cost can
+  // exceed the balance.
   const { status, requestId } = await chats.ask(account, cached, { max_tokens: 200 }, usageOf(4_000, 10));
   t.is(status, 200);
   const row = await findRow(chats.stack, requestId);
