@@ -169,7 +169,7 @@ test('700 rows are three pages of at most 300, newest first, and the page after 
   );
 });
 
-test('a full page takes a single batch of its cursor', async (t) => {
+test('a full page is read in a single batch of its MongoDB cursor', async (t) => {
   const separate = await useStack(t, { workers: [] });
   const { id, apiKey } = await separate.createAccount();
   await insertRows(id, 400, () => ({}), separate);
@@ -250,7 +250,7 @@ test('an invalid page number is a 422 that reports the parameter', async (t) => 
   t.like((await get(apiKey, '/users/request_logs?page_size=7')).body, { page_size: 300 });
 });
 
-test('a redeemed code is a row of the refill log, and other credits are not', async (t) => {
+test('the refill log shows redeemed codes, but no other credits', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '5' });
   const refill = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
   const [code] = await new RefillCodeStore(stack.mongo.db).create(1, refill);
@@ -392,7 +392,7 @@ test('a range includes its first and last day and no others', async (t) => {
   );
 });
 
-test('actual use shows up in the statistics of its day', async (t) => {
+test('real requests appear in the statistics of their day', async (t) => {
   const { apiKey } = await stack.createAccount();
   let cost = 0;
   for (let i = 0; i < 3; i++) {
