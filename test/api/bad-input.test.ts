@@ -560,7 +560,7 @@ const cases: Readonly<Record<string, Case>> = {
 };
 
 for (const [name, testCase] of Object.entries(cases)) {
-  test.serial(`${name}: ${testCase.status} ${testCase.code}, and nothing is left in the stores`, async (t) => {
+  test.serial(`${name}: ${testCase.status} ${testCase.code}, and nothing in the stores`, async (t) => {
     await expectNoTrace(t, async () => {
       const { path, body, method = 'POST' } = testCase;
       const key = testCase.apiKey === undefined ? account.apiKey : testCase.apiKey;

@@ -124,7 +124,7 @@ function assertVectorsOf(
   }
 }
 
-test('cached texts are not sent to the vendor again, and are billed and logged like others', async (t) => {
+test('cached texts are not sent to the vendor again, and are billed and logged like uncached ones', async (t) => {
   const account = await stack.createAccount();
   const texts = ['a cat', 'on the mat', 'a cat'];
   const first = await embed(account, 'twice', texts);

@@ -89,7 +89,7 @@ test('equal texts of one account in flight are sent once and charged to each req
   t.is(await readAmountCharged(rig.stack, ann.id, '100'), costs[0]! + costs[1]!);
 });
 
-test('a text whose first caller disconnects is still computed for the second', async (t) => {
+test('if two requests wait for the same text and the first disconnects, the text is still embedded for the second', async (t) => {
   const rig = await startRig(t, 'emb', oneAtATime);
   const ann = await rig.stack.createAccount();
   const vendorHold = rig.vendor.hold('emb');
@@ -143,7 +143,7 @@ test('one account’s large calls delay another’s single input by at most one 
   vendorHold.release(2);
   t.is((await single).status, 200);
   const entry = rig.vendor.requests.entries.findIndex((one) => inputsOf(one).includes('a single input'));
-  t.is(entry, 2, 'the first call after the one in flight when the input arrived');
+  t.is(entry, 2, 'the input is in the next call after the one that was in flight when it arrived');
   vendorHold.end();
   t.true((await bulk).every(({ status }) => status === 200));
   t.is(
@@ -174,7 +174,7 @@ test('admin queue status shows running bulk requests and the number of inputs wa
   t.true((await Promise.all([first, second])).every(({ status }) => status === 200));
 });
 
-test('a bad input among those of two hundred callers fails only its own request, and is found with few extra vendor calls', async (t) => {
+test('one bad input among those of two hundred requests fails only its own request, and is found with few extra vendor calls', async (t) => {
   const rig = await startRig(t, 'emb+poison', ', maxConcurrency: 2');
   const accounts = await Promise.all(Array.from({ length: 4 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+poison');
@@ -200,7 +200,7 @@ test('a bad input among those of two hundred callers fails only its own request,
   t.true(rejected <= 2 + Math.ceil(Math.log2(200)), `${rejected} rejected calls`);
 });
 
-test('a vector without finite numbers fails only its own request, not others in the same call', async (t) => {
+test('an invalid vector fails only its own request, not the others in the same call', async (t) => {
   const rig = await startRig(t, 'emb+overflow', oneAtATime);
   const accounts = await Promise.all(Array.from({ length: 12 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+overflow');

@@ -63,7 +63,7 @@ const callsOf = (vendor: VendorSimulator, model: string): number =>
 
 for (const percent of [50, 40]) {
   test.serial(
-    `with one route that fails ${percent} % of its calls and one that is slow, none of 600 callers sees a failure`,
+    `if one route fails ${percent} % of its calls and another is slow, none of 600 callers sees a failure`,
     async (t) => {
       const slowMs = 60;
       const { stack, vendor } = await startRig(
@@ -168,7 +168,7 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: only }] }]
 );
 
 test.serial(
-  'a key without credit, or unknown, goes on cooldown for all workers and is shown to the operator, who can reset it',
+  'a key that has no credit or is unknown goes on cooldown for all workers, and the operator can see and reset it',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -280,7 +280,7 @@ models:
   t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
 });
 
-test.serial('an operator can see and reset an upstream from a shell without its keys', async (t) => {
+test.serial('an operator can see and reset an upstream from a shell that does not have its API keys', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
