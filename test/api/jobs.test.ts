@@ -446,7 +446,7 @@ interface Observation {
 }
 
 /**
- * * Estimates are at most half a second old, so this long after the first job has finished they take it into account.
+ * Estimates are at most half a second old, so this long after the first job has finished they take it into account.
  */
 const measuredAfterMs = 600;
 
@@ -459,7 +459,7 @@ interface Estimate {
 }
 
 /**
- * * The factor by which the worst estimate is outside the range from the fastest to the slowest job at the same position.
+ * The factor by which the worst estimate is outside the range from the fastest to the slowest job at the same position.
  * It is a range because pauses of the machine, which no estimate can predict, affect these jobs differently.
  */
 function findLargestError(estimates: readonly Estimate[]): number {

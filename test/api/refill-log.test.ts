@@ -9,7 +9,7 @@ import { callApi } from '../support/call-api.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The next request after a redemption already shows it in the refill log, even before the ledger entry is processed. */
+/** The next request after a redemption shows it in the refill log, even before its ledger entry is processed. */
 
 const createCodes = (stack: TestStack, count: number): Promise<string[]> =>
   new RefillCodeStore(stack.mongo.db).create(count, {

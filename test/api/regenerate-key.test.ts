@@ -182,7 +182,7 @@ test('if Redis has a key that MongoDB does not have, MongoDB takes precedence', 
   t.is((await readProfile(apiKey)).status, 200);
   t.is((await stack.readAccount(id)).keyHash, hashSecret(apiKey));
 
-  // The old key is cached, so it is rejected only when it is compared with the one in MongoDB.
+  // This call caches the old key, so that the next call gets as far as comparing its hash.
   t.is((await readProfile(apiKey)).status, 200);
   const replaced = await openAccounts().replaceKey(id);
   await stack.redis.hset(redisKeys.account(id), 'key', orphanedHash);

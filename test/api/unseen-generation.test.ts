@@ -9,7 +9,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * * Callers pay for requested output that a vendor generates without streaming it, whether the call ends with a response,
+ * Callers pay for requested output that a vendor generates without streaming it, whether the call ends with a response,
  * a disconnect or a timeout.
  */
 
@@ -217,7 +217,7 @@ for (const [model, calls] of [
     if (calls > 1) t.like(row, { success: false, costNano: 0n });
     else {
       t.like(row, timedOutRow);
-      // The timeout of a call starts before it is connected, but generation is only charged from when the request is sent.
+      // The timeout starts before the connection is open, but generation is charged only from when the request is sent.
       assertWithin(t, row.completionTokens, timeoutMs - (arrivedAtMs - startedAtMs), 2 * timeoutMs);
     }
   });

@@ -16,7 +16,7 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * * What callers pay and how long they wait if they share vendor calls with other callers that disconnect, send bad
+ * What callers pay and how long they wait if they share vendor calls with other callers that disconnect, send bad
  * inputs, or send texts for which the vendor counts more tokens than the gateway.
  */
 
@@ -390,7 +390,7 @@ test.serial(
     const [vendorHold, fillerHold] = [vendor.hold('emb-turns'), vendor.hold('emb-filler')];
     const [many, one] = [await stack.createAccount(), await stack.createAccount()];
     // The maximum that the account may have at the workers at a time: 1024 inputs on the quick lane, and one batch in
-    // each bulk slot of its share. Later requests wait for these, so they form a few batches even if they arrive slowly.
+    // each bulk slot of its share. Later requests wait for these and so form a few batches even if they arrive slowly.
     const filler = Promise.all(
       Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
     );

@@ -280,7 +280,7 @@ models:
   t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
 });
 
-test.serial('an operator can see and reset an upstream from a shell that does not have its API keys', async (t) => {
+test.serial('an operator can see and reset an upstream from a shell that lacks its API keys', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
