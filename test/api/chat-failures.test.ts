@@ -169,7 +169,7 @@ for (const [failure, model, status, code] of [
       completionTokens: 3,
       counted: true,
     });
-    // 10 × 13.37 + 3 × 42.42
+    // 10 prompt tokens × 13.37 + 3 completion tokens × 42.42
     await chats.costs(t, account, requestId, 260_960n);
   });
 }

@@ -161,7 +161,7 @@ test('700 rows are three pages of at most 300, newest first, and the page after 
     pages.map((page) => page.items.length),
     [300, 300, 100, 0],
   );
-  // The prompt tokens of each row identify it.
+  // Each row has a different number of prompt tokens, which identifies it.
   const rowNumbers = pages.flatMap((page) => page.items.map((item) => item.prompt_tokens));
   t.deepEqual(
     rowNumbers,
@@ -185,7 +185,7 @@ test('rows older than 72 hours are never shown, whether or not MongoDB has remov
   const { id, apiKey } = await stack.createAccount();
   const expiredAt = new Date(Date.now() - logLifetimeSeconds * 1_000 - 1_000);
   const liveAt = new Date(Date.now() - logLifetimeSeconds * 1_000 + hourMs);
-  // The expired rows may be deleted at any time; the result must not depend on it.
+  // MongoDB may delete the expired rows at any time, and the pages must be the same before and after.
   await insertRows(id, 650, (i) => ({ at: liveAt, settledAt: i < 200 ? expiredAt : liveAt }));
   const read = async (page: number) =>
     (await get<RequestLogPage>(apiKey, `/users/request_logs?page=${page}`)).body;

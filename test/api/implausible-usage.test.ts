@@ -142,7 +142,7 @@ test.serial('a request costs at most twice its reservation; the operator pays th
   const body = { model: 'chat', messages, max_tokens: 190 };
   const { row, loss } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
   t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
-  // Ten tokens of prompt and 190 of completion were reserved.
+  // Ten tokens of prompt and 190 of completion were reserved, and the cost is limited to twice that.
   t.is(row.costNano, 2n * 200n * 10_000n);
   t.is(row.costNano + row.shortfallNano, 3_190n * 10_000n);
   t.is(loss, row.costNano);
@@ -237,7 +237,7 @@ test.serial(
     const { row } = await send(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});
     nextResponse = null;
     t.like(row, { counted: false, promptTokens: 12, completionTokens: 5_001 });
-    // Ten tokens of prompt and 16 of completion were reserved.
+    // Ten tokens of prompt and 16 of completion were reserved, and the cost is limited to twice that.
     t.is(row.costNano, 2n * 26n * 10_000n);
     t.is(row.costNano + row.shortfallNano, 5_013n * 10_000n);
   },

@@ -24,7 +24,7 @@ interface RawResult {
   readonly bytes: Buffer;
 }
 
-/** The response as it is on the wire: `fetch` would request compression by itself and decode it. */
+/** Returns the raw response. `fetch` would request compression and decompress the body by itself. */
 async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<RawResult> {
   return await new Promise((resolve, reject) => {
     const call = request(`${stack.url}${path}`, { method, headers }, (response) => {

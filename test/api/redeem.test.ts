@@ -139,7 +139,7 @@ test('the tenth unknown code within an hour bans the account permanently, and no
   t.like(stored, { banned: true, banReason: 'guessed refill codes' });
 });
 
-test('guesses of unknown codes are counted per account, in an hour that starts with the first guess', async (t) => {
+test('the limit of unknown codes applies per account, within an hour that starts with the first guess', async (t) => {
   const [guesser, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = redisKeys.unknownCodes(guesser.id);
   await redeem(guesser.apiKey, unknownCode(1));

@@ -3,7 +3,7 @@ import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { TestStack } from '../support/stack.ts';
 
 /**
- * If a vendor needs its reasoning back, the gateway sends it with the tool call that it led to, even if call ids repeat.
+ * If a vendor needs its reasoning back, the gateway sends it with the tool call that followed, even if call ids repeat.
  */
 
 let stack: TestStack;

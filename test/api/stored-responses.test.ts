@@ -208,7 +208,7 @@ test('even very many stored responses of finished jobs do not block requests wit
   t.true((await readStoredBytes(redis, account.id, 'jobStoredBytes'))['sum']! > 0);
   await setStoredBytes(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
   t.is((await send(account, chatOf(1), createKey())).status, 200);
-  // Once the limit is exceeded, a further job stores its response elsewhere, and only its location in Redis.
+  // Above the limit, only the location of a further job's response is stored in Redis.
   const more = await createJob(stack, account, chats, chatOf(0));
   const { response } = await waitForJob(stack, account, more.id);
   t.is(response!['id'], more.id);

@@ -15,8 +15,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and the
- * gateway uses their number of tokens as the token count.
+ * Inputs sent as token numbers, as LangChain does: the api process decodes them to text, and their
+ * number is the gateway's token count.
  */
 
 const catalogOf = (vendorUrl: string): string => {

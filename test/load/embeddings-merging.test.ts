@@ -219,7 +219,7 @@ test('an invalid vector fails only its own request, not the others in the same c
   t.is(results[7]!.body.error?.code, 'upstream_rejected');
   t.is(results[7]!.body.error?.message, 'The model gave the input a vector that is not all finite numbers.');
   t.is(await readAmountCharged(rig.stack, accounts[7]!.id, '100'), 0n);
-  t.is(rig.vendor.requests.counters.total, 2, 'all twelve inputs were in one call');
+  t.is(rig.vendor.requests.counters.total, 2, 'one call for the blocker, and one for all twelve inputs');
   for (const [i, { body }] of results.entries()) {
     if (i === 7) continue;
     const alone = await embed(rig, accounts[i]!, texts[i]!);
@@ -227,7 +227,7 @@ test('an invalid vector fails only its own request, not the others in the same c
   }
 });
 
-test('bad inputs of ten accounts among two hundred callers fail only their own requests, and the gateway searches for them only once', async (t) => {
+test('bad inputs in ten of two hundred requests fail only these requests, and the gateway searches for bad inputs only the first time', async (t) => {
   const rig = await startRig(t, 'emb+poison+slow-100', ', maxConcurrency: 1');
   const accounts = await Promise.all(Array.from({ length: 20 }, () => rig.stack.createAccount()));
   const isBad = (i: number): boolean => i % 20 === 7;
@@ -259,7 +259,7 @@ test('bad inputs of ten accounts among two hundred callers fail only their own r
 
 test('if a vendor rejects all inputs, the search for the bad one ends', async (t) => {
   const rig = await startRig(t, 'emb+fail-400', ', maxConcurrency: 1');
-  // Enough accounts that none reaches its limit of running requests, and fewer requests than a worker runs
+  // Enough accounts that none reaches its limit of running requests. The 200 requests are fewer than a worker runs
   // concurrently.
   const accounts = await Promise.all(Array.from({ length: 6 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+fail-400');

@@ -132,7 +132,7 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
   });
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
-    // No client must be disconnected here, however slow the machine is.
+    // No client may be disconnected in these tests, even if the machine is slow.
     api: { responseMemoryBytes: 26_000_000, maxStallMs: 10 * maxStallMs },
     workers,
     catalog: `
