@@ -112,8 +112,8 @@ for (const one of kinds) {
       const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`wide-${kind}`);
       const countBulk = (): Promise<number> => stack.redis.llen(`{bull}:${kind}-bulk:active`);
-      // For chats, which have no bulk slots: more calls than a worker has quick slots for images. For the others: until
-      // the account uses its whole share of the bulk slots.
+      // For chats: more calls than a worker has quick slots for images. For the others: until the account uses its whole
+      // share of the bulk slots, because earlier requests may have run on other slots.
       const hasMany = async (): Promise<boolean> =>
         kind === 'chat' ? vendorHold.waiting >= 70 : (await countBulk()) >= bulkShare;
       // One at a time, because embeddings that arrive together are one job: each has a worker slot and a vendor call
