@@ -37,7 +37,7 @@ const responses: readonly { title: string; stream: boolean; vendorResponse: obje
 ];
 
 for (const { title, stream, vendorResponse } of responses) {
-  test(`${title} without choices is billed from the vendor’s usage and not retried`, async (t) => {
+  test(`if there are no choices in ${title}, it is billed from the vendor’s usage and is not retried`, async (t) => {
     let calls = 0;
     const messages = addScript(() => {
       calls += 1;

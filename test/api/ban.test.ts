@@ -15,8 +15,8 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /**
- * A ban cancels all requests of its account, whatever state they are in. The simulated vendors respond when the test
- * releases them.
+ * A ban cancels all requests of its account, queued or running. The simulated vendors respond when the test releases
+ * them.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -92,7 +92,7 @@ function assertEndsWithBan(t: ExecutionContext, { events, isDone }: SseEvents): 
   t.false(isDone);
 }
 
-test('a ban ends a running stream with an error event, charges for the output so far, and does not affect other accounts’ streams', async (t) => {
+test('if an account is banned, its running stream ends with an error event, the output so far is charged, and other accounts’ streams continue', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const body = { ...createChat('drip-chat', true), messages: [{ role: 'user', content: 'a b c d e f g h' }] };
   const [stream, otherStream] = [await openStream(account), await openStream(other, { body })];
@@ -115,7 +115,7 @@ for (const { kind, path, body } of [
   { kind: 'image', path: '/v1/images/generations', body: { model: 'held-picture', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'held-vectors', input: randomUUID() } },
 ]) {
-  test(`${kind}: a ban before any output is a plain 403 without a charge`, async (t) => {
+  test(`${kind}: if an account is banned before any output, its caller gets a plain 403 and is not charged`, async (t) => {
     const account = await stack.createAccount();
     const vendorHold = vendor.hold(body.model);
     t.teardown(() => vendorHold.end());
@@ -126,14 +126,14 @@ for (const { kind, path, body } of [
     t.is(response.status, 403);
     const { error } = (await response.json()) as { error: { code: string } };
     t.is(error.code, 'account_banned');
-    // The worker cancels it too, before the vendor responds.
+    // The worker cancels the request too, before the vendor responds.
     await waitForNoReservation(stack, account.id);
     vendorHold.end();
     t.is(await readAmountCharged(stack, account.id, '100'), 0n);
   });
 }
 
-test('inputs of other accounts that share a vendor call with those of a banned account still get their embeddings', async (t) => {
+test('if inputs of a banned account share a vendor call with those of other accounts, the others still get their embeddings', async (t) => {
   const [account, other] = [await stack.createAccount(), await stack.createAccount()];
   const vendorHold = vendor.hold('shared-vectors');
   t.teardown(() => vendorHold.end());
@@ -177,7 +177,7 @@ test('a ban cancels requests queued while there is no worker, and a worker that 
   t.is(await readAmountCharged(idle, account.id, '100'), 0n);
 });
 
-test('a ban ends a request with an Idempotency-Key for all its readers, and the key can be reused', async (t) => {
+test('a ban ends a request with an Idempotency-Key for all its readers, and once the ban is lifted, the key can be reused', async (t) => {
   const account = await stack.createAccount();
   const headers = { 'idempotency-key': randomUUID() };
   const body = createChat('drip-chat', true);
@@ -214,7 +214,7 @@ test('a ban also aborts the vendor call of a stream whose client does not read i
   await waitForNoReservation(ownVendor, account.id);
 });
 
-test('a ban takes effect even if an api process missed its announcement', async (t) => {
+test('a ban takes effect even if an api process missed the message about it', async (t) => {
   const account = await stack.createAccount();
   const stream = await openStream(account);
   const vendorHold = vendor.hold('missed-chat');
@@ -232,7 +232,7 @@ test('a ban takes effect even if an api process missed its announcement', async 
   t.is(responsePromise.status, 403);
 });
 
-test('a ban ends the caller’s stream even if its worker is frozen, and the worker later settles what it had generated', async (t) => {
+test('if a worker is frozen, a ban still ends its streams, and the worker charges for their output once it continues', async (t) => {
   const ownVendor = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
   const worker = await startRole(t, 'worker', ownVendor.env);
   const account = await ownVendor.createAccount();

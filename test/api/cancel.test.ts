@@ -14,7 +14,7 @@ for (const { kind, path, body } of [
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
 ]) {
-  test(`${kind}: a request cancelled while queued is free, does not reach a vendor and is not logged`, async (t) => {
+  test(`${kind}: a request cancelled while queued is not charged, not sent to a vendor and not logged`, async (t) => {
     const vendor = await startVendorSimulator();
     t.teardown(() => vendor.close());
     const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });

@@ -28,7 +28,7 @@ const failures: readonly (readonly [failure: string, model: string, status: numb
 ];
 for (const [failure, model, status, code] of failures) {
   for (const stream of [false, true]) {
-    test(`${failure} is a ${status} ${code} and free${stream ? ', streamed' : ''}`, async (t) => {
+    test(`${failure} is a ${status} ${code} and is not charged${stream ? ', streamed' : ''}`, async (t) => {
       const account = await chats.stack.createAccount();
       const text = chats.uniqueText();
       const {
@@ -139,16 +139,16 @@ test('duplicate start, end and usage events from a vendor are passed on and bill
 const shortChunkTimeout = chats.addUpstream('betweenChunksTimeoutMs: 300');
 
 for (const [failure, model, status, code] of [
-  ['interrupted after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
-  ['that breaks with an error', chats.addModel('gpt-sim+streamerror-3'), 502, 'upstream_error'],
+  ['is interrupted after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
+  ['breaks with an error', chats.addModel('gpt-sim+streamerror-3'), 502, 'upstream_error'],
   [
-    'that stalls',
+    'stalls',
     chats.addModel('gpt-sim+stall-3', { upstream: shortChunkTimeout }),
     504,
     'upstream_timeout',
   ],
 ] as const) {
-  test(`a stream ${failure} ends with an error event, and the caller pays for its output`, async (t) => {
+  test(`if a stream ${failure}, it ends with an error event, and the caller pays for its output`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, model, { stream: true });
     t.is(response.status, 200);
@@ -169,7 +169,7 @@ for (const [failure, model, status, code] of [
       completionTokens: 3,
       counted: true,
     });
-    // 10 × 13.37 + 3 × 42.42
+    // 10 prompt tokens × 13.37 + 3 completion tokens × 42.42
     await chats.costs(t, account, requestId, 260_960n);
   });
 }

@@ -2,14 +2,14 @@ import test from 'ava';
 import { Chats, helloNano } from '../support/chats.ts';
 import { findRow, readAmountCharged } from '../support/observe.ts';
 
-/** Free requests, and requests per minute. */
+/** Free requests, and the limit of requests per minute. */
 
 const chats = new Chats(test);
 const plain = chats.addModel('gpt-sim');
 const freePrice = 'pricing: { prompt: 13.37, completion: 42.42, free_requests: true }';
 const free = chats.addModel('gpt-sim', { pricing: freePrice });
 
-test('free requests are used before the balance, and are then exhausted', async (t) => {
+test('the balance is charged only when the free requests are used up', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 2 });
   const paid: (readonly [boolean | null, number])[] = [];
   for (let i = 0; i < 3; i++) {
@@ -32,7 +32,7 @@ test('a free request works with an empty balance, but not for models without fre
   t.is((await chats.ask(account, free)).status, 402);
 });
 
-test('ten concurrent requests use three free requests exactly three times', async (t) => {
+test('if an account has three free requests, exactly three of ten concurrent requests are free', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 3 });
   const answers = await Promise.all(Array.from({ length: 10 }, () => chats.ask(account, free)));
   t.is(answers.filter((one) => one.answer.usage.free_request).length, 3);
@@ -42,7 +42,7 @@ test('ten concurrent requests use three free requests exactly three times', asyn
 
 const freeAndBroken = chats.addModel('gpt-sim+fail-500', { pricing: freePrice });
 
-test('a free request is returned if the vendor fails', async (t) => {
+test('if the vendor fails, the free request is not used up', async (t) => {
   const account = await chats.stack.createAccount({ freeRequests: 1 });
   const { status, requestId } = await chats.ask(account, freeAndBroken);
   t.is(status, 502);
@@ -80,7 +80,7 @@ test('the rate limit is exact for a burst of concurrent requests', async (t) => 
 
 const heavy = chats.addModel('gpt-sim', { fields: 'rpm_coefficient: 2,' });
 
-test('a model with coefficient two takes two rate limit slots per request', async (t) => {
+test('a request to a model with coefficient two uses two rate limit slots', async (t) => {
   const account = await chats.stack.createAccount({ rpm: 5 });
   const results: (readonly [number, string | null])[] = [];
   for (let i = 0; i < 3; i++) {

@@ -10,7 +10,7 @@ const plain = chats.addModel('gpt-sim');
 test('the vendor’s token counts are billed at the catalog’s prices, to the nano-rouble', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, plain);
-  // 3 × 13.37 + 5 × 42.42 = 252.21 roubles a million
+  // 3 prompt tokens × 13.37 + 5 completion tokens × 42.42 = 252.21 millionths of a rouble
   t.is(answer.usage.cost_request, 0.00025221);
   await chats.costs(t, account, requestId, helloNano);
 });
@@ -35,7 +35,7 @@ const priced: readonly (readonly [title: string, model: string, usage: string, n
     'cache reads and cache writes have their own prices',
     cached,
     usageOf(1000, 77, { cached_tokens: 400, cache_write_tokens: 100 }),
-    // 500 × 13.37 + 400 × 3.31 + 100 × 17.77 + 77 × 42.42 = 13 052.34
+    // 500 uncached × 13.37 + 400 read × 3.31 + 100 written × 17.77 + 77 completion × 42.42 = 13 052.34
     13_052_340n,
   ],
   [
@@ -55,7 +55,7 @@ const priced: readonly (readonly [title: string, model: string, usage: string, n
   ['an override applies from its threshold on', overridden, usageOf(2000, 10), 41_607_000n],
   ['a price missing from an override stays at the base price', overridden, usageOf(3000, 10), 94_102_000n],
   [
-    'a cached token count above the prompt token count is capped at it',
+    'if more cached tokens than prompt tokens are reported, all prompt tokens are billed as cached',
     cached,
     usageOf(10, 1, { cached_tokens: 999 }),
     75_520n,
@@ -82,7 +82,7 @@ const byRequest = chats.addModel('gpt-sim', {
   pricing: 'pricing: { type: request, cost_per_request: 0.123456789 }',
 });
 
-test('a price per request is billed once, whatever is generated', async (t) => {
+test('a price per request is billed once, regardless of the output', async (t) => {
   const account = await chats.stack.createAccount();
   const { answer, requestId } = await chats.ask(account, byRequest, { n: 3 });
   t.is(answer.usage.cost_request, 0.123456789);
@@ -109,22 +109,23 @@ test.serial('a price per second is billed for the vendor’s response time', asy
 const modelWithoutUsage = chats.addModel('gpt-sim+nousage');
 
 for (const stream of [false, true]) {
-  test(`the gateway counts tokens that the vendor does not report${stream ? ', streamed' : ''}`, async (t) => {
+  test(`if the vendor reports no tokens, the gateway counts them itself${stream ? ', streamed' : ''}`, async (t) => {
     const account = await chats.stack.createAccount();
     const response = await chats.send(account, modelWithoutUsage, { stream });
     await response.text();
     const requestId = response.headers.get('x-request-id')!;
     const row = await findRow(chats.stack, requestId);
-    // You| said|:| hello| there| world
+    // The 6 completion tokens: You| said|:| hello| there| world
     t.like(row, { counted: true, promptTokens: helloTokens, completionTokens: 6, success: true });
-    // 10 × 13.37 + 6 × 42.42
+    // 10 prompt tokens × 13.37 + 6 completion tokens × 42.42
     await chats.costs(t, account, requestId, 388_220n);
   });
 }
 
 test('a cost above the balance reduces the balance to zero and never below', async (t) => {
   const account = await chats.stack.createAccount({ balance: '0.01' });
-  // The reservation is more than half of the balance, so twice as much exceeds it.
+  // A request costs at most twice its reservation. This reservation is more than half of the balance, so the cost can
+  // exceed the balance.
   const { status, requestId } = await chats.ask(account, cached, { max_tokens: 200 }, usageOf(4_000, 10));
   t.is(status, 200);
   const row = await findRow(chats.stack, requestId);

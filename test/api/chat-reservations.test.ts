@@ -26,11 +26,11 @@ test('without max_tokens, the vendor gets the maximum that half of the balance c
   const text = chats.uniqueText();
   t.is((await chats.ask(account, costly, {}, text)).status, 200);
   const maxTokens = Number(chats.sentTo(text)[0]?.body?.['max_tokens']);
-  // A thousandth of a rouble per token, including those of the prompt.
+  // Half of the balance pays for 500 tokens, including those of the prompt.
   t.true(maxTokens > 450 && maxTokens < 500, `max_tokens ${maxTokens}`);
 });
 
-test('one chat without max_tokens does not lock a small account out of its second request', async (t) => {
+test('a chat without max_tokens leaves a small account enough balance for a second one at the same time', async (t) => {
   const account = await chats.stack.createAccount({ balance: '1' });
   const answers = await Promise.all([chats.ask(account, costly), chats.ask(account, costly)]);
   t.deepEqual(
@@ -84,7 +84,7 @@ test('an explicit max_tokens that the balance does not cover is a 402, or is red
   t.is((await findRow(chats.stack, requestId)).shortfallNano, 0n);
 });
 
-test('several choices share the reserved amount', async (t) => {
+test('if several choices are requested, the reserved amount is divided among them', async (t) => {
   const account = await chats.stack.createAccount({ balance: '1' });
   const text = chats.uniqueText();
   const { answer } = await chats.ask(account, costly, { n: 4 }, text);

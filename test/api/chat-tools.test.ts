@@ -68,10 +68,10 @@ test('streamed tool calls have an index, start with id and name, and add up to t
 
 const modelWithoutUsage = chats.addModel('gpt-sim+nousage');
 
-test('tool calls for which the vendor reports no tokens are billed using our own count', async (t) => {
+test('if the vendor reports no tokens for a tool call, it is billed by our own count', async (t) => {
   const account = await chats.stack.createAccount();
   const { requestId } = await chats.ask(account, modelWithoutUsage, { tools: [tool('weather')] });
   const row = await findRow(chats.stack, requestId);
   t.true(row.completionTokens > 5, `${row.completionTokens} tokens`);
-  t.true(row.promptTokens > 30, `${row.promptTokens} tokens: the tools are part of the prompt`);
+  t.true(row.promptTokens > 30, `${row.promptTokens} tokens, but the tools are part of the prompt`);
 });

@@ -94,7 +94,7 @@ test('a log row has every field, and daily and account totals include it', async
   const freeOfCharge = await chats.ask(account, free, { user: 'end-user-7' });
   const paid = await chats.ask(account, cached, {}, usageOf(50, 3, { cached_tokens: 40 }));
   const failed = await chats.ask(account, failing);
-  // 10 × 13.37 + 40 × 3.31 + 3 × 42.42
+  // 10 uncached tokens × 13.37 + 40 cached tokens × 3.31 + 3 completion tokens × 42.42
   const cost = 393_360n;
   await chats.costs(t, account, paid.requestId, cost);
   const row = await findRow(chats.stack, paid.requestId);

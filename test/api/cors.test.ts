@@ -57,7 +57,7 @@ test('a preflight from a listed origin needs no key', async (t) => {
   }
 });
 
-test('other origins are not allowed, however similar to a listed one', async (t) => {
+test('other origins are not allowed, even if they are similar to a listed one', async (t) => {
   const otherOrigins = [
     'https://app.example.evil',
     'http://app.example',
@@ -174,7 +174,7 @@ test('a page may read the error for a connection over the limit, and the error i
   t.like(line, { method: 'GET', path: '/v1/models', status: 503, code: 'queue_full' });
 });
 
-test('with *, any page may call, but not with cookies', async (t) => {
+test('if the configured origin is *, any page may call the API, but without cookies', async (t) => {
   const url = await startApiWith(t, '*');
   const response = await preflight(`${url}/v1/chat/completions`, 'https://anything.example');
   t.is(response.status, 204);

@@ -39,7 +39,7 @@ let stack: TestStack;
 /** Request bodies that the scripted vendor received. */
 const sent: Body[] = [];
 
-/** Calls `f` after each user message, always with the same id, and never reports usage. */
+/** A model that calls the tool `f` after each user message, always with the same call id, and never reports usage. */
 function think(body: Body): object {
   sent.push(body);
   const last = body.messages.at(-1)!;
@@ -211,7 +211,7 @@ test('documents of an account without money are not parsed', async (t) => {
   t.is(status, 402);
 });
 
-test('text files are tokenized, whatever their name', async (t) => {
+test('text files are tokenized regardless of their name', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   for (const model of ['large', 'claude']) {
     const file_data = toDataUri(Buffer.from('four words of text '.repeat(100)), 'text/plain');
@@ -253,7 +253,7 @@ test('an unsupported content part is rejected with its position', async (t) => {
   t.is((await send('unknown', imagePart)).status, 200);
 });
 
-test('an input image is rejected while no model edits images, and an empty one is ignored', async (t) => {
+test('if no model edits images, an input image is rejected, but an empty one is ignored', async (t) => {
   const account = await stack.createAccount();
   const body = { model: 'painter', prompt: 'a fox' };
   for (const image_url of ['https://a.test/a.png', ['https://a.test/a.png'], 'AAAA']) {
@@ -358,7 +358,7 @@ test('two end users with the same message each get back their own reasoning', as
   }
 });
 
-test('an end user without stored reasoning gets none from another who sent the same message', async (t) => {
+test('an end user without stored reasoning does not get the reasoning of another who sent the same message', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const messages = await converse(account, 'pin', 1, [{ role: 'system', content: 'The user is Ann.' }]);
   const [instructions, userMessage, ...rest] = messages;
@@ -380,7 +380,7 @@ test('an end user without stored reasoning gets none from another who sent the s
   }
 });
 
-test('another account that sends the same conversation gets none of its reasoning', async (t) => {
+test('if another account sends the same conversation, it does not get the stored reasoning', async (t) => {
   const [owner, other] = await Promise.all([
     stack.createAccount({ balance: '1000' }),
     stack.createAccount({ balance: '1000' }),

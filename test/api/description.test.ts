@@ -37,9 +37,9 @@ test.serial('an OpenAPI linter finds no problems in the description', async (t) 
   const config = await createConfig({
     extends: ['recommended'],
     rules: {
-      // Health, the description and its page take no input that could be wrong.
+      // Health, the description and its page take no input, so they have no 4xx responses.
       'operation-4xx-response': 'off',
-      // The part of an error's schema that narrows its code lists no other fields.
+      // An error's schema has a part that only restricts the code and does not list the other fields of the examples.
       'no-invalid-media-type-examples': { severity: 'error', allowAdditionalProperties: true },
     },
   });
@@ -51,7 +51,7 @@ test.serial('an OpenAPI linter finds no problems in the description', async (t) 
 });
 
 test('the router serves exactly the operations in the description', (t) => {
-  // Building the router opens no connections; only calls would use the services.
+  // The router uses the services only when it is called, so they may be missing here.
   const routes = createRouter({ web: {}, calls: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
       .filter((method) => method !== 'HEAD')

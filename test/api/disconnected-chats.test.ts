@@ -170,7 +170,7 @@ for (const { dialect, model, before, after } of [
     after: [claudeEvents.close, claudeEvents.end],
   },
 ]) {
-  test(`bills a caller that disconnects after the last token from the usage chunk that follows (${dialect} API)`, async (t) => {
+  test(`if the caller disconnects after the last token, the usage chunk that follows is billed (${dialect} API)`, async (t) => {
     const disconnected = createDeferred();
     let aborted: Promise<void> | null = null;
     const chat = await prepareChat(model, async function* (_body, _path, call: ScriptedCall) {
@@ -198,7 +198,7 @@ const geminiChunk = (parts: object[], counts: object): string =>
     usageMetadata: { promptTokenCount: 20, ...counts },
   });
 
-test('bills a caller that disconnects from a Gemini stream immediately, from the usage in the last chunk', async (t) => {
+test('if the caller disconnects from a Gemini stream, the call is aborted immediately and billed from the usage in its last chunk', async (t) => {
   let aborted: Promise<void> | null = null;
   const chat = await prepareChat('gem', async function* (_body, _path, call: ScriptedCall) {
     aborted = call.cut;
@@ -215,7 +215,7 @@ test('bills a caller that disconnects from a Gemini stream immediately, from the
   t.is(row.costNano, 10_020_000_000n);
 });
 
-test('a caller that disconnects before the first output pays for the reasoning reported in each usage chunk', async (t) => {
+test('if the caller disconnects before the first output, it pays for the reasoning reported in the usage chunks so far', async (t) => {
   const reasoned = createDeferred();
   let aborted: Promise<void> | null = null;
   const chat = await prepareChat('plain', async function* (_body, _path, call: ScriptedCall) {
@@ -261,7 +261,7 @@ for (const { what, model, sentChunk, minTokens } of [
     minTokens: 1_290 + graceMs,
   },
 ]) {
-  test(`a caller that disconnects before the usage chunk pays for what ${what} can have generated, using our own count`, async (t) => {
+  test(`if the caller disconnects before the usage chunk, it pays for the unseen output that ${what} may have generated, by our own count`, async (t) => {
     const startedAtMs = performance.now();
     const chat = await prepareChat(model, sendAndWait([sentChunk]));
     const caller = startChat(stack, chat.account.apiKey, chat.body);
@@ -275,7 +275,7 @@ for (const { what, model, sentChunk, minTokens } of [
   });
 }
 
-test('a caller that disconnects never pays more than the reservation for possible unseen output', async (t) => {
+test('if the caller disconnects, the charge for possible unseen output never exceeds the reservation', async (t) => {
   const chat = await prepareChat('thinker', sendAndWait([chunk({ content: 'last' })]), { max_tokens: 50 });
   const caller = startChat(stack, chat.account.apiKey, chat.body);
   await caller.readUntil('last');
@@ -283,7 +283,7 @@ test('a caller that disconnects never pays more than the reservation for possibl
   t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, counted: true, completionTokens: 50 });
 });
 
-test('a caller that disconnects during a web search pays for the prompt and what the search may have found', async (t) => {
+test('if the caller disconnects during a web search, it pays for the prompt and for what the search may have found', async (t) => {
   const called = createDeferred();
   const chat = await prepareChat(
     'searcher',
@@ -301,7 +301,7 @@ for (const { what, model, maxTokens } of [
   { what: 'a model that always searches', model: 'sonar', maxTokens: 16_100 },
   { what: 'a model whose web search was not requested', model: 'searcher', maxTokens: 100 },
 ]) {
-  test(`a caller that disconnects at the last token of ${what} pays for at most ${maxTokens} prompt tokens`, async (t) => {
+  test(`if the caller disconnects at the last token of ${what}, it pays for at most ${maxTokens} prompt tokens`, async (t) => {
     const chat = await prepareChat(model, sendAndWait([chunk({ content: 'last' })]), { max_tokens: 16 });
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
@@ -313,7 +313,7 @@ for (const { what, model, maxTokens } of [
   });
 }
 
-test('a caller that disconnects from a model without hidden output pays for the output received, before and after the disconnect', async (t) => {
+test('if the caller disconnects from a model without hidden output, it pays for the output received before and after the disconnect', async (t) => {
   const disconnected = createDeferred();
   const chat = await prepareChat('plain-short-grace', async function* (_body, _path, call: ScriptedCall) {
     yield chunk({ content: 'one' });
@@ -328,7 +328,7 @@ test('a caller that disconnects from a model without hidden output pays for the 
   t.like(await waitForSettledRow(t, chat), { ...disconnectedRow, counted: true, completionTokens: 2 });
 });
 
-test('a caller that disconnects before any output pays for the prompt, or uses up a free request', async (t) => {
+test('if the caller disconnects before any output, it pays for the prompt or uses up a free request', async (t) => {
   const called = [createDeferred(), createDeferred()] as const;
   let calls = 0;
   const script = sendAndWait([], () => called[calls++]!.resolve());
@@ -378,7 +378,7 @@ for (const model of ['plain-no-grace', 'thinker']) {
 }
 
 for (const what of ['never comes', 'breaks off'] as const) {
-  test(`after a disconnect, a non-streamed response that ${what} is free and not retried`, async (t) => {
+  test(`if a non-streamed response ${what} after a disconnect, the request is not charged and not retried`, async (t) => {
     const [called, disconnected] = [createDeferred(), createDeferred()];
     let calls = 0;
     const chat = await prepareChat(
@@ -425,7 +425,7 @@ test('after a disconnect, the gateway reads a stream on a draining route to its 
   });
 });
 
-test('if the vendor fails after a disconnect, the caller pays for the output received, and nothing before any output', async (t) => {
+test('if the vendor fails after a disconnect, the caller pays for the output received, or nothing if there was none', async (t) => {
   for (const chunks of [[], [chunk({ content: 'last' })]]) {
     const [called, disconnected] = [createDeferred(), createDeferred()];
     const chat = await prepareChat('thinker', async function* () {
@@ -445,7 +445,7 @@ test('if the vendor fails after a disconnect, the caller pays for the output rec
   }
 });
 
-test('a disconnect while the request waits for a vendor slot is free and not logged', async (t) => {
+test('if the caller disconnects while its request waits for a vendor slot, the request is not charged and not logged', async (t) => {
   const [called, finished] = [createDeferred(), createDeferred()];
   const blockingChat = await prepareChat(
     'one-slot',

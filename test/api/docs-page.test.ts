@@ -10,7 +10,7 @@ import { createWebUser } from '../support/web-client.ts';
 
 const run = promisify(execFile);
 
-test('the page is served whole as cacheable HTML', async (t) => {
+test('the page is served complete, as cacheable HTML', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const response = await fetch(`${stack.url}/docs`);
   t.is(response.status, 200);

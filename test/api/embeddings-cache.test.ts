@@ -124,7 +124,7 @@ function assertVectorsOf(
   }
 }
 
-test('cached texts do not reach the vendor again, and are billed and logged the same', async (t) => {
+test('cached texts are not sent to the vendor again, and are billed and logged like uncached ones', async (t) => {
   const account = await stack.createAccount();
   const texts = ['a cat', 'on the mat', 'a cat'];
   const first = await embed(account, 'twice', texts);
@@ -177,7 +177,7 @@ test('vectors are cached separately for each number of dimensions', async (t) =>
     t.is(readBytes(result.body.data[0]!.embedding).length, 4 * (dimensions ?? 1536));
   }
   t.is(inputsSentTo('lengths').length, 3);
-  // The model's default dimensions share one cache entry, whether requested explicitly or not.
+  // A request for the model's default dimensions uses the same cache entry as a request without dimensions.
   assertVectorsOf(t, await embed(account, 'lengths', 'same', { dimensions: 1536 }), ['same']);
   t.is(inputsSentTo('lengths').length, 3);
 });
@@ -201,7 +201,7 @@ test('a model without a cache is called each time, and nothing is cached', async
   t.deepEqual(await findKeys(stack.redis, 'mg:{vectors:uncached}:*'), []);
 });
 
-test('a token count of the gateway is still marked as such when it comes from the cache', async (t) => {
+test('if the gateway counted the tokens of a text, the log row says so even when the count comes from the cache', async (t) => {
   const account = await stack.createAccount();
   await embed(account, 'counted+nousage', 'cat cat cat');
   await waitForEntries('counted+nousage', 1);
@@ -221,7 +221,7 @@ test('the cached token count of a text does not include tokens that the vendor c
   t.is(
     first.body.usage.prompt_tokens,
     5_100,
-    'the caller pays for all tokens that the vendor counted in the call itself',
+    'the request that caused the vendor call pays for all tokens that the vendor counted',
   );
   await waitForEntries('foreign+dear-50', 2);
   for (const text of [plain, dear]) {
@@ -259,7 +259,7 @@ test('a cache hit costs the price per character, but not the price per second', 
   t.like(await findRow(stack, timed.requestId), { success: true, billedMs: 0, costNano: 0n });
 });
 
-test('a cache hit uses up a free request too', async (t) => {
+test('a cache hit also uses up a free request', async (t) => {
   const account = await stack.createAccount({ freeRequests: 2 });
   await embed(account, 'free', 'cat');
   await waitForEntries('free', 1);
@@ -284,7 +284,7 @@ test('concurrent requests for cached vectors each get a response and are each ch
   t.is(await readAmountCharged(stack, account.id, '100'), (40n + 80n) * 7_770n);
 });
 
-test('vectors of different lengths are an error that is neither cached nor charged', async (t) => {
+test('if a vendor returns vectors of different lengths, the request fails, and nothing is cached or charged', async (t) => {
   const account = await stack.createAccount();
   t.is((await embed(account, 'fickle', 'long')).status, 200);
   await waitForEntries('fickle', 1);

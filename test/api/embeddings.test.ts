@@ -184,7 +184,8 @@ test('dimensions are passed on, and concurrent calls with other dimensions do no
 /** Words of one token each for us and for the vendor, so that each request is billed exactly. */
 const wordsOf = (count: number): string => Array.from({ length: count }, () => 'cat').join(' ');
 
-// Serial, because callers, api, worker and vendor share the process, and other tests would delay some requests, so that fewer are merged.
+// Serial, because callers, api, worker and vendor share the process: other tests would delay some requests, and fewer
+// would be merged.
 test.serial(
   'a hundred concurrent single-input requests take few vendor calls, and each gets its own vector and price',
   async (t) => {
@@ -237,7 +238,7 @@ test.serial(
   },
 );
 
-// Concurrent callers each open a new connection, so no connection is ready the first time.
+// Each of the concurrent callers has to open a new connection for its first request.
 test.serial('a hundred single-input requests over new connections take few vendor calls too', async (t) => {
   const account = await stack.createAccount();
   const results = await Promise.all(
@@ -272,7 +273,7 @@ test('a request over the vendor’s input limit is split, and its response is co
   t.true(findRequestsTo('emb-narrow').every((call) => (call.body!['input'] as unknown[]).length <= 3));
 });
 
-test('special tokens are reserved even if the catalog does not specify them, so that the reservation covers what the vendor bills for short inputs', async (t) => {
+test('even if the catalog does not specify special tokens, the reservation covers those that the vendor bills for short inputs', async (t) => {
   const account = await stack.createAccount();
   const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(97 + i));
   const result = await embed(account, 'marking', letters);
@@ -280,7 +281,7 @@ test('special tokens are reserved even if the catalog does not specify them, so 
   t.is(await readAmountCharged(stack, account.id, '100'), BigInt(3 * letters.length) * 7_770n);
 });
 
-test('one caller’s poison input fails only that request', async (t) => {
+test('an input that the vendor rejects fails only its own request, not the others in the batch', async (t) => {
   const accounts = await Promise.all(Array.from({ length: 20 }, () => stack.createAccount()));
   const texts = accounts.map((_, i) => (i === 7 ? 'some poison here' : wordsOf(i + 1)));
   const results = await Promise.all(texts.map((text, i) => embed(accounts[i]!, 'poisoned', text)));
@@ -298,7 +299,7 @@ test('one caller’s poison input fails only that request', async (t) => {
   await waitForNoReservation(stack);
 });
 
-test('a vector that is not all finite numbers fails its request, which is still charged for its other inputs', async (t) => {
+test('if a vector is not all finite numbers, its request fails but is still charged for its other inputs', async (t) => {
   const account = await stack.createAccount();
   const result = await embed(account, 'overflowing-numbers', ['fine', 'an overflow']);
   t.is(result.status, 422);
@@ -357,7 +358,7 @@ test('an input of exactly 8192 tokens is accepted', async (t) => {
   t.is(result.body.usage.prompt_tokens, 8192);
 });
 
-test('the gateway counts tokens that the vendor does not report', async (t) => {
+test('if the vendor reports no tokens, the gateway counts them itself', async (t) => {
   const account = await stack.createAccount();
   const { body, requestId } = await embed(account, 'unreported', ['cat cat cat', 'dog']);
   t.is(body.usage.prompt_tokens, 4);
@@ -417,7 +418,7 @@ for (const [model, status, code] of [
   ['cut', 502, 'upstream_error'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
-  test(`if the vendor is ${model}, every caller in the batch gets ${status} and is not charged`, async (t) => {
+  test(`if the vendor call ends with ${code} (model "${model}"), every caller in the batch gets ${status} and is not charged`, async (t) => {
     const account = await stack.createAccount();
     const results = await Promise.all([1, 2, 3].map((i) => embed(account, model, `text ${i}`)));
     for (const { status: actualStatus, body, requestId } of results) {

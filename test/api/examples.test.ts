@@ -45,7 +45,7 @@ test('the built-in models respond as in the examples, at the same cost', async (
   }
 });
 
-test('the encoder responds as in the example, except for further digits', async (t) => {
+test('the embedding model responds as in the example, except that its numbers have more digits', async (t) => {
   interface EmbeddingResponse {
     readonly data: readonly { readonly embedding: readonly number[] }[];
     readonly usage: object;
@@ -61,7 +61,7 @@ test('the encoder responds as in the example, except for further digits', async 
   t.deepEqual(comparable(response.usage), comparable(example.usage));
 });
 
-test('the stream is that of the example', async (t) => {
+test('the stream is the same as in the example', async (t) => {
   const read = (text: string): unknown =>
     text
       .split('\n\n')

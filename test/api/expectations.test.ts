@@ -17,7 +17,7 @@ async function sendHead(stack: TestStack, path: string, head: string, version = 
     `POST ${path} HTTP/${version}\r\nhost: gateway\r\nexpect: 100-continue\r\nconnection: close\r\n${head}\r\n`,
   );
   await once(socket, 'data');
-  // No byte of the body was sent, so ending the request closes the connection if the server asked for the body.
+  // If the server asked for the body, ending the request here closes the connection, because the body is missing.
   socket.end();
   return (await responses()).map(({ status }) => status);
 }

@@ -155,7 +155,7 @@ test('if one of several images is rejected, the others are returned and charged 
   t.is(row.details, '3 of 4 images were made: The model refused to make this picture (IMAGE_SAFETY).');
 });
 
-test('a request whose images are all rejected fails, is free, and is not retried', async (t) => {
+test('if all images of a request are rejected, it fails, is not charged, and is not retried', async (t) => {
   const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
   const { status, result, row, loss, accountId } = await send('/v1/images/generations', body, 1);
   t.is(status, 422);
@@ -206,7 +206,7 @@ test('if the vendor reports no usage for images, the caller pays for them and fo
   t.is(loss, BigInt(promptTokens + completionTokens) * nanoPerToken);
 });
 
-test('a response without an image or usage is retried and free', async (t) => {
+test('a response with neither an image nor usage is retried and not charged', async (t) => {
   const body = { model: 'uncounted', prompt: 'a cat', n: 2 };
   const { status, loss } = await send('/v1/images/generations', body);
   t.is(status, 502);
@@ -220,7 +220,7 @@ const chatOf = (model: string): object => ({
   max_tokens: 20_000,
 });
 
-test('a response that the model broke off is billed from its usage if it reports one, and is not retried', async (t) => {
+test('if the model breaks off a response that reports usage, this usage is billed, and the call is not retried', async (t) => {
   const { status, result, row, loss } = await send('/v1/chat/completions', chatOf('counted'));
   t.is(status, 200);
   t.like(result.choices![0], {
@@ -233,7 +233,7 @@ test('a response that the model broke off is billed from its usage if it reports
   t.like(row, { success: true, counted: false, promptTokens: 7, completionTokens: 10_005 });
 });
 
-test('a response that the model broke off is retried if it reports no usage', async (t) => {
+test('if the model breaks off a response that reports no usage, the call is retried', async (t) => {
   const { status, result } = await send('/v1/chat/completions', chatOf('not-counted'));
   t.is(status, 200);
   t.like(result.choices![0], { message: { content: 'Yes' }, finish_reason: 'stop' });

@@ -145,7 +145,7 @@ test('a download resumes if the file is unchanged, and otherwise starts over', a
   }
 });
 
-test('a link expires after its 24 hours, and no cache keeps it longer', async (t) => {
+test('a link expires after 24 hours, and caches may not store the file any longer', async (t) => {
   const aged = (ageMs: number): Promise<string> =>
     store(createFileKey('image/png', Date.now() - ageMs), Buffer.from('a picture'));
   const old = await aged(fileLifetimeMs - 100_000);
@@ -170,7 +170,7 @@ test('a link expires after its 24 hours, and no cache keeps it longer', async (t
   }
 });
 
-test('an unknown name is a 404, whatever the headers', async (t) => {
+test('an unknown name is a 404, regardless of the headers', async (t) => {
   const unknownLink = `${stack.url}/${createFileKey('image/png')}`;
   for (const headers of [{}, { range: 'bytes=5-' }, { range: 'bytes=-5' }, { 'if-none-match': '*' }]) {
     const response = await fetchLink(headers, 'GET', unknownLink);
@@ -179,7 +179,7 @@ test('an unknown name is a 404, whatever the headers', async (t) => {
   }
 });
 
-test('a link in the former format works until its 24 hours have passed', async (t) => {
+test('a link in the former format still works for 24 hours', async (t) => {
   const former = await store(`${randomBytes(32).toString('base64url')}.png`);
   const response = await fetchLink({ range: 'bytes=-10' }, 'GET', former);
   t.is(response.status, 206);

@@ -55,7 +55,7 @@ function findFinal(t: ExecutionContext, responses: readonly RawResponse[]): RawR
   return final[0]!;
 }
 
-test('pages, GET requests and errors get a complete response', async (t) => {
+test('a half-closed client gets complete pages, GET responses and errors', async (t) => {
   const key = `authorization: Bearer ${account.apiKey}\r\n`;
   for (const [line, status] of [
     ['GET /v1/models', 200],
@@ -73,7 +73,7 @@ test('pages, GET requests and errors get a complete response', async (t) => {
   }
 });
 
-test('pipelined requests all get a response', async (t) => {
+test('all pipelined requests get a response', async (t) => {
   const request = 'GET /v1/models HTTP/1.1\r\nhost: gateway\r\n\r\n';
   const responses = await sendRaw(stack.url, request.repeat(3), { halfClose: true });
   t.deepEqual(
@@ -83,7 +83,7 @@ test('pipelined requests all get a response', async (t) => {
 });
 
 for (const stream of [false, true]) {
-  test(`a half-closed client gets its chat response however long it takes, ${stream ? 'streamed' : 'not streamed'}`, async (t) => {
+  test(`a half-closed client gets its chat response even if it takes long, ${stream ? 'streamed' : 'not streamed'}`, async (t) => {
     const model = stream ? 'streamed' : 'whole';
     const vendorHold = vendor.hold(model);
     const caller = await openRaw(stack.url);
@@ -97,7 +97,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test('a stream that has started continues to its end', async (t) => {
+test('if the client half-closes after its stream has started, the stream continues to its end', async (t) => {
   const { socket, responses } = await openRaw(stack.url);
   socket.write(createChat('begun', { stream: true }));
   socket.once('data', () => socket.end());
@@ -108,8 +108,8 @@ test('a stream that has started continues to its end', async (t) => {
 });
 
 for (const [name, model, version] of [
-  ['a disconnected client is noticed before the response starts', 'left', '1.1'],
-  ['an HTTP/1.0 client counts as disconnected if the response takes a while', 'old', '1.0'],
+  ['if a client disconnects before the response starts, the vendor call is aborted', 'left', '1.1'],
+  ['if an HTTP/1.0 client half-closes and the response takes a while, it is treated as disconnected', 'old', '1.0'],
 ] as const) {
   test(name, async (t) => {
     const vendorHold = vendor.hold(model);

@@ -6,7 +6,7 @@ import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The health check reports what works, and responds even if nothing does. */
+/** The health check reports which services work, and responds even if none does. */
 
 interface Health {
   readonly status: string;
@@ -41,7 +41,7 @@ test('without workers the service is degraded, not down', async (t) => {
 });
 
 testWithOwnStore('Redis')(
-  'if the workers lose a Redis permission, that is logged once with what to do, and the service is degraded until the permission is back',
+  'if the workers lose a Redis permission, one log line says what to do, and the service is degraded until the permission is back',
   async (t) => {
     const { log, lines } = captureLog();
     const stack = await useStack(t, { log });
@@ -106,7 +106,7 @@ testWithOwnStore('Redis')(
   },
 );
 
-test('a store that does not respond is down, and concurrent health checks share one check of it', async (t) => {
+test('a store that does not respond is reported as down, and concurrent health requests share one check of it', async (t) => {
   let connections = 0;
   const silent = createServer((socket) => {
     connections += 1;
@@ -115,7 +115,7 @@ test('a store that does not respond is down, and concurrent health checks share 
   t.teardown(() => silent.close());
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  // Without workers, which would call the store for their bucket.
+  // Without workers, because they would call the store to create their bucket.
   const stack = await useStack(t, { workers: [], env: { S3_ENDPOINT: `http://127.0.0.1:${port}` } });
   const results = await Promise.all(Array.from({ length: 20 }, () => readHealth(stack)));
   for (const { body } of results) {

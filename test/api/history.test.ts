@@ -161,7 +161,7 @@ test('700 rows are three pages of at most 300, newest first, and the page after 
     pages.map((page) => page.items.length),
     [300, 300, 100, 0],
   );
-  // The prompt tokens of each row identify it.
+  // Each row has a different number of prompt tokens, which identifies it.
   const rowNumbers = pages.flatMap((page) => page.items.map((item) => item.prompt_tokens));
   t.deepEqual(
     rowNumbers,
@@ -169,7 +169,7 @@ test('700 rows are three pages of at most 300, newest first, and the page after 
   );
 });
 
-test('a full page takes a single batch of its cursor', async (t) => {
+test('a full page is read in a single batch of its MongoDB cursor', async (t) => {
   const separate = await useStack(t, { workers: [] });
   const { id, apiKey } = await separate.createAccount();
   await insertRows(id, 400, () => ({}), separate);
@@ -185,7 +185,7 @@ test('rows older than 72 hours are never shown, whether or not MongoDB has remov
   const { id, apiKey } = await stack.createAccount();
   const expiredAt = new Date(Date.now() - logLifetimeSeconds * 1_000 - 1_000);
   const liveAt = new Date(Date.now() - logLifetimeSeconds * 1_000 + hourMs);
-  // The expired rows may be deleted at any time; the result must not depend on it.
+  // MongoDB may delete the expired rows at any time, and the pages must be the same before and after.
   await insertRows(id, 650, (i) => ({ at: liveAt, settledAt: i < 200 ? expiredAt : liveAt }));
   const read = async (page: number) =>
     (await get<RequestLogPage>(apiKey, `/users/request_logs?page=${page}`)).body;
@@ -250,7 +250,7 @@ test('an invalid page number is a 422 that reports the parameter', async (t) => 
   t.like((await get(apiKey, '/users/request_logs?page_size=7')).body, { page_size: 300 });
 });
 
-test('a redeemed code is a row of the refill log, and other credits are not', async (t) => {
+test('the refill log shows redeemed codes, but no other credits', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '5' });
   const refill = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
   const [code] = await new RefillCodeStore(stack.mongo.db).create(1, refill);
@@ -392,7 +392,7 @@ test('a range includes its first and last day and no others', async (t) => {
   );
 });
 
-test('actual use shows up in the statistics of its day', async (t) => {
+test('real requests appear in the statistics of their day', async (t) => {
   const { apiKey } = await stack.createAccount();
   let cost = 0;
   for (let i = 0; i < 3; i++) {

@@ -59,7 +59,7 @@ test('paths are case-sensitive, and unnecessary escapes in them make no differen
   t.true('maker/model_1' in statuses);
 });
 
-test('a request target may be absolute, or the server itself', async (t) => {
+test('a request target may be an absolute URL, or * for the server itself', async (t) => {
   for (const [line, status] of [
     ['GET http://elsewhere.example/v1/models HTTP/1.1', 200],
     ['GET HTTP://elsewhere.example/v1/models?type=chat HTTP/1.1', 200],
@@ -154,7 +154,7 @@ test('numbers in queries are decimal digits, and known parameters may be given o
   }
 });
 
-test('a path of any length is truncated in errors and in their log', async (t) => {
+test('a long path is truncated in errors and in the log', async (t) => {
   const path = `/v1/${'a'.repeat(9_000)}`;
   for (const [method, longPath] of [
     ['GET', path],

@@ -14,7 +14,7 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Requests with the same key and body are one request, however many times and at whichever process they arrive.
+ * Requests with the same key and body are one request, even if they arrive several times or at different processes.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -143,7 +143,7 @@ for (const { kind, path, bodyOf } of [
     bodyOf: (word: string) => ({ model: 'slow-picture', prompt: word, response_format: 'url' }),
   },
 ]) {
-  test(`${kind} sent twice concurrently and once later is one vendor request and one charge, with byte-identical responses`, async (t) => {
+  test(`if ${kind} is sent twice concurrently and once later, there is one vendor request, one charge, and three byte-identical responses`, async (t) => {
     const account = await stack.createAccount();
     const word = createWord();
     const key = createKey();
@@ -203,7 +203,7 @@ test('the same key with another body or path is a conflict that clients do not r
   t.deepEqual(await findReservations(stack, account.id), []);
 });
 
-test('whitespace in the body does not make it another request', async (t) => {
+test('a body that differs only in whitespace is the same request', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const body = { model: 'chat', ...say(createWord()) };
@@ -212,7 +212,7 @@ test('whitespace in the body does not make it another request', async (t) => {
   t.is(await spaced.text(), await plain.text());
 });
 
-test('the same key used by two accounts is two keys', async (t) => {
+test('if two accounts use the same key, their requests are separate and both charged', async (t) => {
   const [one, two] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = createKey();
   const word = createWord();
@@ -266,7 +266,7 @@ test('a rate limit error is not replayed, and a replay counts against the rate l
   );
   t.is((await send(chats, account, body, lateKey)).status, 429);
   const limited = await send(chats, account, body, storedKey);
-  t.is(limited.status, 429, 'a replay at the limit');
+  t.is(limited.status, 429, 'a replay at the rate limit');
   t.truthy(limited.headers.get('retry-after'));
   await stack.redis.del(redisKeys.rpmWindow(account.id));
   t.is((await send(chats, account, body, storedKey)).headers.get('idempotent-replayed'), 'true');
@@ -290,7 +290,7 @@ test('both callers of a failing request get the error, and neither is charged', 
 
 for (const stream of [false, true]) {
   const kind = stream ? 'stream' : 'chat';
-  test(`a ${kind} whose caller disconnects midway continues, costs its full price once, and can be replayed`, async (t) => {
+  test(`if the caller of a ${kind} disconnects midway, the call continues, is charged in full once, and can be replayed`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
     const word = createWord();
@@ -399,7 +399,7 @@ test('a banned account and a replaced API key get no replay', async (t) => {
   t.is((await send(chats, again, body, key)).status, 403);
 });
 
-test('a stored response outlives the balance that paid for it', async (t) => {
+test('a stored response is replayed even if the balance is used up', async (t) => {
   const account = await stack.createAccount();
   const key = createKey();
   const body = { model: 'chat', ...say(createWord()) };
@@ -408,7 +408,7 @@ test('a stored response outlives the balance that paid for it', async (t) => {
   t.is((await send(chats, account, body, key)).text, first.text);
 });
 
-test('a stored response and its key expire after a day, and no sooner', async (t) => {
+test('a stored response and its key expire after a day and not earlier', async (t) => {
   const account = await stack.createAccount();
   const response = await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
   const day = 24 * 60 * 60;
@@ -489,7 +489,7 @@ test('if the object store is down, replaying a large response is a retryable 503
   t.truthy(headers.get('retry-after'));
 });
 
-test('queued requests with an Idempotency-Key survive a dropped subscription of their api process', async (t) => {
+test('queued requests with an Idempotency-Key still get their responses if their api process loses its Redis subscription', async (t) => {
   const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), workers: [] });
   const account = await ownStack.createAccount();
   const responses = Promise.all([
@@ -509,7 +509,7 @@ test('queued requests with an Idempotency-Key survive a dropped subscription of 
   const countSubscribers = async (): Promise<unknown> =>
     await ownStack.redis.spublish(redisChannels.apis, '');
   await ownStack.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await waitFor('the api process to listen again', async () => (await countSubscribers()) === 1);
+  await waitFor('the api process to subscribe again', async () => (await countSubscribers()) === 1);
   await ownStack.startWorker();
   t.deepEqual(
     (await responses).map((response) => response.status),
@@ -517,7 +517,7 @@ test('queued requests with an Idempotency-Key survive a dropped subscription of 
   );
 });
 
-test('claims live in the shard of their account', async (t) => {
+test('idempotency claims are stored in the shard of their account', async (t) => {
   const account = await stack.createAccount();
   await send(chats, account, { model: 'chat', ...say('hi') }, createKey());
   const [claim] = await findKeys(stack.redis, `mg:*:claim:${account.id}:*`);

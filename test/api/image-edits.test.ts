@@ -195,7 +195,7 @@ test('with an Idempotency-Key, a form is the same request in any order and with 
 
 const uriOf = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
 
-test('an invalid field that only a worker can detect is a 422 that reports the field, and is free', async (t) => {
+test('an invalid field that only a worker can detect is a 422 that reports the field, and nothing is charged', async (t) => {
   const account = await stack.createAccount();
   const image = uriOf(await red.clone().png().toBuffer());
   const truncated = image.slice(0, image.length - 200);
@@ -233,7 +233,7 @@ test('a form is accepted only where the operation supports it, and a broken one 
   t.regex(await truncatedForm.text(), /not a whole form/);
 });
 
-test('an invalid image from a vendor is an upstream error, and free', async (t) => {
+test('an invalid image from a vendor is an upstream error and is not charged', async (t) => {
   const account = await stack.createAccount();
   const response = await stack.post('/v1/images/generations', account.apiKey, {
     model: 'not-an-image',
@@ -308,7 +308,7 @@ test('a stream reports and bills the usage that its vendor counted', async (t) =
   t.is(await readAmountCharged(stack, account.id, '100'), 2n * 3_020_000_000n);
 });
 
-test('a failure before the first event has its own status, and a later one ends the stream; both are free', async (t) => {
+test('a failure before the first event has its own status, and a later one ends the stream; neither is charged', async (t) => {
   const account = await stack.createAccount();
   const body = { prompt: 'a cat', stream: true, partial_images: 1 };
   const early = await stack.post('/v1/images/generations', account.apiKey, {
@@ -340,7 +340,7 @@ test('a stream with an Idempotency-Key is stored and replayed unchanged', async 
   t.is(await readAmountCharged(stack, account.id, '100'), 50_000_000n);
 });
 
-test('a caller that disconnects during a stream pays for the requested image', async (t) => {
+test('if the caller disconnects during a stream, it pays for the requested image', async (t) => {
   const account = await stack.createAccount();
   const client = new AbortController();
   const response = await fetch(`${stack.url}/v1/images/generations`, {

@@ -216,7 +216,7 @@ test('without a size, a model that does not support 1024x1024 uses its first siz
   t.is((await findRow(stack, requestId)).imageSize, '256x256');
 });
 
-test('free requests are used first, and are returned when the vendor fails', async (t) => {
+test('free requests are used before the balance, and are given back if the vendor fails', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   t.like((await draw(account, 'free', { n: 4 })).result.usage, { free_request: true, cost_request: 0 });
   t.like((await draw(account, 'free')).result.usage, { free_request: false, cost_request: 1.23 });
@@ -225,7 +225,7 @@ test('free requests are used first, and are returned when the vendor fails', asy
   t.is((await stack.readAccount(other.id)).freeRequests, 1);
 });
 
-test('a request for four images is a 402 if the balance covers only three', async (t) => {
+test('if the balance covers only three images, a request for four is a 402', async (t) => {
   const account = await stack.createAccount({ balance: '4' });
   const { status, result } = await draw(account, 'plain', { n: 4 });
   t.is(status, 402);
@@ -240,7 +240,7 @@ for (const [model, status, code] of [
   ['refusing', 422, 'upstream_rejected'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
-  test(`a ${model} vendor is a ${status} ${code} that is free and leaks no secrets`, async (t) => {
+  test(`if the vendor call fails (model "${model}"), the caller gets a ${status} ${code} without secrets and is not charged`, async (t) => {
     const account = await stack.createAccount();
     const { status: actualStatus, result, requestId } = await draw(account, model, { size: '1024x1024' });
     t.is(actualStatus, status);
@@ -344,7 +344,7 @@ test('if callers of forty images disconnect just before the end, the images are 
   }
 });
 
-test('disconnecting before a vendor was called is free, and no vendor is called', async (t) => {
+test('if the caller disconnects before a vendor was called, it is not charged, and no vendor is called', async (t) => {
   const account = await stack.createAccount();
   const vendorHold = vendor.hold('gpt-image-alone');
   const first = drawAndDisconnect(account, 'one-by-one', {});
@@ -360,7 +360,7 @@ test('disconnecting before a vendor was called is free, and no vendor is called'
   t.is(await readAmountCharged(stack, account.id, '100'), 1_230_000_000n);
 });
 
-test('a vendor failure after the caller disconnected is free and not retried', async (t) => {
+test('if the vendor fails after the caller has disconnected, the request is not charged and not retried', async (t) => {
   const account = await stack.createAccount();
   const vendorHold = vendor.hold('gpt-image-w+fail-500');
   t.teardown(() => vendorHold.end());
@@ -380,7 +380,7 @@ test('a vendor failure after the caller disconnected is free and not retried', a
   t.like(row, { errorCode: 'job_cancelled', images: 0, costNano: 0n });
 });
 
-test('disconnecting after a vendor was called uses up the free request', async (t) => {
+test('if the caller disconnects after a vendor was called, the free request is used up', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   const vendorHold = vendor.hold('gpt-image-gratis');
   t.teardown(() => vendorHold.end());

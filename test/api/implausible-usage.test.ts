@@ -85,7 +85,7 @@ for (const { title, usage, expected } of [
     expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
   },
   {
-    title: 'a prompt that fits the context, but not its text in any vocabulary',
+    title: 'a prompt count that fits the context, but is too high for the text in any vocabulary',
     usage: usageOf(50_000, 1),
     expected: { promptTokens, completionTokens: 1, cacheReadTokens: 0 },
   },
@@ -133,7 +133,7 @@ test.serial(
   },
 );
 
-test.serial('a reported web search that was not requested is treated as a wrong report', async (t) => {
+test.serial('reported tokens of a web search that was not requested are implausible', async (t) => {
   const { row } = await send(chatPath, { model: 'searcher', messages }, usageOf(50_000, 1));
   t.like(row, { counted: true, promptTokens, completionTokens: 1 });
 });
@@ -142,7 +142,7 @@ test.serial('a request costs at most twice its reservation; the operator pays th
   const body = { model: 'chat', messages, max_tokens: 190 };
   const { row, loss } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
   t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
-  // Ten tokens of prompt and 190 of completion were reserved.
+  // Ten tokens of prompt and 190 of completion were reserved, and the cost is limited to twice that.
   t.is(row.costNano, 2n * 200n * 10_000n);
   t.is(row.costNano + row.shortfallNano, 3_190n * 10_000n);
   t.is(loss, row.costNano);
@@ -159,7 +159,7 @@ for (const { title, model, body, prompt } of [
     prompt: Buffer.byteLength(malayalam),
   },
   {
-    title: 'a run of spaces, one token in our vocabulary and many in others',
+    title: 'many spaces in a row, one token in our vocabulary and many in others',
     model: 'chat',
     body: { messages: [{ role: 'user', content: `a${' '.repeat(20_000)}b` }] },
     prompt: 20_002,
@@ -196,7 +196,7 @@ for (const { title, model, body, prompt } of [
 }
 
 test.serial(
-  'for a chat without max_tokens, each part of the report is checked, and our own count is billed if one is impossible',
+  'for a chat without max_tokens, each reported count is checked, and our own count is billed if one is impossible',
   async (t) => {
     const hi = [{ role: 'user', content: 'hi' }];
     for (const [n, prompt] of [
@@ -231,13 +231,13 @@ const reasoningOf = (words: number): object => ({
 });
 
 test.serial(
-  'a report beyond max_tokens that matches the output is accepted, and the operator pays the excess',
+  'if the reported usage exceeds max_tokens but matches the output, it is accepted, and the operator pays the excess',
   async (t) => {
     nextResponse = reasoningOf(5_000);
     const { row } = await send(chatPath, { model: 'thinker', messages, max_tokens: 16 }, {});
     nextResponse = null;
     t.like(row, { counted: false, promptTokens: 12, completionTokens: 5_001 });
-    // Ten tokens of prompt and 16 of completion were reserved.
+    // Ten tokens of prompt and 16 of completion were reserved, and the cost is limited to twice that.
     t.is(row.costNano, 2n * 26n * 10_000n);
     t.is(row.costNano + row.shortfallNano, 5_013n * 10_000n);
   },
@@ -256,7 +256,7 @@ test.serial(
   },
 );
 
-test.serial('usage sent only before the output does not make a longer output free', async (t) => {
+test.serial('if the vendor sends usage only before the output, the output is still charged', async (t) => {
   const chunk = (delta: object, more: object = {}): string =>
     JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }], ...more });
   const words = Array.from({ length: 100 }, () => chunk({ content: ' cat' }));
@@ -299,7 +299,7 @@ test.serial(
 );
 
 test.serial(
-  'embeddings and images reported with no tokens are not free: our own count is used, and the row is marked as counted',
+  'if a vendor reports no tokens for embeddings or images, our own count is billed, and the row is marked as counted',
   async (t) => {
     const input = ['one two', 'three'];
     const embedding = await send('/v1/embeddings', { model: 'vectors', input }, { prompt_tokens: 0 });
@@ -319,7 +319,7 @@ test.serial(
   },
 );
 
-test.serial('images priced per token are not free if their vendor reports no usage', async (t) => {
+test.serial('images priced per token are charged even if their vendor reports no usage', async (t) => {
   const { row, loss } = await send('/v1/images/generations', { model: 'pictures', prompt: 'a red fox' }, {});
   t.like(row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });
   t.is(loss, 1_293n * 10_000n);

@@ -168,18 +168,18 @@ test.serial(
   },
 );
 
-test('a job whose reader has disconnected is no longer polled', async (t) => {
+test('once the reader of a job’s events has disconnected, the job is no longer polled', async (t) => {
   const account = await stack.createAccount();
   const [unreadJob, readJob] = [
     await createJob(stack, account, chats, chatOf('hung-chat')),
     await createJob(stack, account, chats, chatOf('hung-chat')),
   ];
-  // Commands of workers that contain only one of the jobs all come before this point.
+  // Once both jobs are active, workers send no more Redis commands that contain only one of them.
   for (const { id } of [unreadJob, readJob])
     await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const commands = await watchRedis(t, stack.config.redisUrl);
   const countPolls = ({ id }: JobBody, from = 0): number =>
-    // Workers send one command that contains both jobs.
+    // A command that contains both jobs comes from a worker and is not a poll.
     commands
       .slice(from)
       .filter(({ args }) => args.includes(id) && !(args.includes(unreadJob.id) && args.includes(readJob.id)))

@@ -228,7 +228,7 @@ test('jobs are listed in pages, newest first, by status, and without their respo
   t.is((await callJobsApi(stack, account, '?status=done')).status, 422);
 });
 
-test('cancelling a running job aborts the vendor call, charges only the output so far, and releases everything else', async (t) => {
+test('cancelling a running job aborts the vendor call, charges only for the work so far, and releases the rest of the reservation', async (t) => {
   const account = await stack.createAccount();
   const { id } = await createJob(stack, account, chats, { ...chatOf('hung-chat'), max_tokens: 5_000 });
   const active = await waitForJob(stack, account, id, (job) => job.status === 'active');
@@ -260,7 +260,7 @@ test('cancelling a job costs only the images already requested from the vendor',
   t.is(await readReserved(account), 0n);
 });
 
-test('a job cancelled while it waits to retry after a rate limit error is free', async (t) => {
+test('a job cancelled while it waits to retry after a rate limit error is not charged', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'limited-picture', prompt: word, n: 2 });
@@ -272,7 +272,7 @@ test('a job cancelled while it waits to retry after a rate limit error is free',
   t.is(await readReserved(account), 0n);
 });
 
-test('a request that cannot start before its deadline is free and reaches no vendor: a job fails, and a synchronous caller gets a 504', async (t) => {
+test('if a request cannot start before its deadline, it is not charged or sent to a vendor: a job fails, and a synchronous caller gets a 504', async (t) => {
   const blocker = await stack.createAccount();
   const blocking = await createJob(stack, blocker, chats, chatOf('busy-chat'));
   await waitForJob(stack, blocker, blocking.id, (job) => job.status === 'active');
@@ -349,7 +349,7 @@ test('requests with the same key and body are one job, for synchronous and async
   t.is(await readSpent(account), toNano(ended.cost_request!));
 });
 
-test('a caller that waits for a job cancelled by another gets a retryable 409', async (t) => {
+test('if another caller cancels the job that a caller waits for, the waiting caller gets a retryable 409', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': randomUUID() };
   const body = chatOf('hung-chat', createWord());
@@ -446,7 +446,7 @@ interface Observation {
 }
 
 /**
- * Estimates are at most half a second old, so after this time they take the first finished job into account.
+ * Estimates are at most half a second old, so this long after the first job has finished they take it into account.
  */
 const measuredAfterMs = 600;
 
@@ -459,8 +459,8 @@ interface Estimate {
 }
 
 /**
- * The factor by which the worst estimate is outside the range from the fastest to the slowest job at the same position:
- * pauses of the machine cannot be predicted.
+ * The factor by which the worst estimate is outside the range from the fastest to the slowest job at the same position.
+ * It is a range because pauses of the machine, which no estimate can predict, affect these jobs differently.
  */
 function findLargestError(estimates: readonly Estimate[]): number {
   const errors = estimates.map(({ position, estimatedMs }) => {
@@ -485,10 +485,9 @@ function findDrift(endedAtMs: readonly number[]): number {
   return Math.max(...rounds) / Math.min(...rounds);
 }
 
-// Serial, because serial tests run first: other tests would slow the jobs down, and speed them up again when they
-// end.
+// Serial tests run before all others. Concurrent tests would slow the jobs down, and their end would speed the jobs up.
 test.serial(
-  'fifty jobs never move back in the queue, and end when estimated, within a factor of three',
+  'the positions of fifty queued jobs never increase, and their estimated waits are right within a factor of three',
   async (t) => {
     const account = await stack.createAccount();
     const jobs = await Promise.all(

@@ -106,7 +106,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
     sent.push(...(await Promise.all(Array.from({ length: 25 }, send))));
   }
   await waitForNoReservation(stack);
-  // A ledger stream is trimmed last, once its rows and all their totals are in MongoDB.
+  // A ledger stream is trimmed only once its rows and all their totals are in MongoDB, so an empty stream is done.
   for (let shard = 0; shard < shardCount; shard++) {
     await waitFor(`stream ${shard} to be processed`, async () => {
       return (await stack.redis.xlen(redisKeys.ledgerStream(shard))) === 0;
@@ -115,7 +115,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
 
   const statuses = new Set(sent.map((one) => one.status));
   const inOrder = [...statuses].sort((a, b) => a - b);
-  t.deepEqual(inOrder, [200, 402, 422, 502], 'the mix produced all expected statuses');
+  t.deepEqual(inOrder, [200, 402, 422, 502], 'the requests produced all expected statuses');
   t.true(sent.some((one) => one.receipt?.free) && sent.some((one) => one.receipt === null));
 
   const { db } = stack.mongo;
@@ -130,7 +130,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
       .collection<RequestLogDocument>('request_logs')
       .find({ accountId: account.id })
       .toArray();
-    // The caller of a request rejected for one of its parts pays for the others if they were in another call.
+    // If a request is rejected for one of its parts, its caller still pays for the parts that were in other calls.
     const rejected = new Set(ownRequests.filter((one) => one.status === 422).map((one) => one.requestId));
     const chargedRejections = rows.filter((row) => rejected.has(row._id));
     const paid =

@@ -181,7 +181,7 @@ test('a vision model is a chat model too', async (t) => {
   const account = await stack.createAccount();
   const body = { model: 'lab/dt', messages: [{ role: 'user', content: 'hi' }] };
   const response = await stack.post('/v1/chat/completions', account.apiKey, body);
-  // Inactive, but not rejected for its type.
+  // The model is inactive, but the request is not rejected for the model's type.
   t.is(((await response.json()) as { error: { code: string } }).error.code, 'model_disabled');
 });
 

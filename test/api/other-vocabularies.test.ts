@@ -11,7 +11,7 @@ const vendorEncoding = 'r50k_base';
 
 let vendor: ScriptedVendor;
 let stack: TestStack;
-/** Prompt tokens that the vendor has counted since a test last reset this to zero. */
+/** The prompt tokens of all vendor calls since a test last reset this to zero. */
 let vendorTokens = 0;
 
 test.before(async () => {

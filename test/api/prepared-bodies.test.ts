@@ -24,7 +24,7 @@ interface RawResult {
   readonly bytes: Buffer;
 }
 
-/** The response as it is on the wire: `fetch` would request compression by itself and decode it. */
+/** Returns the raw response. `fetch` would request compression and decompress the body by itself. */
 async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<RawResult> {
   return await new Promise((resolve, reject) => {
     const call = request(`${stack.url}${path}`, { method, headers }, (response) => {
@@ -50,7 +50,7 @@ const large = ['/docs', '/v1/openapi.json', '/v1/models'];
 const small = ['/v1/logs/summary', '/v1/servers', '/v1/models/status', '/v1/models/demo-echo'];
 
 for (const path of [...large, ...small]) {
-  test(`${path} has a strong ETag, and is a 304 to a client that has it`, async (t) => {
+  test(`${path} has a strong ETag, and is a 304 for a client that sends this ETag`, async (t) => {
     const whole = await get(path);
     const etag = String(whole.headers['etag']);
     t.is(whole.status, 200);
@@ -140,7 +140,7 @@ test.serial('disabling a model changes the pages that contain it, and their ETag
   t.deepEqual(await readEtags(paths), before);
 });
 
-test('caches must revalidate pages that may change within a second, and may keep others for a while', async (t) => {
+test('caches must revalidate pages that may change at any second, and may store others for five minutes', async (t) => {
   t.is((await get('/v1/models')).headers['cache-control'], 'public, no-cache');
   t.is((await get('/v1/health')).headers['cache-control'], 'no-store');
   t.regex(String((await get('/v1/models/status')).headers['cache-control']), /^public, max-age=\d+$/);

@@ -81,7 +81,7 @@ test('a free request lowers only the number of free requests', async (t) => {
   t.like(await readProfile(apiKey), { balance: 1, free_requests: 1 });
 });
 
-test('reading the profile is free and does not count against the rate limit', async (t) => {
+test('reading the profile is not charged and does not count against the rate limit', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '1', rpm: 1 });
   for (let i = 0; i < 5; i++) await readProfile(apiKey);
   const response = await stack.post('/v1/embeddings', apiKey, { model: 'use-lite-en-512', input: 'cat' });

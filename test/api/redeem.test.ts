@@ -139,7 +139,7 @@ test('the tenth unknown code within an hour bans the account permanently, and no
   t.like(stored, { banned: true, banReason: 'guessed refill codes' });
 });
 
-test('guesses of unknown codes are counted per account, in an hour that starts with the first guess', async (t) => {
+test('the limit of unknown codes applies per account, within an hour that starts with the first guess', async (t) => {
   const [guesser, other] = await Promise.all([stack.createAccount(), stack.createAccount()]);
   const key = redisKeys.unknownCodes(guesser.id);
   await redeem(guesser.apiKey, unknownCode(1));
@@ -155,7 +155,7 @@ test('guesses of unknown codes are counted per account, in an hour that starts w
   t.is((await redeem(guesser.apiKey, unknownCode(1))).status, 422);
 });
 
-test('of many concurrent guesses, those from the tenth on are rejected because the account is banned', async (t) => {
+test('the tenth of many concurrent guesses and all later ones are rejected because the account is banned', async (t) => {
   const { apiKey } = await stack.createAccount();
   const results = await Promise.all(Array.from({ length: 30 }, (_, i) => redeem(apiKey, unknownCode(i))));
   t.is(results.filter(({ status }) => status === 422).length, maxUnknownCodes - 1);
@@ -174,7 +174,7 @@ test('a code that is not a string, empty, or longer than 256 characters is a 422
   t.is(await stack.redis.get(redisKeys.unknownCodes(id)), '1');
 });
 
-test('a code that would lift the balance above its cap is rejected and stays unused', async (t) => {
+test('a code that would raise the balance above its cap is rejected and stays unused', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '8999995' });
   const code = await createCode({ balance: '10' });
   const { status, body } = await redeem(apiKey, code);
@@ -187,7 +187,7 @@ test('a code that would lift the balance above its cap is rejected and stays unu
   t.is(formatRub((await stack.readAccount(id)).balanceNano), '8999995');
 });
 
-test('of two codes that fit under the cap only separately, one is credited and the other stays unused', async (t) => {
+test('if two codes together would exceed the balance cap, one is credited and the other stays unused', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '1' });
   const both = await Promise.all([createCode({ balance: '5000000' }), createCode({ balance: '5000000' })]);
   const results = await Promise.all(both.map((code) => redeem(apiKey, code)));

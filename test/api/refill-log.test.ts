@@ -9,7 +9,7 @@ import { callApi } from '../support/call-api.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** A redeemed code is in the refill log from the next request on, even before its ledger entry is processed. */
+/** The next request after a redemption shows it in the refill log, even before its ledger entry is processed. */
 
 const createCodes = (stack: TestStack, count: number): Promise<string[]> =>
   new RefillCodeStore(stack.mongo.db).create(count, {
@@ -53,7 +53,7 @@ test('a redeemed code is in the log even before the ledger is processed, and kee
   t.deepEqual(await readLog(stack, account), before);
 });
 
-test('while the ledger is being processed, each code is in the log exactly once from the next request on', async (t) => {
+test('each redeemed code is in the log exactly once, even if the log is read while the ledger is being processed', async (t) => {
   const stack = await useStack(t);
   const account = await stack.createAccount({ balance: '0' });
   for (const [i, code] of (await createCodes(stack, 25)).entries()) {

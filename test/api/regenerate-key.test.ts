@@ -38,7 +38,7 @@ const openAccounts = (): AccountStore => new AccountStore(stack.mongo.db, stack.
 const readStored = (id: string) =>
   stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
 
-test('in every api process, the new key works and the old one does not once the response has been sent', async (t) => {
+test('once the response has been sent, the new key works in every api process, and the old one does not', async (t) => {
   const second = await startApi(stack.config, stack.env, stack.log);
   t.teardown(() => second.stop());
   const { id, apiKey } = await stack.createAccount();
@@ -166,7 +166,7 @@ test('if the caller was told to retry before MongoDB stored the new key, the old
   t.is((await readProfile(apiKey)).status, 200);
 });
 
-test('after a crash during a replacement, the key in MongoDB opens the account, and the old one does not', async (t) => {
+test('after a crash during a replacement, the key in MongoDB is accepted, and the old one is not', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   // MongoDB has the new key, but Redis does not.
   const replaced = await openAccounts().replaceKey(id);
@@ -182,7 +182,7 @@ test('if Redis has a key that MongoDB does not have, MongoDB takes precedence', 
   t.is((await readProfile(apiKey)).status, 200);
   t.is((await stack.readAccount(id)).keyHash, hashSecret(apiKey));
 
-  // The old key is cached, so it gets as far as the comparison.
+  // This call caches the old key, so that the next call gets as far as comparing its hash.
   t.is((await readProfile(apiKey)).status, 200);
   const replaced = await openAccounts().replaceKey(id);
   await stack.redis.hset(redisKeys.account(id), 'key', orphanedHash);
@@ -190,7 +190,7 @@ test('if Redis has a key that MongoDB does not have, MongoDB takes precedence', 
   t.is((await stack.readAccount(id)).keyHash, replaced!.keyHash);
 });
 
-test('a key that MongoDB has already replaced cannot create another', async (t) => {
+test('a key that has already been replaced in MongoDB cannot be used to create another', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const replaced = await openAccounts().replaceKey(id);
   t.is((await regenerate(apiKey)).status, 401);

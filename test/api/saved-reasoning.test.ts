@@ -3,7 +3,7 @@ import { useScriptedStack } from '../support/scripted-stack.ts';
 import type { TestStack } from '../support/stack.ts';
 
 /**
- * The gateway returns reasoning to a vendor that needs it with the tool call it led to, whatever ids the vendor uses.
+ * If a vendor needs its reasoning back, the gateway sends it with the tool call that followed, even if call ids repeat.
  */
 
 let stack: TestStack;

@@ -40,7 +40,7 @@ for (const { kind, path, body } of [
   { kind: 'chats', path: '/v1/chat/completions', body: { model: 'chat', messages } },
   { kind: 'images', path: '/v1/images/generations', body: { model: 'picture', prompt: 'a fox' } },
 ]) {
-  test(`of 200 concurrent ${kind}, a balance for ten pays for ten to the last nano-rouble, and 190 are rejected`, async (t) => {
+  test(`if the balance covers ten of 200 concurrent ${kind}, ten use it up to the last nano-rouble, and 190 are rejected`, async (t) => {
     const account = await stack.createAccount({ balance: '10.00000007' });
     const responses = await Promise.all(
       Array.from({ length: 200 }, () => stack.post(path, account.apiKey, body)),

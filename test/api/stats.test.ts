@@ -51,7 +51,7 @@ async function useVendor(t: ExecutionContext): Promise<VendorSimulator> {
   return vendor;
 }
 
-/** The vendor is slow enough that each call takes more than zero milliseconds. */
+/** The vendor takes 20 ms, so that no call is measured as zero milliseconds. */
 const catalogOf = ({ url }: VendorSimulator): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${url}/v1", apiKeys: [vendor-key] }
@@ -92,7 +92,7 @@ test('the statistics include requests of every kind and outcome within seconds',
     ),
   );
   t.deepEqual(new Set(outcomes), new Set([true]));
-  // These requests do not reach a model, and are not counted.
+  // These requests do not reach a model, so the statistics do not include them.
   t.is((await stack.post('/v1/chat/completions', null, { model: 'talk', messages })).status, 401);
   t.is((await stack.post('/v1/chat/completions', apiKey, { model: 'talk' })).status, 422);
 
@@ -138,7 +138,7 @@ test('the statistics include requests of every kind and outcome within seconds',
   }
 });
 
-test('a disconnected request counts as a request, but not for the status of the model', async (t) => {
+test('if the caller disconnects, the request is part of the request total, but does not affect the status of the model', async (t) => {
   const vendor = await useVendor(t);
   const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
   const { apiKey } = await stack.createAccount();
@@ -205,7 +205,7 @@ test('the status message matches the success rate, including at its boundaries',
   );
 });
 
-test('all servers show the same statistics until the step ends, but a disabled model shows immediately', async (t) => {
+test('all servers show the same statistics until the step ends, but a model that is disabled is shown as disabled immediately', async (t) => {
   const options = { statsStepMs: maxStepMs };
   const stack = await useStack(t, { workers: [], api: options });
   const other = await startApi(stack.config, stack.env, stack.log, options);
@@ -231,7 +231,7 @@ test('all servers show the same statistics until the step ends, but a disabled m
   }
 });
 
-test('caches may keep the statistics for the rest of the step', async (t) => {
+test('caches may store the statistics for the rest of the step', async (t) => {
   const stack = await useStack(t, { workers: [] });
   for (const path of ['/v1/models/status', '/v1/logs/summary']) {
     const response = await fetch(`${stack.url}${path}`);

@@ -143,7 +143,7 @@ test('a finished stream moves to the object store, and is replayed from there by
   t.true(storedBytes['sum']! < 100);
 });
 
-test('a short stream stays in Redis, unless its account already stores a lot there', async (t) => {
+test('a short stream is stored in Redis, or in the object store if its account already stores a lot in Redis', async (t) => {
   const account = await stack.createAccount();
   const [key, later] = [createKey(), createKey()];
   const first = await send(account, chatOf(1, true), key);
@@ -157,7 +157,7 @@ test('a short stream stays in Redis, unless its account already stores a lot the
   t.is(await readStoredLength(account, first.requestId), storedBytes);
 });
 
-test('while the object store is down, streams and other responses stay in Redis, count as memory, and are replayed from there', async (t) => {
+test('while the object store is down, streams and other responses stay in Redis, add to their account’s stored bytes, and are replayed from there', async (t) => {
   const s3 = await startEmbeddedS3({ dir: `${stack.dir}/gone`, accessKeyId: 'k', secretAccessKey: 's' });
   await s3.close();
   const ownStack = await useStack(t, { catalog: catalogOf(vendor.url), env: { S3_ENDPOINT: s3.endpoint } });
@@ -199,7 +199,7 @@ test('an account that stores too much in Redis is asked to wait or omit the head
   await waitForNoReservation(stack, account.id);
 });
 
-test('stored responses of finished jobs, however many, do not block requests with an Idempotency-Key', async (t) => {
+test('even very many stored responses of finished jobs do not block requests with an Idempotency-Key', async (t) => {
   const account = await stack.createAccount();
   const { redis } = stack;
   const job = await createJob(stack, account, chats, chatOf(0), createKey());
@@ -208,7 +208,7 @@ test('stored responses of finished jobs, however many, do not block requests wit
   t.true((await readStoredBytes(redis, account.id, 'jobStoredBytes'))['sum']! > 0);
   await setStoredBytes(redis, account.id, maxStoredBytesInFlight, 600, 'jobStoredBytes');
   t.is((await send(account, chatOf(1), createKey())).status, 200);
-  // Beyond the limit, a further job stores only the location of its response in Redis.
+  // Above the limit, only the location of a further job's response is stored in Redis.
   const more = await createJob(stack, account, chats, chatOf(0));
   const { response } = await waitForJob(stack, account, more.id);
   t.is(response!['id'], more.id);
@@ -242,7 +242,7 @@ for (const { kind, stream } of [
   { kind: 'stream', stream: true },
   { kind: 'non-streamed response', stream: false },
 ]) {
-  test(`an unread replay of a ${kind} is aborted after the maximum stall`, async (t) => {
+  test(`a replay of a ${kind} is aborted if the client does not read it for the maximum stall time`, async (t) => {
     const account = await stack.createAccount();
     const key = createKey();
     // More than fits in the system's buffers between two sockets.
@@ -257,7 +257,7 @@ for (const { kind, stream } of [
   });
 }
 
-test('an unread live stream is aborted as well, and the caller pays for the output so far', async (t) => {
+test('a live stream that the client does not read is aborted as well, and the caller pays for the output so far', async (t) => {
   const account = await stack.createAccount();
   const { accepted } = await sendWithoutReading(t, account, chatOf(250, true), {});
   await once(accepted, 'close');

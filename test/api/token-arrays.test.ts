@@ -15,8 +15,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Inputs sent as token numbers, as LangChain does: they become texts in the api process, and the
- * gateway uses their number of tokens as the token count.
+ * Inputs sent as token numbers, as LangChain does: the api process decodes them to text, and their
+ * number is the gateway's token count.
  */
 
 const catalogOf = (vendorUrl: string): string => {
@@ -105,7 +105,7 @@ test.serial(
   },
 );
 
-test('token numbers are billed from the vendor’s count of their text, or their own count if the vendor reports no usage', async (t) => {
+test('token numbers are billed from the vendor’s count for their text, or, if the vendor reports no usage, as one token each', async (t) => {
   const account = await stack.createAccount();
   const text = 'The cat sat on the mat.';
   const reported = await embed(account, 'charged', encode(text));
@@ -142,7 +142,7 @@ test('a character split between two inputs becomes U+FFFD in both', async (t) =>
   for (const text of textsSent('emb-cut')) t.regex(text, /^\ufffd+$/);
 });
 
-test('a body may contain more token numbers than other values, and their text is limited like a body', async (t) => {
+test('a body may contain more token numbers than other values, but the text that they encode may not exceed the body limit', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const row = Array.from({ length: 8_000 }, () => encode(' cat')[0]!);
   const large = await embed(

@@ -46,7 +46,7 @@ const read = async (t: ExecutionContext, link: string, address: string): Promise
 const large = randomBytes(20_000_000);
 const [home, away] = ['192.0.2.1', '198.51.100.7'];
 
-test('unread downloads do not hold object store connections, and are complete when they are finally read', async (t) => {
+test('unread downloads do not use object store connections, and are complete when they are read later', async (t) => {
   const stack = await useFileStack(t, {});
   const small = randomBytes(1_000);
   const [largeLink, smallLink] = [await stack.store(large), await stack.store(small)];
@@ -61,7 +61,7 @@ test('unread downloads do not hold object store connections, and are complete wh
   t.true((await buffer(downloads[59]!)).equals(large));
 });
 
-test('an address that has used its share of download slots waits, and no other address does', async (t) => {
+test('if an address has used its share of download slots, its next download waits, but those of other addresses do not', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 4 } });
   const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = [await open(t, largeLink, home), await open(t, largeLink, home)];
@@ -76,7 +76,7 @@ test('an address that has used its share of download slots waits, and no other a
   t.is(await third, 'small');
 });
 
-test('an unread download is aborted, and a waiting one is then served', async (t) => {
+test('an unread download is aborted, and then one that waits is served', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 2, maxStallMs: 500 } });
   const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = await open(t, largeLink, home);
@@ -106,7 +106,7 @@ test('a file of any length arrives complete with its headers, and HEAD returns i
   }
 });
 
-test('the download of a file deleted before its last range was read breaks off', async (t) => {
+test('if a file is deleted before its last range was read, the download breaks off', async (t) => {
   const stack = await useFileStack(t, {});
   const link = await stack.store(large);
   const download = await open(t, link, home);

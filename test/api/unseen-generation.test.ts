@@ -9,7 +9,8 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Callers pay for requested output that a vendor generates without streaming it, however the call ends.
+ * Callers pay for requested output that a vendor generates without streaming it, whether the call ends with a response,
+ * a disconnect or a timeout.
  */
 
 const graceMs = 300;
@@ -85,7 +86,7 @@ function assertWithin(t: ExecutionContext, tokens: number, min: number, max: num
 const disconnectedRow = { success: false, errorCode: 'job_cancelled', counted: true };
 const timedOutRow = { success: false, errorCode: 'upstream_timeout', counted: true };
 
-test('reported usage does not limit the charge for later reasoning that was not streamed', async (t) => {
+test('reasoning that the vendor generates after its last usage report without streaming it is charged as well', async (t) => {
   const chat = await prepareChat('gem', async function* (_body, _path, call) {
     yield JSON.stringify({
       candidates: [
@@ -106,7 +107,7 @@ test('reported usage does not limit the charge for later reasoning that was not 
   assertWithin(t, row.completionTokens, 2_000 + silenceMs + graceMs - 50, maxTokens);
 });
 
-test('if a vendor is not sent n, one choice is reserved and charged', async (t) => {
+test('if n is not sent to the vendor, only one choice is reserved and charged', async (t) => {
   let sent: object = {};
   const more = { n: 8, max_tokens: 10_000 };
   const chat = await prepareChat(
@@ -130,7 +131,7 @@ test('if a vendor is not sent n, one choice is reserved and charged', async (t) 
   assertWithin(t, row.completionTokens, silenceMs + graceMs - 50, performance.now() - startedAtMs);
 });
 
-test('a second vendor call for one response is billed in addition to the first, whose usage is known', async (t) => {
+test('if a response takes two vendor calls, the second is billed in addition to the reported usage of the first', async (t) => {
   let signalSecondCall = (): void => undefined;
   const secondCall = new Promise<void>((resolve) => {
     signalSecondCall = resolve;
@@ -163,8 +164,8 @@ test('a second vendor call for one response is billed in addition to the first, 
 });
 
 for (const disconnects of [false, true]) {
-  const state = disconnects ? 'is being read for its usage' : 'is still running';
-  test(`a stream that ${state} when our timeout expires is billed like one whose caller disconnects`, async (t) => {
+  const state = disconnects ? 'is read only for its usage after a disconnect' : 'is still running';
+  test(`if our timeout expires while a stream ${state}, it is billed as if the caller had disconnected`, async (t) => {
     const chat = await prepareChat('thinker', async function* (_body, _path, call) {
       yield chunk({ role: 'assistant', content: '' });
       await delay(silenceMs);
@@ -199,8 +200,8 @@ for (const [model, calls] of [
 ] as const) {
   const effect =
     calls === 1
-      ? 'does not limit reasoning, so the caller pays for a timeout'
-      : 'limits everything, so a timeout counts as hanging';
+      ? 'does not limit reasoning, so the caller pays for a call that times out'
+      : 'also limits reasoning, so a call that times out is retried and not charged';
   test(`max_tokens on the route of ${model} ${effect} (calls: ${calls})`, async (t) => {
     let arrivedAtMs = 0;
     const script: Script = (...args) => {
@@ -216,7 +217,7 @@ for (const [model, calls] of [
     if (calls > 1) t.like(row, { success: false, costNano: 0n });
     else {
       t.like(row, timedOutRow);
-      // The timeout of a call starts before it is connected, and the time for generation when the request is sent.
+      // The timeout starts before the connection is open, but generation is charged only from when the request is sent.
       assertWithin(t, row.completionTokens, timeoutMs - (arrivedAtMs - startedAtMs), 2 * timeoutMs);
     }
   });
@@ -232,7 +233,7 @@ for (const [what, more] of [
   ['a non-streamed response', { stream: false }],
   ['a stream that does not start', {}],
 ] as const) {
-  test(`a vendor call that uses our whole timeout for ${what} is treated as hanging: the request is retried and free`, async (t) => {
+  test(`if the vendor hangs until our timeout instead of sending ${what}, the request is retried and not charged`, async (t) => {
     const chat = await prepareChat('thinker', hang, more);
     const response = await stack.post('/v1/chat/completions', chat.account.apiKey, chat.body);
     t.is(response.status, 504);

@@ -89,7 +89,7 @@ test('equal texts of one account in flight are sent once and charged to each req
   t.is(await readAmountCharged(rig.stack, ann.id, '100'), costs[0]! + costs[1]!);
 });
 
-test('a text whose first caller disconnects is still computed for the second', async (t) => {
+test('if two requests wait for the same text and the first disconnects, the text is still embedded for the second', async (t) => {
   const rig = await startRig(t, 'emb', oneAtATime);
   const ann = await rig.stack.createAccount();
   const vendorHold = rig.vendor.hold('emb');
@@ -143,7 +143,7 @@ test('one account’s large calls delay another’s single input by at most one 
   vendorHold.release(2);
   t.is((await single).status, 200);
   const entry = rig.vendor.requests.entries.findIndex((one) => inputsOf(one).includes('a single input'));
-  t.is(entry, 2, 'the first call after the one in flight when the input arrived');
+  t.is(entry, 2, 'the input is in the next call after the one that was in flight when it arrived');
   vendorHold.end();
   t.true((await bulk).every(({ status }) => status === 200));
   t.is(
@@ -174,7 +174,7 @@ test('admin queue status shows running bulk requests and the number of inputs wa
   t.true((await Promise.all([first, second])).every(({ status }) => status === 200));
 });
 
-test('a bad input among those of two hundred callers fails only its own request, and is found with few extra vendor calls', async (t) => {
+test('one bad input among those of two hundred requests fails only its own request, and is found with few extra vendor calls', async (t) => {
   const rig = await startRig(t, 'emb+poison', ', maxConcurrency: 2');
   const accounts = await Promise.all(Array.from({ length: 4 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+poison');
@@ -200,7 +200,7 @@ test('a bad input among those of two hundred callers fails only its own request,
   t.true(rejected <= 2 + Math.ceil(Math.log2(200)), `${rejected} rejected calls`);
 });
 
-test('a vector without finite numbers fails only its own request, not others in the same call', async (t) => {
+test('an invalid vector fails only its own request, not the others in the same call', async (t) => {
   const rig = await startRig(t, 'emb+overflow', oneAtATime);
   const accounts = await Promise.all(Array.from({ length: 12 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+overflow');
@@ -219,7 +219,7 @@ test('a vector without finite numbers fails only its own request, not others in 
   t.is(results[7]!.body.error?.code, 'upstream_rejected');
   t.is(results[7]!.body.error?.message, 'The model gave the input a vector that is not all finite numbers.');
   t.is(await readAmountCharged(rig.stack, accounts[7]!.id, '100'), 0n);
-  t.is(rig.vendor.requests.counters.total, 2, 'all twelve inputs were in one call');
+  t.is(rig.vendor.requests.counters.total, 2, 'one call for the blocker, and one for all twelve inputs');
   for (const [i, { body }] of results.entries()) {
     if (i === 7) continue;
     const alone = await embed(rig, accounts[i]!, texts[i]!);
@@ -227,7 +227,7 @@ test('a vector without finite numbers fails only its own request, not others in 
   }
 });
 
-test('bad inputs of ten accounts among two hundred callers fail only their own requests, and the gateway searches for them only once', async (t) => {
+test('bad inputs in ten of two hundred requests fail only these requests, and the gateway searches for bad inputs only the first time', async (t) => {
   const rig = await startRig(t, 'emb+poison+slow-100', ', maxConcurrency: 1');
   const accounts = await Promise.all(Array.from({ length: 20 }, () => rig.stack.createAccount()));
   const isBad = (i: number): boolean => i % 20 === 7;
@@ -259,7 +259,7 @@ test('bad inputs of ten accounts among two hundred callers fail only their own r
 
 test('if a vendor rejects all inputs, the search for the bad one ends', async (t) => {
   const rig = await startRig(t, 'emb+fail-400', ', maxConcurrency: 1');
-  // Enough accounts that none reaches its limit of running requests, and fewer requests than a worker runs
+  // Enough accounts that none reaches its limit of running requests. The 200 requests are fewer than a worker runs
   // concurrently.
   const accounts = await Promise.all(Array.from({ length: 6 }, () => rig.stack.createAccount()));
   const vendorHold = rig.vendor.hold('emb+fail-400');

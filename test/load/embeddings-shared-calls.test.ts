@@ -16,8 +16,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * What callers pay and how long they wait if they share vendor calls with others that disconnect, whose tokens the
- * vendor counts differently, or that send bad inputs.
+ * What callers pay and how long they wait if they share vendor calls with other callers that disconnect, send bad
+ * inputs, or send texts for which the vendor counts more tokens than the gateway.
  */
 
 const nanoPerToken = 1_000_000n;
@@ -113,7 +113,7 @@ const callsWith = (vendorModel: string, text: string): LoggedRequest[] =>
 // Serial, because each test waits for a certain number of queued inputs.
 
 test.serial(
-  'a caller of two hundred inputs that disconnects pays for those already sent to the vendor, and the others are not sent',
+  'if a caller of two hundred inputs disconnects, it pays for those already sent to the vendor, and the others are not sent',
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-few');
@@ -140,7 +140,7 @@ test.serial(
 );
 
 test.serial(
-  'a caller of two hundred inputs that disconnects just before the end pays as for a complete response',
+  'if a caller of two hundred inputs disconnects just before the end, it pays for the complete response',
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-last');
@@ -157,7 +157,7 @@ test.serial(
 );
 
 test.serial(
-  'inputs that are still waiting when their caller disconnects are not charged, not logged and not sent to a vendor',
+  'if a caller disconnects, its inputs that still wait are not charged, not logged and not sent to a vendor',
   async (t) => {
     const [ann, bob] = [await stack.createAccount(), await stack.createAccount()];
     const vendorHold = vendor.hold('emb-shared');
@@ -178,12 +178,12 @@ test.serial(
 );
 
 test.serial(
-  'if two requests of an account share a text, the one that disconnects after it was sent pays as well',
+  'if two requests of an account share a text and one disconnects after the text was sent, both pay for it',
   async (t) => {
     const ann = await stack.createAccount();
     const vendorHold = vendor.hold('emb-both');
-    // Fifty inputs go out with the first call, and one waits. Once that one is gone, the worker knows about the
-    // disconnect.
+    // The first call contains fifty inputs, and one input waits. Once that input is no longer queued, the worker has
+    // handled the disconnect.
     const disconnecting = embedAndDisconnect(ann, 'both', [...textsOf('cat', 50), 'dog']);
     await waitForQueuedInputs(stack, 1);
     const staying = embed(ann, 'both', ['cat 0', 'bird']);
@@ -199,7 +199,7 @@ test.serial(
 );
 
 test.serial(
-  'callers do not pay for costly texts of another in a shared call; the other account then gets separate calls and pays in full',
+  'callers do not pay for another account’s costly text in a shared call; that account gets separate calls from then on and pays in full',
   async (t) => {
     const name = 'emb-dear+dear-20';
     const accounts = await Promise.all(Array.from({ length: 6 }, () => stack.createAccount()));
@@ -248,7 +248,7 @@ test.serial(
     t.is(
       first.costly.tokens,
       countTokens(costlyText(1)),
-      'charged using our own count, because the vendor does not report which texts are costly',
+      'charged by our own count, because the vendor reports only one token count for the whole call',
     );
     t.true((await findRow(stack, first.costly.requestId)).counted);
     checkOthers(first);
@@ -271,7 +271,7 @@ test.serial(
 );
 
 test.serial(
-  'a costly text is not concealed by many short inputs of another caller, which pays one token for each',
+  'a costly text is detected even among many short inputs of another caller, who pays one token for each of them',
   async (t) => {
     const name = 'emb-hiding+dear-7';
     const [eve, bob, ann] = [
@@ -348,13 +348,13 @@ test.serial(
     t.deepEqual(
       new Set(calls.map((inputs) => inputs.toSorted().join())),
       new Set(['blocker', 'slow', [...textsOf('bob', 30), 'bird'].toSorted().join()]),
-      'but the requests of one account do',
+      'but requests of the same account share calls',
     );
   },
 );
 
 test.serial(
-  'an account that disconnects after sending a bad input does not share calls with others either',
+  'if an account sends a bad input and disconnects, it does not share calls with others from then on',
   async (t) => {
     const name = 'emb-mixed+poison';
     const [eve, bob] = [await stack.createAccount(), await stack.createAccount()];
@@ -362,7 +362,7 @@ test.serial(
       const vendorHold = vendor.hold(name);
       const blocker = embed(bob, 'mixed', `blocker ${round}`);
       await waitFor('the vendor slot to be taken', () => vendorHold.waiting === 1);
-      // More inputs than fit in one call. Once the others are gone, the worker knows about the disconnect.
+      // More inputs than fit in one call. Once the rest is no longer queued, the worker has handled the disconnect.
       const bad = embedAndDisconnect(eve, 'mixed', [`poison ${round}`, ...textsOf(`round ${round}`, 60)]);
       await waitForQueuedInputs(stack, 61);
       const good = embed(bob, 'mixed', `good ${round}`);
@@ -389,8 +389,8 @@ test.serial(
   async (t) => {
     const [vendorHold, fillerHold] = [vendor.hold('emb-turns'), vendor.hold('emb-filler')];
     const [many, one] = [await stack.createAccount(), await stack.createAccount()];
-    // The maximum that the account may have at the workers at a time, so that later requests form a few batches,
-    // however slowly they arrive: 1024 inputs on the quick lane, and its share of the bulk slots, one batch each.
+    // The maximum that the account may have at the workers at a time: 1024 inputs on the quick lane, and one batch in
+    // each bulk slot of its share. Later requests wait for these and so form a few batches even if they arrive slowly.
     const filler = Promise.all(
       Array.from({ length: 16 + 64 }, (_, i) => embed(many, 'filler', textsOf(`filler ${i}`, 64))),
     );
@@ -408,7 +408,7 @@ test.serial(
       const before = callsOf('emb-turns').length;
       const single = embed(one, 'turns', `single ${i}`);
       await waitForQueuedInputs(stack, 299 - 3 * i);
-      // The two calls in flight, and the next two.
+      // The two calls in flight, and the two after them.
       vendorHold.release(4);
       t.is((await single).status, 200);
       await waitFor('the next calls', () => vendorHold.waiting === 2);
@@ -421,7 +421,7 @@ test.serial(
 );
 
 test.serial(
-  'an account that has used its share of the vendor slots does not block other accounts’ inputs queued behind its own',
+  'if an account has used its share of the vendor slots, its queued input does not block other accounts’ inputs behind it',
   async (t) => {
     const vendorHold = vendor.hold('emb-long');
     const [many, few] = [await stack.createAccount(), await stack.createAccount()];

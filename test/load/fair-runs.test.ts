@@ -91,7 +91,7 @@ for (const one of kinds) {
       const statusPromises = await sendMany(one, heavy, `slow-${kind}`);
       await waitFor('both vendor calls to start', () => vendorHold.waiting === 2);
       await waitFor(
-        'its reservations',
+        'the reservations of the heavy account',
         async () => (await findReservations(stack, heavy.id)).length === one.requestCount,
       );
       t.is(await send(one, other, `fast-${kind}`), 200);
@@ -107,13 +107,13 @@ for (const one of kinds) {
   );
 
   test.serial(
-    `an account that disconnects from running ${kind} requests does not hold more than its share of the worker slots`,
+    `if an account disconnects from running ${kind} requests, they still count against its share of the worker slots`,
     async (t) => {
       const [heavy, other] = [await stack.createAccount(), await stack.createAccount()];
       const vendorHold = vendor.hold(`wide-${kind}`);
       const countBulk = (): Promise<number> => stack.redis.llen(`{bull}:${kind}-bulk:active`);
-      // For chats: more calls than a worker has quick slots for images. For the others: the account's share of the
-      // bulk slots, regardless of how many requests ran on other slots before.
+      // For chats: more calls than a worker has quick slots for images. For the others: until the account uses its whole
+      // share of the bulk slots, because earlier requests may have run on other slots.
       const hasMany = async (): Promise<boolean> =>
         kind === 'chat' ? vendorHold.waiting >= 70 : (await countBulk()) >= bulkShare;
       // One at a time, because embeddings that arrive together are one job: each has a worker slot and a vendor call
@@ -130,7 +130,7 @@ for (const one of kinds) {
       t.log(`${disconnected} calls are in flight for disconnected callers`);
       const statusPromises = Array.from({ length: 8 }, () => send(one, heavy, `wide-${kind}`));
       t.is(await send(one, other, `fast-${kind}`), 200);
-      if (kind !== 'chat') t.is(await countBulk(), bulkShare, 'requests of disconnected callers count');
+      if (kind !== 'chat') t.is(await countBulk(), bulkShare, 'disconnected requests use up the share');
       vendorHold.end();
       t.true((await Promise.all(statusPromises)).every((status) => status === 200));
       await waitForNoReservation(stack, heavy.id);
@@ -146,7 +146,7 @@ test.serial(
     const vendorHold = vendor.hold('slow-chat');
     const statusPromises = await sendMany(kind, heavy, 'slow-chat');
     await waitFor(
-      'its reservations',
+      'the reservations of the heavy account',
       async () => (await findReservations(stack, heavy.id)).length === kind.requestCount,
     );
     const last = startChat(stack, heavy.apiKey, { model: 'slow-chat', stream: true });
@@ -154,7 +154,7 @@ test.serial(
     t.is((await findReservations(stack, heavy.id)).length, kind.requestCount + 1);
     last.leave();
     await waitFor(
-      'its reservation to be released',
+      'the reservation of the disconnected caller to be released',
       async () => (await findReservations(stack, heavy.id)).length === kind.requestCount,
     );
     vendorHold.end();

@@ -53,7 +53,7 @@ async function openUnread({ apiKey }: TestAccount): Promise<{ id: string; reques
   });
 }
 
-test('unread streams lose their route slots to another account that waits, and their caller pays for them', async (t) => {
+test('if another account waits, unread streams lose their route slots, and their caller pays for the output so far', async (t) => {
   const unreadAccount = await stack.createAccount();
   const caller = await stack.createAccount();
   const unread = await Promise.all(Array.from({ length: slots }, () => openUnread(unreadAccount)));

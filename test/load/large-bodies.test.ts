@@ -43,7 +43,7 @@ test('an account over its share of memory gets a 503 with retry-after before its
   t.not(
     (await stack.post(embeddings, account.apiKey, large)).status,
     503,
-    'a declared length uses no memory',
+    'a declared length alone uses no memory',
   );
   unfinished.request.write(`"${'a'.repeat(900_000)}`);
   const used = await readUsedRequests(stack, account);
@@ -70,7 +70,7 @@ test('a body of many small values reserves the memory that its parsed form uses'
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 16_000_000 } });
   const [account, other] = await Promise.all([stack.createAccount({ rpm: 10_000 }), stack.createAccount()]);
   const unfinished = upload(stack, account, { 'content-length': 1_000_000 });
-  // 180 KB, but four megabytes of memory.
+  // 180 KB as JSON, but four megabytes in memory.
   unfinished.request.write(`{"model":"none","input":[${'{},'.repeat(60_000)}`);
   const body = { model: 'none', input: ' '.repeat(4_500_000) };
   const isRejected = async ({ apiKey }: TestAccount): Promise<boolean> =>
@@ -164,7 +164,7 @@ test('a client with Expect gets a 100 Continue only if its body will be read', a
   t.is((await accepted.answer).status, 404);
 });
 
-test('a large body counts against the rate limit from its start, and its admission adds only the remaining slots of its model’s coefficient', async (t) => {
+test('a large request uses one rate limit slot when its body starts, and the rest of its model’s coefficient when it is admitted', async (t) => {
   const account = await stack.createAccount({ rpm: 10 });
   const invalid = await stack.post(embeddings, account.apiKey, { model: 'heavy', text: 'a'.repeat(70_000) });
   t.is(invalid.status, 422);
@@ -196,7 +196,7 @@ test('an account without money may send a large body to a free model, but not to
   t.false((await rejected.text()).includes('This request may cost'), 'the input was not tokenized');
 });
 
-test('the stored response of a large request outlives the balance that paid for it, and counts against the rate limit', async (t) => {
+test('the stored response of a large request is replayed even if the balance is used up, and the replay counts against the rate limit', async (t) => {
   const account = await stack.createAccount();
   const key = { 'idempotency-key': 'once' };
   const body = { model: 'use-lite-en-512', input: Array.from({ length: 20 }, () => 'word '.repeat(1_000)) };

@@ -55,7 +55,7 @@ async function startVendor(t: ExecutionContext): Promise<{ port: number; receive
   return { port: (vendor.address() as AddressInfo).port, received };
 }
 
-/** An image that hardly compresses, of nearly the maximum of 20 MB. */
+/** A nearly incompressible image of almost 20 MB, the maximum. */
 async function drawLargest(): Promise<string> {
   const side = 2_500;
   const pixels = Buffer.alloc(side * side * 3, 'noise that is as good as any');

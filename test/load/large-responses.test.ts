@@ -5,7 +5,7 @@ import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-re
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
-test('concurrent responses for many callers, far beyond the inputs per vendor call, each arrive complete', async (t) => {
+test('many callers concurrently request far more inputs than fit in a vendor call, and every response arrives complete', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -49,7 +49,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   const callers = counts.map(async (count, caller) => {
     const account = await stack.createAccount();
     for (let round = 0; round < 6; round++) {
-      // Half of the texts are shared by all rounds of the caller: some are in flight for a cancelled round.
+      // Half of the texts are the same in all rounds of a caller, so some are already in flight for a cancelled round.
       const texts = writeTexts(`caller ${caller}`, count).map((text, i) =>
         i % 2 ? text : `${text} ${round}`,
       );

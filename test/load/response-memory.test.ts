@@ -99,7 +99,7 @@ test('unread responses are interrupted if another account waits, starting with t
   checkVectors(t, await requestEmbeddings(stack, caller, 'emb', callerTexts), callerTexts);
   const outcomes = await Promise.allSettled(unreadResponses.map((response) => response.arrayBuffer()));
   t.true(outcomes.some(({ status }) => status === 'rejected'));
-  // The maximum stall would have interrupted this response as well.
+  // Had the unread responses been interrupted for the maximum stall time, this one would have been, too.
   t.true((await lightResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
 });
 
@@ -132,7 +132,7 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
   });
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
-    // No client must be disconnected here, however slow the machine is.
+    // No client may be disconnected in these tests, even if the machine is slow.
     api: { responseMemoryBytes: 26_000_000, maxStallMs: 10 * maxStallMs },
     workers,
     catalog: `
@@ -168,7 +168,7 @@ const kinds = [
 ];
 
 for (const { kind, path, body, check } of kinds) {
-  test(`unread responses to ${kind} of one account are held by their worker, and those of another account are delivered`, async (t) => {
+  test(`if an account does not read its responses to ${kind}, its worker holds them back, and other accounts get theirs`, async (t) => {
     const { stack } = await startWithLargeAnswers(t);
     const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
     let startedCount = 0;
@@ -214,7 +214,7 @@ const postUntil = (
     signal,
   });
 
-test('unread responses held by a worker prevent further vendor calls of their account, and of no other', async (t) => {
+test('while a worker holds unread responses of an account, it starts no vendor calls for that account, but does for others', async (t) => {
   // One account may use enough of this for a response of 12 MB, or a request expected to need as much.
   const { stack, prompts } = await startWithLargeAnswers(t, [
     { ...allQueues, responseMemoryBytes: 30_000_000 },

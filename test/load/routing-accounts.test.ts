@@ -80,14 +80,14 @@ const cases: readonly FailureCase[] = [
 ];
 
 for (const { what, model, vendorResponse, expected } of cases) {
-  test(`${what}, however often one account sends it, does not block the model for others`, async (t) => {
+  test(`repeated failures of one account’s requests do not block the model for others: ${what}`, async (t) => {
     const { send, accounts } = await startRig(t, model, vendorResponse);
     const [attacker, present, late] = accounts;
     const first = await send(attacker!, 'attack');
     t.is(first.status, expected.status);
     t.true(first.text.includes(expected.message), first.text);
-    t.false(/team-7|org-1/.test(first.text), 'nothing about the operator’s account');
-    // One account sends requests from the start, the other after the breaker and the keys have reacted.
+    t.false(/team-7|org-1/.test(first.text), 'the response contains nothing about the operator’s account');
+    // The other two accounts send requests after 13 and after 25 failures, enough to affect the breaker and the keys.
     for (const account of [present!, late!]) {
       await Promise.all(Array.from({ length: 12 }, () => send(attacker!, 'attack')));
       for (let i = 0; i < 3; i++) {

@@ -63,7 +63,7 @@ const callsOf = (vendor: VendorSimulator, model: string): number =>
 
 for (const percent of [50, 40]) {
   test.serial(
-    `with one route that fails ${percent} % of its calls and one that is slow, none of 600 callers sees a failure`,
+    `if one route fails ${percent} % of its calls and another is slow, none of 600 callers sees a failure`,
     async (t) => {
       const slowMs = 60;
       const { stack, vendor } = await startRig(
@@ -84,8 +84,8 @@ models:
         all.filter(({ status }) => status !== 200),
         [],
       );
-      // A breaker opens when half of the calls fail, so a route that fails so often is rarely called. One that fails
-      // less often is used.
+      // A breaker opens when half of the calls fail, so a route with 50 % failures is rarely called. A route with 40 %
+      // stays in use.
       const flakyCalls = callsOf(vendor, `gpt+flaky-${percent}`);
       t.true(flakyCalls > (percent < 50 ? 150 : 5), `${flakyCalls} calls on the failing route`);
       const sorted = all.map(({ ms }) => ms).toSorted((x, y) => x - y);
@@ -153,7 +153,7 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: only }] }]
     vendor.setFaults({ status: 503 });
     const failures = await sendMany(40, 10, () => send(stack, apiKey, 'chat'));
     t.true(failures.every(({ status, code }) => status === 502 && code === 'upstream_error'));
-    // Each of the requests could have made three calls.
+    // Without the breaker, each of the 40 requests would make three calls.
     t.true(callsOf(vendor, 'only') < 60, `${callsOf(vendor, 'only')} calls`);
     vendor.setFaults({});
     await waitFor('a successful response', async () => (await send(stack, apiKey, 'chat')).status === 200);
@@ -168,7 +168,7 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: only }] }]
 );
 
 test.serial(
-  'a key without credit, or unknown, goes on cooldown for all workers and is shown to the operator, who can reset it',
+  'a key that has no credit or is unknown goes on cooldown for all workers, and the operator can see and reset it',
   async (t) => {
     const { stack, vendor } = await startRig(
       t,
@@ -280,7 +280,7 @@ models:
   t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
 });
 
-test.serial('an operator can see and reset an upstream from a shell without its keys', async (t) => {
+test.serial('an operator can see and reset an upstream from a shell that lacks its API keys', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
