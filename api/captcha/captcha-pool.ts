@@ -21,8 +21,8 @@ interface WaitingCaller {
 }
 
 /**
- * Draws captchas in advance, starting with the first request. Captchas are drawn one at a time, to leave some of Node's
- * four threads to file access and DNS look-ups. Each captcha is used once.
+ * Draws captchas in advance, starting with the first request. Captchas are drawn one at a time, so that some of the
+ * four threads of Node's thread pool remain available for file access and DNS look-ups. Each captcha is used once.
  */
 export class CaptchaPool {
   readonly #draw: () => Promise<DrawnCaptcha>;
