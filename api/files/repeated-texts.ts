@@ -18,7 +18,7 @@ export class RepeatedTexts {
     else pieces.push(text);
   }
 
-  /** @param factor multiplies the number of times of each text, because all of them together are read several times */
+  /** @param factor how many times all texts together are read; multiplies the number of times of each text */
   list(factor: number): RepeatedText[] {
     return Array.from(this.#pieces, ([times, pieces]) => ({
       text: pieces.join(' '),

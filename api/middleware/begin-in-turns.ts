@@ -6,7 +6,7 @@ import type { ApiMiddleware } from '../request/context.ts';
 /** Number of calls that start without waiting in one event-loop iteration. Together they take half a millisecond. */
 const freePerIteration = 8;
 
-/** Number of calls of all operations started in this event-loop iteration. */
+/** Number of calls, of all operations, that arrived here in this event-loop iteration. */
 let started = 0;
 const reset = (): void => {
   started = 0;
