@@ -1,6 +1,8 @@
 import type { RepeatedText } from './file-content.ts';
 
-/** Groups texts by the number of times that they are read, so that each group is tokenized only once. */
+/**
+ * Groups texts by the number of times that they are read. Each group becomes one text, which is tokenized only once.
+ */
 export class RepeatedTexts {
   readonly #pieces = new Map<number, string[]>();
   #characters = 0;

@@ -123,7 +123,7 @@ export class DurableJobs {
     } catch (error) {
       const found = await this.#releaseOrFind(request, error);
       if (found === null) throw error;
-      // The fair-queue index is updated later from the account's job list.
+      // The fair-queue index does not contain this job yet. It is repaired later from the account's job list.
       return await this.#describe(found);
     }
     // Both commands run in one round trip. The fair-queue index is updated first, so that it includes this job when its
