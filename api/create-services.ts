@@ -18,14 +18,20 @@ import type { Services } from './services.ts';
 import { EmailCodeStore } from './web/email-code-store.ts';
 import { Limits } from './web/limits.ts';
 
-/** Half of the object store client's connections, so that some stay free for health checks and stored responses. */
+/**
+ * Half of the object store client's connections, so that some remain available for health checks and stored responses.
+ */
 const maxDownloadReads = 24;
 /**
- * Each database turn runs at most two queries concurrently, so that some of the pool's 20 connections always stay free.
+ * Each database turn runs at most two queries at the same time. With 8 turns that is 16, so some of the pool's 20
+ * connections always remain available.
  */
 const maxDatabaseTurns = 8;
 
-/** Time that a stopping process has to record completed actions. Workers record the remaining ones. */
+/**
+ * Time that a stopping process has to record completed actions and queue their notices. Workers finish the remaining
+ * ones.
+ */
 const recordingTimeoutMs = 5_000;
 
 export interface ServicesParts {

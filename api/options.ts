@@ -21,7 +21,9 @@ export interface ApiOptions {
   readonly accountWaitMs: number;
   /** How long a caller waits for MongoDB. */
   readonly databaseWaitMs: number;
-  /** Whether to load the tokenizer at startup, which takes a third of a second. Otherwise the first request does. */
+  /**
+   * Whether to load the tokenizer at startup, which takes a third of a second. Otherwise the first request loads it.
+   */
   readonly preloadsVocabularies: boolean;
 }
 
@@ -29,13 +31,14 @@ export const defaultApiOptions: ApiOptions = {
   statsStepMs,
   // A parsed body takes two to three times its length, which is well within Node's heap.
   requestMemoryBytes: 512_000_000,
-  // Twenty of the largest responses.
+  // Enough for twenty of the largest responses.
   responseMemoryBytes: 512_000_000,
   // Each download has half a megabyte of its file in memory.
   maxDownloads: 256,
   maxStallMs: defaultMaxStallMs,
   bodyTimes: defaultBodyTimes,
-  // Includes the 2 s for which a load waits for data in transit to MongoDB after Redis has lost its data.
+  // Includes 2 s: if Redis has lost its data, loading an account waits that long for data that is still being written
+  // to MongoDB.
   accountWaitMs: 3_000,
   // The maximum time that MongoDB may take for a page of logs.
   databaseWaitMs: 5_000,

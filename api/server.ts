@@ -75,13 +75,13 @@ export async function startApi(
   });
   const connections = createConnections(services, options);
   warnOfHiddenCallers(config, log);
-  // Lets api processes count each other.
+  // All api processes listen to this channel, so that they can count each other by publishing to it.
   subscriber.listen(redisChannels.apis, { onMessage: () => undefined });
   await subscriber.start();
   const url = await connections.listen(config.host, config.port);
   services.publicUrl = config.publicUrl ?? url;
   if (options.preloadsVocabularies) {
-    // Otherwise the first request would wait for it. Loads in the background.
+    // Load these in the background now. Otherwise the first request would wait for them.
     setImmediate(loadTokenizer);
     setImmediate(loadTokenDecoder);
   }

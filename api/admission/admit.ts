@@ -35,7 +35,10 @@ export interface Admitted extends Admission {
   readonly request: AdmittedRequest;
 }
 
-/** A request that was sent before under the same Idempotency-Key. Its response is sent again. */
+/**
+ * The result of admission if the same request was sent before with the same Idempotency-Key: the response of that
+ * request is sent again.
+ */
 export interface Attached {
   readonly outcome: 'attached';
   readonly requestId: string;
@@ -44,7 +47,7 @@ export interface Attached {
 
 /**
  * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Always sets
- * the rate limit headers. A replayed response carries the id of the original request.
+ * the rate limit headers. If the response is a replay, the request id header is set to the id of the original request.
  * @throws AppError if the request is not admitted
  */
 export async function admit(

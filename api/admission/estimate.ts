@@ -26,7 +26,7 @@ export function findWorstCase(
   return computeWorstCase(model.pricing, { ...noUsage, durationMs: Math.max(0, ...durations), ...usage });
 }
 
-/** Creates the estimate of a request that needs all of its units. */
+/** Creates the estimate of a request that cannot run with fewer units than it requests. */
 export function estimateWhole(
   base: Pick<Estimate, 'model' | 'promptTokens' | 'user'>,
   worst: WorstCase,

@@ -13,8 +13,8 @@ import { runForAccount, describeRateLimit, toAccountError } from './run-for-acco
 
 /**
  * Checks the account before a large body is read, because reading, tokenizing and buffering the body costs more than a
- * round trip to Redis. Takes one of the account's request slots for this minute. Admission then takes only the others
- * that the model requires.
+ * round trip to Redis. Takes one request slot from the account's rate limit per minute. A model may require several
+ * slots per request; admission then takes only the others.
  * @param types model types of the operation
  * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
  * cannot pay for any of these models
@@ -30,8 +30,9 @@ export async function preAdmitBody(
 }
 
 /**
- * Makes the same checks before a small body, for a caller that waits for `100 Continue`. Takes no slot: admission takes
- * either all slots that the model requires or none, so that an account at its limit can accumulate them.
+ * Makes the same checks before a small body is read, for a caller that waits for `100 Continue`. Takes no slot, because
+ * the number that the model requires is not known yet. Admission takes either all of them or none, so that an account
+ * at its limit can accumulate enough.
  */
 export async function checkBeforeBody(
   services: Services,
@@ -47,7 +48,7 @@ function checkSpendable(services: Services, result: PreAdmission, types: readonl
 
 /**
  * Checks the account before expensive work for a request, unless it was checked already. The model is known by now, so
- * this takes all slots that it requires: if they were taken one at a time, an account at its limit could never
+ * this takes all slots that the model requires. If they were taken one at a time, an account at its limit could never
  * accumulate enough.
  * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
  * cannot spend anything
@@ -59,7 +60,8 @@ export async function preAdmit(services: Services, context: ApiContext, model: C
 }
 
 /**
- * If more requests of an account than this wait to be tokenized, further ones are checked against the account first.
+ * If an account has more requests than this waiting to be tokenized, its further requests are checked by `preAdmit`
+ * first.
  */
 const maxUncheckedWaiting = 8;
 
@@ -94,7 +96,7 @@ async function requestPreAdmission(
 }
 
 /**
- * Rejects a pre-admitted request that its account certainly cannot pay for, before its text is tokenized. Only
+ * Rejects a pre-admitted request before its text is tokenized if its account certainly cannot pay for it. Only
  * admission determines whether the balance is sufficient.
  * @param costNano minimum cost known so far
  * @throws AppError `insufficient_balance`

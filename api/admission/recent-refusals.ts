@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 
 /**
- * Long enough to cover a client that keeps retrying, short enough that a client that has refilled its balance soon
- * avoids the extra check.
+ * Long enough to cover the interval at which clients retry. Short enough that the extra check stops soon after an
+ * account has refilled its balance.
  */
 const refusalTtlMs = 10_000;
 const maxAccounts = 50_000;
@@ -18,8 +18,8 @@ const codes: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Tracks accounts whose requests this process rejected in the last few seconds after wasting work on them. Their next
- * requests will likely be rejected too.
+ * Tracks accounts that had a request rejected by this process in the last few seconds, after time was spent on reading
+ * or tokenizing it. Their next requests will likely be rejected too.
  */
 export class RecentRefusals {
   readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: refusalTtlMs });

@@ -1,7 +1,8 @@
 import { AppError } from '../../shared/contract/errors.ts';
 
 /**
- * Larger bodies are read only after their account has been checked, and are charged to the memory budget for bodies.
+ * Maximum size of a small body. A larger one is read only after its account has been checked, and takes its memory from
+ * the budget for request bodies.
  */
 export const smallBodyBytes = 64 * 1024;
 
@@ -9,8 +10,8 @@ export const smallBodyBytes = 64 * 1024;
 export const lateStatus = 408;
 
 /**
- * Minimum rate of a large body. Such a body occupies memory that others need, so an occasional byte must not keep it
- * alive.
+ * Minimum rate of a large body. Such a body occupies memory that others need, so a client must not be able to prolong
+ * it by sending an occasional byte.
  */
 const minBytesPerSecond = 32 * 1024;
 
@@ -45,7 +46,7 @@ export class BodyPace {
     this.#isLarge = isLarge;
     this.#times = times;
     this.#fail = fail;
-    // Check early, because a small body may turn out to be large and then has less time.
+    // Check before a small body's time is up, because it may turn out to be large, and a large body has less time.
     this.#timer = setTimeout(() => this.#check(), times.graceMs);
   }
 
@@ -54,7 +55,7 @@ export class BodyPace {
     this.#lastAtMs = performance.now();
   }
 
-  /** Excludes time during which this process paused reading. */
+  /** Adds time during which this process paused reading to the time limit. */
   exclude(pausedMs: number): void {
     this.#startedAtMs += pausedMs;
     this.#lastAtMs += pausedMs;

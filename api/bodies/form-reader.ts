@@ -47,7 +47,8 @@ export class FormReader implements BodyReader {
     this.#failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    // The next step awaits it. Without this handler, a rejection between two steps would crash the process.
+    // `push` and `end` await this promise. If it is rejected between two of these calls, the process would crash
+    // without this handler.
     this.#failed.catch(() => undefined);
     try {
       this.#busboy = new Busboy({

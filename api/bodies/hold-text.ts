@@ -5,8 +5,8 @@ import { smallBodyBytes } from './body-pace.ts';
 import { noMemory, tooLarge } from './refuse-body.ts';
 
 /**
- * Reserves memory for text decoded from a body until the response is sent, as much as if the text itself had been sent.
- * Memory that was already reserved for the texts of a large body is deducted.
+ * Reserves memory for a text that was decoded from a body, until the response is sent. The amount is the same as for a
+ * body that contains the text itself, less what is already reserved for the texts of a large body.
  * @param textBytes size of the text in a JSON body
  * @param limitBytes body limit of the operation
  * @throws AppError `payload_too_large` if the text exceeds the limit, `queue_full` if there is not enough memory now

@@ -52,7 +52,7 @@ const surrogateEscape = /\\u[dD][89a-fA-F]/;
 export function parseSmallJson(bytes: Buffer): unknown {
   const text = bytes.toString('utf8');
   const value = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-  // If an escape is a lone surrogate, the reader finds its path for the error.
+  // If the value has a lone surrogate, read the text again with JsonReader, which throws an error with its path.
   if (surrogateEscape.test(text) && !isWellFormed(value)) readChunk(new JsonReader(), bytes);
   return value;
 }

@@ -6,8 +6,8 @@ const [openObject, closeObject, openArray, closeArray] = [0x7b, 0x7d, 0x5b, 0x5d
 /**
  * Measures the nesting depth and the number of values of a JSON text as it arrives. Parsing a body of millions of empty
  * objects takes seconds and gigabytes; scanning its bytes takes almost nothing. Does not validate the text; the parser
- * does that. Only for small bodies, which JSON.parse reads fastest; for large ones, JsonReader measures while it
- * parses.
+ * does that. Used only for small bodies, because JSON.parse is fastest for them. Large bodies are parsed by JsonReader,
+ * which measures them itself.
  */
 export class JsonStructure {
   #depth = 0;

@@ -4,7 +4,7 @@ const cut = new WeakSet<Socket>();
 
 /**
  * Resets a connection whose client does not read. The operating system then discards the bytes that it still buffers
- * for the client. After a normal close, it would keep them.
+ * for the client. After a normal close, it would continue to buffer them.
  */
 export function resetUnread(socket: Socket): void {
   cut.add(socket);

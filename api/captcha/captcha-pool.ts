@@ -21,8 +21,8 @@ interface WaitingCaller {
 }
 
 /**
- * Draws captchas in advance, starting with the first request. Captchas are drawn one at a time, to leave some of Node's
- * four threads to file access and DNS look-ups. Each captcha is used once.
+ * Draws captchas in advance, starting with the first request. Captchas are drawn one at a time, so that some of the
+ * four threads of Node's thread pool remain available for file access and DNS look-ups. Each captcha is used once.
  */
 export class CaptchaPool {
   readonly #draw: () => Promise<DrawnCaptcha>;
@@ -43,7 +43,7 @@ export class CaptchaPool {
 
   /**
    * Takes a captcha. Sites take turns; callers of one site are served in FIFO order. If the queue is full, a caller
-   * from a site without waiting callers replaces the newest caller of the site that has the most.
+   * from a site without waiting callers replaces the newest waiting caller of the site with the most waiting callers.
    * @param site the caller's site, as returned by `callerSite`
    * @param signal aborted when the client disconnects, which stops waiting
    * @throws AppError `queue_full` if too many callers wait in total or from this site; `service_unavailable` once the

@@ -40,7 +40,9 @@ export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnC
   return { image: await renderWebp(imageSvg), promptImage: await renderWebp(promptSvg), icons };
 }
 
-/** The part of drawing that runs on the thread that serves requests. Rendering runs on sharp's threads. */
+/**
+ * Composes the SVGs of the image and the prompt, on the thread that serves requests. Rendering runs on sharp's threads.
+ */
 export function composeCaptcha(random: Random, shapes: IconShapes) {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));

@@ -15,8 +15,8 @@ export interface IconDrawing {
 }
 
 /**
- * Draws one icon as SVG: stretched, sheared, rotated and distorted. It is light with a dark outline or vice versa, so
- * that people see it on any background, and its tint changes from one side to the other.
+ * Draws one icon as SVG: stretched, sheared, rotated and distorted. It is light with a dark outline, or dark with a
+ * light one, so that people see it on any background. Its tint changes from one side to the other.
  * @param id of its gradient, unique in the image
  */
 export function drawIcon(

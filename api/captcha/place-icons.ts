@@ -17,7 +17,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** Attempts before starting over: the first icons may leave no space for the last. */
+/** Attempts before starting over: after the first icons are placed, there may be no space for the last one. */
 const maxAttempts = 400;
 
 /** Picks random centres for an image's icons, in whole pixels, that keep the minimum distances. */

@@ -46,8 +46,8 @@ interface ErrorReport {
 
 /**
  * Handles errors for which Node would send an empty body or nothing at all: parser errors, requests that arrive too
- * slowly, and CONNECT. The error goes to the request that caused it: earlier requests of the connection get their
- * responses first. If the response to that request has already started, it is aborted.
+ * slowly, and CONNECT. The error is the response to the request that caused it, so earlier requests of the connection
+ * get their responses first. If the response to the failed request has already started, the connection is closed.
  */
 export function handleClientErrors(server: Server, options: ClientErrorOptions): void {
   const failedSockets = new WeakSet<Socket>();
@@ -75,7 +75,8 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
   server.on('clientError', onClientError);
   server.on('connect', ({ method = '', url = '', headers }: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined);
-    // Node no longer reads the connection, and its end is noticed only if its data is read.
+    // Node no longer reads the connection after CONNECT. Read it here, because a disconnect is noticed only while
+    // reading.
     socket.resume();
     const line = { method, path: withoutQuery(url) };
     respond(socket, { error: unknownMethod(method), line, reason: method, origin: headers.origin ?? '' });
@@ -83,8 +84,8 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
 }
 
 /**
- * Extends the time limit if reading of the connection was paused. Needs its own timer, because Node reports a late
- * request only once.
+ * Extends the time limit of a request head if reading of its connection was paused. Needs its own timer, because Node
+ * reports a late request only once.
  * @param retry checks again, unless the head arrives first
  * @returns false if the time is up
  */
@@ -106,8 +107,8 @@ async function respondWithError(
 ): Promise<void> {
   const startedAtMs = performance.now();
   const { socket, request } = connection;
-  // If a body was being received, the error is in that body. Otherwise it is in the data after the last complete
-  // request.
+  // If a body was being received, the error is in that body and belongs to its request. Otherwise the error is in the
+  // data after the last complete request.
   const failed = request === null || request.complete ? null : request;
   while (socket.writable) {
     const { response } = connection;

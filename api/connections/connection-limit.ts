@@ -13,10 +13,10 @@ export interface ConnectionLimitOptions {
 const maxChecks = 64;
 
 /**
- * Limits open connections, in total and per network. If a network may not open another one, an idle connection (one
- * without a request in progress) is closed in its favour: the longest idle connection of the network with the most
- * connections, or, if none has more than the new connection's network, of that network itself. If all connections of
- * the chosen network are busy, one of them is closed only if it has stopped sending its request body.
+ * Limits open connections, in total and per network. If the limit does not allow a new connection, the longest idle
+ * connection (one without a request in progress) of the network with the most connections is closed to make room. If no
+ * network has more connections than the new connection's own network, that network loses one. If all connections of the
+ * chosen network are busy, one of them is closed only if its client has stopped sending the request body.
  */
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
@@ -26,7 +26,7 @@ export class ConnectionLimit {
   readonly #idle = new Map<string, Set<Connection>>();
   /** Connections with a request in progress, by network, in the order in which to check them. */
   readonly #busy = new Map<string, Set<Connection>>();
-  /** Networks that have an idle connection, by their number of connections. */
+  /** Networks that have an idle connection, grouped by their total number of connections. */
   readonly #bySize = new Map<number, Set<string>>();
 
   constructor(options: ConnectionLimitOptions) {
@@ -127,7 +127,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Finds a busy connection that has stopped sending its body. Other checked connections move to the end of the list.
+   * Finds a busy connection whose client has stopped sending the body. Moves other checked connections to the end of
+   * the network's list, so that the next call checks different ones.
    */
   #findSilent(network: string): Connection | undefined {
     const busy = this.#busy.get(network);
@@ -157,8 +158,9 @@ export class ConnectionLimit {
   }
 
   /**
-   * Returns the largest network with an idle connection and more than `size` connections; null if there is none. With
-   * 16 384 connections, there are at most 181 different network sizes, regardless of the number of networks.
+   * Returns the largest network with an idle connection and more than `size` connections; null if there is none. The
+   * search is short: networks of n different sizes have at least 1 + 2 + … + n connections, so 16 384 connections allow
+   * at most 181 sizes.
    */
   #findLarger(size: number): string | null {
     const largest = Math.max(...this.#bySize.keys());

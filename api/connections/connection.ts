@@ -19,11 +19,11 @@ export interface Connection {
    */
   readingResumedAtMs: number | null;
   /**
-   * Total bytes received, and the time, at the last check that found new bytes; null before the first check of a
-   * request.
+   * Set by each check for a silent body that finds new bytes: the total bytes received and the time. Null before the
+   * first check of a request.
    */
   lastReceived: { readonly bytes: number; readonly atMs: number } | null;
-  /** Times the next request head once Node no longer does. */
+  /** Time limit for the next request head, after Node has reported it late and no longer times it. */
   headTimer: NodeJS.Timeout | undefined;
 }
 

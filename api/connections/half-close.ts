@@ -7,9 +7,9 @@ const probesAfterMs = [0, 5, 50, 300, 1_500];
 /**
  * Serves clients that close their side of the connection after the request, and detects which of them have
  * disconnected. Both kinds send a FIN, but only a disconnected client rejects further data. So this sends a few small
- * probes that a listening client ignores: an interim response, or a comment in an event stream. A rejection is noticed
- * at the next write. HTTP/1.0 has no interim responses, so an HTTP/1.0 client is considered disconnected if the
- * response has not started by the last probe.
+ * probes that a listening client ignores: an interim response, or a comment in an event stream. A client that rejects a
+ * probe makes the next write fail. HTTP/1.0 has no interim responses, so an HTTP/1.0 client is considered disconnected
+ * if the response has not started by the last probe.
  */
 export function serveHalfClosed(connection: Connection): void {
   connection.socket.once('end', () => probe(connection));

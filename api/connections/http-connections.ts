@@ -21,7 +21,10 @@ import { PipelinedRequests } from './pipelined-requests.ts';
 import { markOverLimit } from './refused-requests.ts';
 import { StallGuard, type FindMemoryBlockers } from './stall-guard.ts';
 
-/** Time limit from the opening of a connection, or the first byte of a request, to the end of the headers. */
+/**
+ * Time limit for the headers of a request, from the opening of the connection or, for later requests, from their first
+ * byte.
+ */
 const defaultHeadersTimeoutMs = 20_000;
 const maxCheckIntervalMs = 1_000;
 /**
@@ -51,7 +54,7 @@ export interface HttpConnectionsOptions {
   readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findMemoryBlockers: FindMemoryBlockers;
-  /** Must call `checkRefused` before doing anything else for a request. */
+  /** Handles a request. Must call `checkRefused` before anything else. */
   readonly handle: HandleRequest;
   /** Returns the CORS headers for responses that are sent without the handler. */
   readonly corsHeaders: ClientErrorOptions['corsHeaders'];
@@ -173,7 +176,7 @@ export class HttpConnections {
     connection.lastReceived = null;
     clearTimeout(connection.headTimer);
     const begin = (): void => this.#begin(connection, request, response);
-    // Node has assigned the socket only to the current response.
+    // A response without a socket waits behind an earlier one: Node assigns the socket to one response at a time.
     if (response.socket === null) this.#pipelined.wait(connection, request, response, begin);
     else begin();
   }

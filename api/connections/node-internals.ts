@@ -18,7 +18,7 @@ export function keepOpenAfter(response: ServerResponse): void {
   Object.assign(response, { _last: false });
 }
 
-/** Allows this much of a body to be buffered before it is consumed. Node would pause the connection sooner. */
+/** Lets Node buffer this many bytes of a body before it pauses the connection. Its default limit is lower. */
 export function readAhead(request: IncomingMessage, bytes: number): void {
   const { _readableState: state } = request as unknown as { _readableState?: { highWaterMark: number } };
   // Node already pauses when the mark is reached, not only beyond it.
@@ -26,9 +26,9 @@ export function readAhead(request: IncomingMessage, bytes: number): void {
 }
 
 /**
- * Reads how many of the written bytes the operating system has accepted. Node itself reports a whole write as pending
- * until its last byte is sent. Node's idle timeout uses this number for the same reason, but also counts incoming bytes
- * as progress.
+ * Reads how many of the written bytes the operating system has accepted. Node's public properties report a whole write
+ * as pending until its last byte is sent. Node's idle timeout also uses this number, but treats incoming bytes as
+ * progress too.
  */
 export function readWritten(socket: Socket): { taken: number; isWaiting: boolean } {
   const { _handle: handle } = socket as unknown as {

@@ -30,9 +30,9 @@ interface WaitingRequests {
 /**
  * Handles the requests of a connection one after the other. HTTP/1.1 lets a client send more requests before it has the
  * first response. Responses must keep the order of the requests, so handling requests concurrently would gain little,
- * and would let one connection have any number in progress. While many or large requests wait, reading pauses, so at
- * most the waiting requests and one more read of 64 KB are buffered. A request whose connection closes while it waits is never
- * started.
+ * and one connection could have any number of requests in progress. While many or large requests wait, reading pauses,
+ * so at most the waiting requests and one more read of 64 KB are buffered. If the connection closes while a request
+ * waits, the request is never started.
  */
 export class PipelinedRequests {
   readonly #budget: FairBudget;
@@ -60,7 +60,7 @@ export class PipelinedRequests {
     response.once('socket', () => {
       connection.response = response;
       waiting.remove(bytes);
-      // Node has not finished assigning the socket yet.
+      // Start after Node has finished assigning the socket.
       process.nextTick(begin);
     });
   }
@@ -70,7 +70,8 @@ export class PipelinedRequests {
     const { socket, network } = connection;
     const share = this.#budget.tryAcquire(network, 0);
     if (share === null) return null;
-    // Node resumes reading after each message and while a body is read, and emits `resume` then.
+    // Node resumes reading by itself after each message and while a body is read. The `resume` event lets this pause
+    // again.
     const pause = (): void => {
       if (waiting.bytes < maxReadAheadBytes) return;
       connection.readingResumedAtMs = Infinity;
@@ -105,7 +106,9 @@ export class PipelinedRequests {
   }
 }
 
-/** Estimates the size of a waiting request from its head. A chunked body may have any length. */
+/**
+ * Estimates the size of a waiting request from its head. A chunked body may have any length, so the maximum is assumed.
+ */
 function countBytes({ url, headers, rawHeaders }: IncomingMessage): number {
   const length =
     headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;

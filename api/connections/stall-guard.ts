@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts';
 import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
 
-/** A client that reads nothing for this long is disconnected: it occupies memory and a connection for nothing. */
+/** A client that reads nothing for this long is disconnected, because it occupies memory and a connection. */
 export const defaultMaxStallMs = 30_000;
 /**
  * Fraction of the stall limit that applies while others wait for resources that the client holds: by default three
@@ -14,8 +14,8 @@ export const defaultMaxStallMs = 30_000;
  */
 const contestedFraction = 1 / 10;
 /**
- * Fraction of the stall limit after which the operating system is queried for the bytes that it still buffers for the
- * client.
+ * Fraction of the stall limit after which a client is suspected, and the operating system is queried for the bytes that
+ * it still buffers for that client.
  */
 const suspectFraction = 1 / 3;
 const maxCheckIntervalMs = 1_000;
@@ -27,7 +27,7 @@ const maxQueryFraction = 1 / 10;
 const minBytesPerSecond = 32 * 1024;
 const paceWindowStalls = 2;
 
-/** Picks those of the slow connections that hold resources for which others wait. */
+/** Finds the connections, among these slow ones, that hold resources that others wait for. */
 export type FindMemoryBlockers = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
@@ -45,7 +45,7 @@ interface Progress {
   unacknowledged: number | null;
   /** Time of the last progress. */
   sinceMs: number;
-  /** Time since which bytes have been waiting continuously, and the bytes accepted by then. */
+  /** Since when bytes have been waiting without interruption, and how many bytes had been accepted by then. */
   busySinceMs: number;
   busyFrom: number;
 }

@@ -1,6 +1,8 @@
 /** Limits that determine when a micro-batch stops accepting calls. */
 export interface BatchLimits {
-  /** How long the first call of a batch waits for other calls (ms), for each batch that is already running. */
+  /**
+   * How long the first call of a batch waits for other calls (ms); multiplied by the number of batches already running.
+   */
   readonly windowMs: number;
   readonly maxWindowMs: number;
   readonly maxInputs: number;
@@ -21,8 +23,8 @@ export function exceedsBatch(batch: BatchSize, call: BatchSize, limits: BatchLim
 }
 
 /**
- * Returns how long a batch that just got its first call stays open. If no batch is running, waiting has no benefit. The
- * more batches are running, the longer a new one would wait for the vendor anyway.
+ * Returns how long a new batch accepts further calls after its first one. If no batch is running, waiting has no
+ * benefit. The more batches are running, the longer a new one would wait for the vendor anyway.
  */
 export function chooseWindowMs(runningBatches: number, limits: BatchLimits): number {
   return Math.min(limits.maxWindowMs, limits.windowMs * runningBatches);

@@ -8,13 +8,16 @@ import { redisChannels } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
-/** Capacity until the workers have been looked up, and while there are none. */
+/** Capacity before the first look-up of the workers, and while there are no workers. */
 const initialCapacity = 64;
 const refreshIntervalMs = 1_000;
-/** Limit per account and queue. Waiting requests are in this process's memory, large ones as their stored bodies. */
+/**
+ * Maximum waiting requests per account and queue. Waiting requests are in this process's memory, large ones as their
+ * stored bodies.
+ */
 const maxWaitingPerAccount = 10_000;
 
-/** Timers can fire slightly early. */
+/** Timers can fire slightly early, so a wait that ends this close to the deadline is treated as a missed deadline. */
 const timerSlackMs = 5;
 
 interface BulkQueue {
@@ -44,9 +47,9 @@ export interface BulkEntry {
 
 /**
  * Limits how much work this process dispatches to the workers for accounts with a lot of work in flight. The workers'
- * bulk capacity is the number of bulk jobs that they can run. It is split evenly among the api processes, and each
- * process shares its part among accounts: an account gets at most half of the capacity not held by others. Further
- * requests wait here, and accounts take turns.
+ * bulk capacity is the number of bulk jobs that they can run. It is split evenly among the api processes. Within a
+ * process, an account gets at most half of the capacity that other accounts do not hold. Further requests wait here,
+ * and accounts take turns.
  */
 export class BulkShares {
   readonly #redis: RedisClient;
@@ -63,7 +66,7 @@ export class BulkShares {
     this.#timer.unref();
   }
 
-  /** @param ended aborted once the request has ended for any reason, which releases its share */
+  /** @param ended aborted once the request has ended for any reason; its share is then released */
   enter(
     name: QueueName,
     { accountId, deadlineAtMs }: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
@@ -75,7 +78,8 @@ export class BulkShares {
     account.entered += 1;
     const ticket = account.entered;
     return {
-      // Accounts take turns: every other waiting account gets one share before this account gets its second.
+      // Accounts take turns, so each of this account's requests ahead also lets one request of every other waiting
+      // account pass.
       place: () => Math.max(1, ticket - account.doneWaiting) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
         account.doneWaiting += 1;

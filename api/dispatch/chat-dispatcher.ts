@@ -53,8 +53,8 @@ export interface DispatchedChat {
 const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `${requestId}:${attempt}`;
 
 /**
- * Dispatches interactive chats through the ready queue, and owns their replies: dispatches a chat again if its worker
- * dies.
+ * Dispatches interactive chats through the ready queue and owns their replies. If a worker dies before any output,
+ * dispatches its chats again.
  */
 export class ChatDispatcher implements ReplyOwner {
   readonly #deps: FinishDeps;
@@ -98,7 +98,7 @@ export class ChatDispatcher implements ReplyOwner {
     if (!isResponseStored(request)) return await this.#dispatch(job, receiver);
     const owner = this.#storedResponses.createOwner(request);
     const owned = await this.#dispatch(job, owner).catch((error: unknown) => {
-      // Other callers may have attached since the request was admitted.
+      // Other callers may have attached to this response since the request was admitted. They get the error too.
       owner.fail(toAppError(error));
       throw error;
     });
@@ -260,8 +260,8 @@ export class ChatDispatcher implements ReplyOwner {
       this.#replies.control(pending, 'cancel', cause);
       return;
     }
-    // If a worker takes the chat at this moment, its `accepted` frame finds no pending reply, and the worker is sent a
-    // cancel.
+    // If a worker takes the chat from the queue before it is removed, there is no pending reply for the worker's
+    // `accepted` frame, and the worker is sent a cancel.
     this.#queues[pending.lane]
       .cancel(pending.ticket)
       .then((removed) => {

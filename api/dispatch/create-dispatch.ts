@@ -39,7 +39,7 @@ export interface RunningDispatch {
   readonly held: () => HeartbeatRequest[];
   /** Ids of accounts whose callers wait in this process, possibly with duplicates. */
   readonly accounts: () => string[];
-  /** Ends the requests of an account with an error that their callers receive. */
+  /** Ends the requests of an account with this error, which their callers receive. */
   readonly endAccount: (accountId: string, error: AppError) => void;
   /** Stops accepting durable jobs. Resolves when no caller is waiting for a reply. */
   readonly drain: () => Promise<void>;

@@ -30,10 +30,10 @@ interface OpenBatch {
 
 /**
  * Combines embedding calls that reach this process within a few milliseconds into one queue item, so that the queue's
- * overhead is paid once per batch instead of once per call. A batch has calls of only one model and one share class. An
- * account with a lot of work in flight gets separate batches, which wait behind those of other accounts and fill up in
- * the meantime. A batch may mix numbers of dimensions. Otherwise, an account that uses many different ones could fill
- * the queue.
+ * overhead is paid once per batch instead of once per call. All calls of a batch have the same model and the same share
+ * class, which depends on how much work their accounts have in flight. An account with a lot of work in flight gets
+ * separate batches, which wait behind those of other accounts and fill up in the meantime. Calls for different numbers
+ * of dimensions may share a batch. Otherwise, an account that uses many different numbers could fill the queue.
  */
 export class EmbeddingBatcher {
   readonly #queues: EmbeddingQueues;
@@ -120,7 +120,7 @@ export class EmbeddingBatcher {
     const dispatch = (): void => {
       this.#dispatch(batch).catch((error: unknown) => this.#fail(batch, error));
     };
-    // Even without a window, parts that arrive in the same iteration of the event loop share a batch.
+    // Even if the window is zero, parts that arrive in the same iteration of the event loop share a batch.
     if (windowMs === 0) setImmediate(dispatch);
     else setTimeout(dispatch, windowMs);
   }
@@ -130,7 +130,7 @@ export class EmbeddingBatcher {
     const { shareClass, ended } = batch;
     const [first] = batch.parts;
     if (shareClass > 0 && first !== undefined) {
-      // Each request has its own deadline.
+      // Here the batch waits without a deadline, because each of its requests has its own.
       const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
       await this.#shares.enter('embedding', request, ended.signal).granted;
     }

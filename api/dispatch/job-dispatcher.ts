@@ -29,7 +29,7 @@ export interface QueuedJob {
   /** Calls back when the caller disconnects while the job is queued or running. */
   whenDisconnected(callback: () => void): void;
   /**
-   * Call just before enqueueing. From then on, a worker releases the reservation.
+   * Call just before enqueueing. From then on, a worker is responsible for releasing the reservation.
    * @returns false if the request has ended
    */
   markQueued(): boolean;
@@ -50,8 +50,8 @@ export interface AwaitedJob extends QueuedJob {
 export type StreamedJob = StreamedResponse;
 
 /**
- * If there is no HTTP response, memory was acquired before dispatch: the length of an embedding response is known in
- * advance.
+ * Without an HTTP response, the request is for embeddings: their response length is known in advance, so its memory was
+ * acquired before dispatch.
  */
 const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: number): ReaderOptions => ({
   hasMemory: response === undefined,
@@ -59,8 +59,8 @@ const readerOptions = (response: ServerResponse | undefined, succeededAttempt?: 
 });
 
 /**
- * No process sends heartbeats for a job that waits for a worker, so its reservation is held until this long after its
- * deadline.
+ * How long a queued job's reservation lasts beyond the job's deadline. It is extended this far at once, because no
+ * process sends heartbeats for a job that waits for a worker.
  */
 const deadlineSlackMs = 60_000;
 
@@ -95,7 +95,7 @@ export class JobDispatcher implements ReplyOwner {
     return this.#replies.channel;
   }
 
-  /** Number of an account's requests that are queued or running on a BullMQ queue. */
+  /** Number of an account's requests that are waiting on this queue or being run by its workers. */
   countOf(queue: QueueName, accountId: string): number {
     return this.#replies.countOf(queue, accountId);
   }
@@ -243,7 +243,10 @@ export class JobDispatcher implements ReplyOwner {
     });
   }
 
-  /** Notifies the worker that has the request. A worker that takes the job later finds the cancellation mark. */
+  /**
+   * Notifies the worker that runs the request. If no worker has taken the job yet, the one that takes it finds the
+   * cancellation mark.
+   */
   #cancel(pending: PendingJob, cause?: CancelCause): void {
     const { requestId } = pending.request;
     if (!pending.isQueued) {

@@ -6,8 +6,8 @@ import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Creates the event-loop turns in which the text of one call is tokenized. That takes milliseconds, or seconds for a
- * large body, so it stops if the client disconnects or a check of the account fails.
+ * Creates the event-loop turns in which the text of one call is tokenized. Tokenizing takes milliseconds, or seconds
+ * for a large body, so it stops if the client disconnects or a check of the account fails.
  */
 export function createCountingTurn(
   services: Services,

@@ -26,7 +26,7 @@ export async function sendBody(context: ApiContext, body: Buffer | ChunkedBody, 
 /**
  * Responds with a chunked body. Resolves once the client has read it or disconnected.
  * @param nextTurn waits for a turn before the next chunk is generated
- * @throws AppError if reading the body fails; the connection must be closed then
+ * @throws AppError if reading the body fails; the caller of this function must then close the connection
  */
 export async function sendInChunks(
   context: ApiContext,

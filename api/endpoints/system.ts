@@ -9,7 +9,7 @@ import { PreparedBodies, PreparedBody } from '../present/prepared-body.ts';
 import type { Services } from '../services.ts';
 import { sendPrepared } from './send-prepared.ts';
 
-/** Health is cached, so that the probes of a large fleet do not cause significant load themselves. */
+/** How long a result is cached, so that frequent probes from many hosts do not cause significant load. */
 const cacheMs = 1_000;
 /** A check that takes longer is treated as failed. */
 const checkTimeoutMs = 2_000;

@@ -8,8 +8,9 @@ import { RecentUse } from './recent-use.ts';
 
 /**
  * Levels of file processes. An account's files start at the first level whose `maxUsedMs` exceeds the account's recent
- * reading time. A file that exceeds the time limit of its level continues at the next level. So files crafted to take
- * long only delay other slow files. A thousand pages of plain text take a second or two, and more on a busy machine.
+ * reading time. A file that exceeds the time limit of its level continues at the next level. So files that are crafted
+ * to take long delay only other slow files. A thousand pages of plain text take a second or two, and more on a busy
+ * machine.
  */
 const levels: readonly LevelBounds[] = [
   { processes: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
@@ -73,7 +74,7 @@ export class DocumentReader {
         if (slot === null) run = this.#processes.start(request, signal);
       }
     } finally {
-      // Release the slot only once the process is free, or has been killed and its memory is released.
+      // Release the slot only after the process has become idle, or has been killed and its memory released.
       await run.stop();
       current.slot.release();
     }
@@ -83,7 +84,10 @@ export class DocumentReader {
     await this.#processes.close();
   }
 
-  /** Rechecks the level, because other files of the account may have raised it during the wait. */
+  /**
+   * Acquires a slot of the account's level, or of `from` if that is higher. Checks the level again after the wait,
+   * because other files of the account may have raised it.
+   */
   async #acquire(accountId: string, from: number, signal: AbortSignal): Promise<LevelSlot> {
     for (;;) {
       const level = Math.max(from, this.#findLevel(accountId));

@@ -6,7 +6,7 @@ export interface RepeatedText {
   readonly times: number;
 }
 
-/** The content that a vendor reads from a file, or reads if it interprets the file as one kind of document. */
+/** The content that a vendor reads from a file: in one interpretation of the file, or in all possible ones together. */
 export interface FileContent {
   readonly texts: readonly RepeatedText[];
   /** Pages that are read as images in addition to their text. */
@@ -47,7 +47,7 @@ export type DocumentKind = 'pdf' | 'zip' | 'xls';
 export interface DocumentRequest {
   readonly kind: DocumentKind;
   readonly bytes: Buffer;
-  /** Longer texts and more pages exceed the model's context anyway. */
+  /** Limits for reading. Longer texts and more pages exceed the model's context anyway. */
   readonly maxCharacters: number;
   readonly maxPages: number;
 }

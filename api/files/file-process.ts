@@ -1,6 +1,6 @@
 /**
- * Entry point of the process that reads and tokenizes files. A document that takes too much time or memory, or crashes
- * the reader, ends only this process. A thread would not suffice, because a thread that allocates too much memory
+ * Entry point of the process that reads and tokenizes files. If a document takes too much time or memory, or crashes
+ * the reader, only this process ends. A thread would not suffice, because a thread that allocates too much memory
  * crashes its whole process.
  */
 import { on } from 'node:events';
@@ -12,7 +12,7 @@ import { boundWasmMemory, loadPdfium } from './pdf-text.ts';
 import { countFile } from './read-file.ts';
 
 const maxWasmBytes = 512 * 1024 * 1024;
-/** Gives the api process, which serves requests, a higher priority than this process. */
+/** Lowers the priority of this process, so that the api process, which serves requests, runs first. */
 const niceness = 5;
 const watchMs = 1_000;
 

@@ -11,7 +11,8 @@ const repeated = /number-(?:rows|columns)-repeated\s*=|<(?:[^\s<>:]+:)?s\s[^<>]*
 const spacesPerText = 64;
 
 /**
- * Adds the texts of a part once for each repetition. Their first occurrence is added with the rest of the part's text.
+ * Adds the repeated texts of a part, once for each repetition after the first occurrence. The first occurrence is added
+ * with the rest of the part's text.
  * @returns the number of empty cells up to the last non-empty row and column
  */
 export function addRepeats(markup: string, texts: RepeatedTexts): number {

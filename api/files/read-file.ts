@@ -16,11 +16,11 @@ import { readPdf, type Pdfium } from './pdf-text.ts';
 import { isXls, readXls } from './xls-text.ts';
 import { readZip } from './zip-text.ts';
 
-/** Assumed bytes per token for content that is not text. Most formats have fewer tokens than this yields. */
+/** Assumed bytes per token for content that is not text. For most formats, this overestimates the tokens. */
 const bytesPerUnreadToken = 2;
 /**
- * No text has more characters per token. A text that is longer than this allows certainly exceeds the context and need
- * not be tokenized.
+ * No text has more characters per token than this. A text with more characters than this times the remaining tokens
+ * certainly exceeds the context, and need not be tokenized.
  */
 const maxCharactersPerToken = 16;
 /** Maximum UTF-8 bytes per UTF-16 code unit, in which texts are measured. */

@@ -1,6 +1,6 @@
 /**
- * Reading time that decays per unit of elapsed time: an account may use 5 s per minute indefinitely without
- * accumulating any.
+ * How much recent reading time decays per unit of elapsed time. At this rate, an account that uses 5 s per minute does
+ * not accumulate any.
  */
 const decayRate = 1 / 12;
 /** Cap on the recent use of an account, so that it always decays within 12 minutes. */

@@ -1,6 +1,8 @@
 import type { RepeatedText } from './file-content.ts';
 
-/** Groups texts by the number of times that they are read, so that each group is tokenized only once. */
+/**
+ * Groups texts by the number of times that they are read. Each group becomes one text, which is tokenized only once.
+ */
 export class RepeatedTexts {
   readonly #pieces = new Map<number, string[]>();
   #characters = 0;
@@ -18,7 +20,7 @@ export class RepeatedTexts {
     else pieces.push(text);
   }
 
-  /** @param factor multiplies the number of times of each text, because all of them together are read several times */
+  /** @param factor how many times all texts together are read; multiplies the number of times of each text */
   list(factor: number): RepeatedText[] {
     return Array.from(this.#pieces, ([times, pieces]) => ({
       text: pieces.join(' '),

@@ -1,8 +1,8 @@
 import { readAttribute, walkXml } from './walk-xml.ts';
 
 /**
- * A spreadsheet (xlsx) stores each text once, and its cells refer to texts by number. So a few kilobytes can show one
- * text in a hundred thousand cells, and readers of the sheet read it as many times.
+ * A spreadsheet (xlsx) stores each text once, and its cells refer to texts by number. So a file of a few kilobytes can
+ * show one text in a hundred thousand cells, and readers then read the text that many times.
  */
 
 const stringTable = /<(?:[^\s<>:]+:)?sst[\s>]/;

@@ -13,8 +13,8 @@ const referenceAttributes: Readonly<Record<string, string>> = {
 const mayShow = /<(?:[^\s<>:]+:)?(?:sheet|sldId|itemref|altChunk|Relationship)\b/;
 
 /**
- * Counts how many times a document shows its parts. Readers read a part each time it is shown. Ids refer to parts
- * through separate tables, and several ids may refer to the same part.
+ * Counts how many times a document shows its parts. Readers read a part each time it is shown. Elements refer to parts
+ * by ids, which separate tables map to part names. Several ids may refer to the same part.
  */
 export class ShownParts {
   /** The ids that a part shows, by the part's name. */

@@ -1,11 +1,11 @@
-/** Assumed byte rate of audio in an unknown format. Audio with a higher rate is estimated as longer than it is. */
+/** Assumed byte rate of audio in an unknown format. If the real rate is higher, the length is overestimated. */
 const unknownBytesPerSecond = 4_000;
 
 /**
- * Estimates how many seconds of audio a vendor may find in these bytes, and never much less: for WAV and AIFF by the
- * rates in their headers, for MP3 and AAC by their frames, for FLAC by its header. The caller controls how much time a
- * byte represents: a kilobyte of WAV can be ten seconds. Compressed audio inside a WAV or AIFF may state other rates
- * than the header around it; the longer of the two lengths is used.
+ * Estimates how many seconds of audio a vendor may find in these bytes. The estimate is never much too low. The length
+ * is determined for WAV and AIFF by the rates in their headers, for MP3 and AAC by their frames, for FLAC by its
+ * header. The caller controls how much time a byte represents: a kilobyte of WAV can be ten seconds. Compressed audio
+ * inside a WAV or AIFF may state other rates than the header around it; the longer of the two lengths is used.
  *
  * @param maxSeconds limit beyond which measuring may stop
  */

@@ -4,7 +4,7 @@ import { RepeatedTexts } from './repeated-texts.ts';
 
 /**
  * An older spreadsheet (xls) stores each text once, as newer ones do, and its cells refer to texts by number. All other
- * content takes at least as many bytes in the file as when shown, so its tokens are estimated from its bytes.
+ * content takes at least as many bytes in the file as its shown text has, so its tokens are estimated from its bytes.
  */
 
 /** Record types ([MS-XLS] 2.3). */

@@ -37,7 +37,7 @@ export function readZip(archive: Buffer, maxCharacters: number): DocumentResult 
   }
 }
 
-/** Collects the text of every part once, and again for each further time that it is shown. */
+/** Collects the text of every part, as many times as the document shows the part. */
 class ArchiveReader {
   readonly #texts = new RepeatedTexts();
   readonly #parts = new ShownParts();

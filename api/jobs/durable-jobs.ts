@@ -45,7 +45,7 @@ export interface ShownJobPage {
   readonly jobs: readonly ShownJob[];
 }
 
-/** Usual time from admission until the job is created. Very large requests may take longer. */
+/** Usual maximum time from admission until the job is created. Very large requests may take longer. */
 const creationTimeoutMs = 2_000;
 const pollMs = 50;
 /** How long to keep checking whether a job exists if Redis did not reply when the job was created. */
@@ -79,16 +79,16 @@ export class DurableJobs {
   }
 
   /**
-   * Admitted requests whose jobs are being created. For large bodies this takes a while, during which their
-   * reservations need heartbeats.
+   * Admitted requests whose jobs are being created. Creating a job with a large body takes a while, during which the
+   * request's reservation needs heartbeats.
    */
   placing(): Iterable<AdmittedRequest> {
     return this.#placing;
   }
 
   /**
-   * Creates a durable job from an admitted request and returns it as created. On failure the request holds no
-   * reservation.
+   * Creates a durable job from an admitted request, and returns the new job. On failure, the request's reservation is
+   * released.
    * @throws AppError `too_many_jobs`, `queue_full`
    */
   async place(request: AdmittedRequest, work: DurableWork): Promise<ShownJob> {
@@ -123,7 +123,7 @@ export class DurableJobs {
     } catch (error) {
       const found = await this.#releaseOrFind(request, error);
       if (found === null) throw error;
-      // The fair-queue index is updated later from the account's job list.
+      // The fair-queue index does not contain this job yet. It is repaired later from the account's job list.
       return await this.#describe(found);
     }
     // Both commands run in one round trip. The fair-queue index is updated first, so that it includes this job when its
@@ -147,14 +147,15 @@ export class DurableJobs {
   }
 
   /**
-   * Like `find`, for a request admitted by another call, which may be about to create its job. Stops waiting when the
-   * request has no reservation, because it has then ended, with or without a job.
+   * Like `find`, for a request admitted by another call, which may be about to create its job. Stops waiting once the
+   * request has no reservation, because then it has either become a job or ended without one.
    */
   async findOnceCreated(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
     const { redis } = this.#deps;
     const reservations = redisKeys.reservations(shardOf(accountId));
     for (const untilMs = performance.now() + creationTimeoutMs; ;) {
-      // The order matters: the reservation passes from the request to its job in one step.
+      // Check the reservation before the job. Creating the job moves the reservation into the job record in one step,
+      // so in the other order both could be missed.
       const isHeld = (await callRedis(() => redis.hexists(reservations, id))) === 1;
       const shown = await this.find(accountId, id);
       if (shown !== null || !isHeld || performance.now() > untilMs || signal.aborted) return shown;

@@ -29,7 +29,10 @@ export class JobStandings {
     return { position, etaSeconds: estimateEta(outlook, position) };
   }
 
-  /** Keeps the position from rising. Calls Redis only if the position is lower than the last one reported. */
+  /**
+   * Ensures that the reported position never rises. Calls Redis only if the estimate is lower than the last reported
+   * position.
+   */
   async #capPosition({ accountId, id, position }: JobRecord, estimated: number): Promise<number> {
     if (position !== null && position <= estimated) return position;
     return await this.#store.recordPosition(accountId, id, estimated);

@@ -82,8 +82,8 @@ const sessionEnded = (): AppError =>
 const maxSessionAgeMs = 500;
 
 /**
- * Returns the session in its current state: it may have ended while the request sent its body slowly or waited for a
- * database turn.
+ * Returns the current state of the session, which may have ended while the request's body was arriving or the request
+ * was waiting for a database turn.
  * @throws AppError `unauthenticated`
  */
 export async function currentSession({ web, config }: Services, context: ApiContext): Promise<WebSession> {

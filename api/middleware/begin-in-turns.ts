@@ -6,7 +6,7 @@ import type { ApiMiddleware } from '../request/context.ts';
 /** Number of calls that start without waiting in one event-loop iteration. Together they take half a millisecond. */
 const freePerIteration = 8;
 
-/** Number of calls of all operations started in this event-loop iteration. */
+/** Number of calls, of all operations, that arrived here in this event-loop iteration. */
 let started = 0;
 const reset = (): void => {
   started = 0;
@@ -16,7 +16,8 @@ const reset = (): void => {
  * Lets a few calls without a key start in each event-loop iteration; the others wait for fair-queue turns. Each call is
  * cheap, but hundreds in one iteration would delay everything else, and a client that floods the process calls again as
  * soon as it has its response. All calls without a key together are treated as one account. Among them, networks take
- * turns, and within a network, operations take turns: a health check does not wait behind a flood from the same proxy.
+ * turns, and within a network, operations take turns: so a health check does not wait behind a flood of other calls
+ * from the same proxy.
  */
 export function beginInTurns(_: unknown, { operationId }: Pick<Operation, 'operationId'>): ApiMiddleware {
   return async (context, next) => {

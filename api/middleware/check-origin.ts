@@ -33,9 +33,9 @@ function isOwnOrigin(
 }
 
 /**
- * Whether the origin's host is one that nobody can repoint. The owner of any other host name can point it at this
- * service after a page of theirs has loaded (DNS rebinding). The page's requests then reach this service under that
- * name.
+ * Whether the origin's host is an IP address or `localhost`, whose target nobody can change. The owner of any other
+ * host name can serve a page from it and then point the name at this service (DNS rebinding). Requests from that page
+ * then reach this service with a matching Host header.
  */
 function isFixedHost(origin: string): boolean {
   if (!URL.canParse(origin)) return false;

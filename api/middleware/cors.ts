@@ -10,7 +10,7 @@ const additionalHeaders = ['allow'];
 /** Browsers repeat the preflight after at most two hours; some do so sooner. */
 const maxAgeSeconds = 7_200;
 
-/** Pages can never read cookies. */
+/** Response headers that pages may read. Browsers never let pages read `Set-Cookie`. */
 const exposeHeaders = [...Object.keys(responseHeaders), ...additionalHeaders]
   .filter((name) => name !== 'set-cookie')
   .join(',');

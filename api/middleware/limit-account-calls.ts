@@ -17,9 +17,9 @@ export interface CallLimits {
 
 /**
  * Limits the concurrent calls that do not call a model, per account or per session of the account area. A call is in
- * progress while it waits, runs, or has an unread response. Such calls are free and have no limit per minute. A call
- * over the limit causes no look-up except that of its session. It is rejected only after a second: a client that is
- * rejected immediately retries immediately, and thousands of rejections slow the process down.
+ * progress while it waits, runs, or has an unread response. Such calls are not charged and have no limit per minute. A
+ * call over the limit causes no look-up except that of its session. It is rejected only after a second, because clients
+ * that are rejected immediately would retry immediately, and thousands of rejections slow the process down.
  * @param inFlight concurrent calls by account or session; shared by operations with a common limit
  */
 export function limitAccountCalls(

@@ -20,8 +20,8 @@ import type { Services } from '../services.ts';
 
 /**
  * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only
- * after its account has been checked, is parsed as it arrives, and is charged to the process's memory budget for bodies
- * until its response is sent.
+ * after its account has been checked, is parsed as it arrives, and takes its memory from the process's budget for
+ * request bodies until its response is sent.
  */
 export function parseBody(services: Services, operation: Operation): ApiMiddleware {
   const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
@@ -116,8 +116,7 @@ class IncomingBody {
     const { requestMemory } = this.#services;
     const requester = requesterOf(this.#context);
     this.#release();
-    // A body that has only been announced takes no memory yet. But do not start reading if there is not enough memory
-    // for all of it.
+    // Only check that there is enough memory for the whole body now. A body takes no memory before it arrives.
     const whole = requestMemory.tryAcquire(requester, minBytes);
     if (whole === null) throw noMemory();
     whole.release();
@@ -153,8 +152,7 @@ class IncomingBody {
       this.#release();
       return await this.#parseSmall();
     } catch (error) {
-      // Release the memory before the error is sent, because sending may take a while and the body is not needed any
-      // longer.
+      // Release the memory before the error is sent, because sending may take a while and the body is no longer needed.
       this.#release();
       throw error;
     } finally {
@@ -165,7 +163,7 @@ class IncomingBody {
 
   /** @throws AppError if the requester cannot have that much memory */
   #hold(bytes: number): void {
-    // If the client has disconnected or has its response, the rest of the body is not needed.
+    // If the client has disconnected or has received its response, the rest of the body is not needed.
     this.#context.state.signal.throwIfAborted();
     if (this.#share?.tryGrow(bytes) === true) return;
     this.#share ??= this.#services.requestMemory.tryAcquire(requesterOf(this.#context), bytes);
@@ -196,8 +194,8 @@ class IncomingBody {
   }
 
   /**
-   * One connection can deliver up to two megabytes before the event loop does anything else, so reading pauses in
-   * between.
+   * Reads a chunk of a large body, and pauses once the time for one event-loop turn is used up. Otherwise, one
+   * connection could deliver up to two megabytes before the event loop does anything else.
    */
   #readLargeChunk(chunk: Buffer, reader: BodyReader): void | Promise<void> {
     const startedMs = performance.now();

@@ -19,7 +19,8 @@ export function renderError(log: Logger): ApiMiddleware {
           message: `There is nothing at ${context.method} ${shorten(context.path)}. ${suggestPath(context.path)}`,
         });
       }
-      // A response that had already started has reported the error itself.
+      // The error of a response that had already started: the code that streams the response has reported it to the
+      // caller.
       if (context.state.error !== undefined) logFailure(log, context, context.state.error);
     } catch (thrown) {
       const error = toAppError(thrown);

@@ -63,7 +63,7 @@ function countVectors({ header, vectors }: EmbeddingAnswer): number {
   return vectors.length / (header.dimensions * 4);
 }
 
-/** Everything in an item except its vector, with an index of any length and the preceding comma. */
+/** Maximum bytes of an item except its vector: includes the comma before it and an index of any length. */
 const maxBytesAroundVector = 80;
 
 function maxBytesPerItem({ header, format }: EmbeddingAnswer): number {

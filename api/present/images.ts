@@ -10,9 +10,9 @@ const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4;
 type Part = { readonly text: Buffer } | { readonly image: Buffer };
 
 /**
- * Serializes an image response to JSON as its client reads it. As one string, the response would be in memory twice.
- * JSON.stringify would also check every character, although Base64 needs no escaping: ten times the work for a 3 MB
- * image.
+ * Serializes an image response to JSON as its client reads it. A single string would be a second copy of the response
+ * in memory. JSON.stringify would also check every character, although Base64 needs no escaping, which takes ten times
+ * the work for a 3 MB image.
  * @param linkOf returns the URL of a stored file
  */
 export function presentImages(

@@ -6,7 +6,8 @@ import { frameJob, type ShownJob } from './job-text.ts';
 /**
  * Identifies an event of a job by the contents of the job record, so that any process can resume after it. Consists of
  * the index of the status transition, starting at 0, and the progress within that status. While the job is queued,
- * `detail` is the position, which only falls. While the job is active, it is the percentage done, which only rises.
+ * `detail` is the position, which never rises. While the job is active, `detail` is the percentage done, which never
+ * falls.
  */
 export interface EventId {
   readonly index: number;
@@ -22,8 +23,8 @@ export interface JobEvent extends ShownJob {
 const eventIdPattern = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
 /**
- * Returns the end of the job id, which differs between jobs, so that a client that mixes up two jobs does not miss
- * events.
+ * Returns the end of the job id for its event ids. It differs between jobs, so if a client mixes up two jobs, its last
+ * event id is ignored and it does not miss events.
  */
 const suffixOf = (jobId: string): string => jobId.slice(-8);
 

@@ -29,8 +29,8 @@ export function checkPreconditions(
 }
 
 /**
- * Whether a Range header applies, which If-Range makes depend on whether the client's part of the body is of this
- * version.
+ * Whether a Range header applies. With If-Range, it applies only if the part of the body that the client already has is
+ * of this version.
  */
 export function isRangeCurrent(headers: IncomingHttpHeaders, { etag, lastModifiedMs }: Validators): boolean {
   const ifRange = headers['if-range'];

@@ -21,7 +21,7 @@ const compressGzip = promisify(gzip);
 
 type Compressor = (bytes: Buffer) => Promise<Buffer>;
 
-/** These run in the thread pool. */
+/** Compressors run in Node's thread pool. */
 const defaultCompressors: Readonly<Record<ContentCoding, Compressor>> = {
   br: (bytes) => compressBrotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: (bytes) => compressGzip(bytes, { level: 9 }),

@@ -3,7 +3,7 @@ import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
 
 /** A body that is generated or read as its client reads it. */
 export interface ChunkSource {
-  /** Maximum bytes that one `write` needs. */
+  /** Maximum bytes that one call of `write` returns. */
   readonly maxChunkBytes: number;
   /** Length of the whole body, if known. */
   readonly byteLength?: number;
@@ -19,9 +19,9 @@ export interface ChunkedBody extends ChunkSource {
 const buffers = new BufferPool(16 * 1024 * 1024);
 
 /**
- * Writes a whole body, one chunk at a time, however slowly its client reads. The stall guard disconnects clients that
- * read nothing, or that read slowly and block others. If the length is known, the stream ends together with the last
- * chunk, so that the connection is free as soon as the client has everything.
+ * Writes a whole body, one chunk at a time, at the client's pace. The stall guard disconnects clients that read
+ * nothing, or that read slowly and block others. If the length is known, the stream ends together with the last chunk,
+ * so that the connection can be used for the next request as soon as the client has everything.
  * @param nextTurn waits for a turn before the next chunk is generated
  * @throws the stream's error if the client disconnects; errors from `write`
  */
@@ -46,7 +46,7 @@ export async function sendChunks(
 
 /** Resolves once the bytes have been passed to the operating system. */
 async function write(stream: Writable, bytes: Buffer, isLast: boolean): Promise<void> {
-  // Ending a closed response reports no error.
+  // Check first, because ending a closed response does not report an error.
   if (stream.destroyed) throw new Error(readerDisconnected);
   await new Promise<void>((resolve, reject) => {
     const onClose = (): void => reject(new Error(readerDisconnected));

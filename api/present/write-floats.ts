@@ -1,16 +1,16 @@
 import { writeDecimal } from './write-decimal.ts';
 
 /**
- * Writes float32 values as JSON numbers directly into bytes. JSON.stringify only writes doubles. The 17 digits that a
- * float32 needs as a double take half of the time and a third of the response, and the extra digits are lost when the
+ * Writes float32 values as JSON numbers directly into bytes. JSON.stringify writes only doubles, and writes a float32
+ * with up to 17 digits. The extra digits take half of the time and a third of the response, and are lost when the
  * client rounds back to float32.
  *
- * Consider a number x in a binade whose neighbours are an `ulp` apart. It is written as n / 10^places, where `places`
- * is the smallest number for which 10^-places is at most an ulp, so that the rounded value is nearer to x than to any
- * other float32. n is below 10^9. The relative errors of the product and the parser are at most 2^-52; the rounding
- * leaves a margin of more than 2^-33. If the number with one digit fewer is still within half an ulp, the last digit is
- * omitted, and so are trailing zeros. If more digits could be omitted, that shorter number has zeros there, because it
- * is then the nearest number of its length.
+ * Consider a number x in a binade whose neighbours are an `ulp` apart. It is written as n / 10^places, where `places`,
+ * the number of decimal places, is the smallest for which 10^-places is at most an ulp, so that the rounded value is
+ * nearer to x than to any other float32. n is below 10^9. The relative errors of the product and the parser are at most
+ * 2^-52; the rounding leaves a margin of more than 2^-33. If the number with one digit fewer is still within half an
+ * ulp, the last digit is omitted, and so are trailing zeros. If more digits could be omitted, that shorter number has
+ * zeros there, because it is then the nearest number of its length.
  */
 
 /** `-123456789000000000000,`: nine digits, padded with zeros up to 10^21, above which an exponent is used. */
@@ -22,7 +22,7 @@ export const maxBytesPerFloat = 23;
 const firstOfBinade = 256;
 const placesOf = new Int8Array(2 * firstOfBinade);
 const scaleOf = new Float64Array(2 * firstOfBinade);
-/** How far x · 10^(places - 1) may be from the integer that is written instead. */
+/** How far x · 10^(places - 1) may be from an integer for that integer, which has one digit fewer, to be written. */
 const reachOf = new Float64Array(2 * firstOfBinade);
 
 /** Slightly less than half the distance to a neighbour. Excludes ties and errors of the product. */
@@ -75,8 +75,8 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
   const source = new DataView(vector.buffer, vector.byteOffset, vector.byteLength);
   const length = vector.byteLength;
   let end = at | 0;
-  // Math.imul and `| 0` keep everything in 32-bit integers. The length is chosen without a branch, which would be
-  // mispredicted every other time. Each of these two measures accounts for half of the speed.
+  // Math.imul and `| 0` keep everything in 32-bit integers. The number of digits is chosen without a branch, because a
+  // branch would be mispredicted every other time. Each of these two measures accounts for half of the speed.
   for (let from = 0; from < length; from += 4) {
     const bits = source.getInt32(from, true);
     const exponent = (bits >>> 23) & 0xff;
@@ -98,8 +98,8 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
         end = writeDecimal(target, end, digits, placesOf[row]!);
       }
     } else {
-      // Nine digits, ending where the places end. There are 8 to 14 places, so the first digit may be the integer
-      // part's zero.
+      // Writes nine digits, so that the last one is at the last decimal place. There are 8 to 14 decimal places, so the
+      // first of the nine digits may be the zero before the point.
       const first = (end + placesOf[row]! - 7) | 0;
       target.setInt32(end, fourZeros, true);
       target.setInt32(end + 3, fourZeros, true);

@@ -16,14 +16,14 @@ export function failPendingReplies(replies: PendingReplies, accountId: string, e
     const { request, receiver, workerId } = pending;
     if (request.accountId !== accountId) continue;
     if (workerId === null) {
-      // A request that is just being queued is failed by the next check.
+      // A request that is being queued right now cannot be withdrawn yet. The next check fails it.
       if (!owner.withdraw(pending)) continue;
     } else if (isResponseStored(request)) {
       // Its worker stores the frames. `StoredResponses.endAccount` fails its readers.
       continue;
     } else if (pending.hasOutput) {
-      // Keep the pending reply: if the worker dies before it settles, the caller is billed for the tokens in its
-      // frames.
+      // Do not remove the pending reply: if the worker dies before it settles, the caller is billed for the tokens that
+      // its frames report.
       pending.receiver = discard;
     } else {
       replies.remove(request.requestId);

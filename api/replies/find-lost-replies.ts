@@ -6,13 +6,13 @@ import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 const checkAfterMs = 5_000;
 
 /**
- * The last frame of a request follows its settlement immediately. If it has not arrived by the next check, it is lost.
+ * The last frame of a request is sent immediately after its settlement, which ends its reservation. If a check finds no
+ * reservation and the last frame has not arrived by the next check, the frame is lost.
  */
 export const checksUntilLost = 2;
 /**
- * Like `checksUntilLost`, for jobs on a BullMQ queue. If their worker died right after the settlement, the job runs
- * again once its lock of 10 s has expired, which BullMQ checks every 5 s, and then delivers the response that was
- * charged.
+ * Like `checksUntilLost`, for jobs on a BullMQ queue. If a worker dies right after the settlement, its job runs again
+ * once its lock of 10 s has expired, which BullMQ checks every 5 s. The new run delivers the response that was charged.
  */
 export const checksUntilLostQueued = 5;
 
@@ -40,7 +40,8 @@ export function setPaused(reply: ReplyLiveness, isPaused: boolean, nowMs: number
 const idsPerCommand = 1_000;
 
 /**
- * A request without a reservation has ended. Frames that have not arrived after enough checks were lost in transit.
+ * Finds the requests whose remaining frames were lost. A request without a reservation has ended, so frames that have
+ * not arrived after enough checks were lost in transit.
  * @returns the replies that will get no more frames
  */
 export async function findLostReplies<H extends ReplyLiveness>(

@@ -7,19 +7,20 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 
 /**
- * Redis disconnects a subscriber with 32 MB of pending output, or with 8 MB for a minute. This caps the bytes in
- * transit to this process, no matter how many workers have results for it or how slow it is.
+ * Redis disconnects a subscriber with 32 MB of pending output, or with 8 MB for a minute. This limit keeps the bytes in
+ * transit to this process below that, even if many workers have results for it or it is slow.
  */
 const maxRequestedBytes = 6 * 1024 * 1024;
 /**
- * If no piece of a requested result arrives for this long, other results are requested first. Its worker may be dead.
+ * If no piece of a requested result arrives for this long, its worker may be dead, and other results are requested
+ * first.
  */
 const silenceTimeoutMs = 2_000;
 
 /** Maximum bytes requested for one account before the next account in the fair queue gets its turn. */
 const turnBytes = 4 * pieceBytes;
 
-/** Buffers in which results are assembled and held until they are written to their callers. */
+/** Buffers in which results are assembled. Each stays in use until its result has been written to the caller. */
 const buffers = new BufferPool(64 * 1024 * 1024);
 
 /**
@@ -54,7 +55,10 @@ interface IncomingResult {
   /** Null until memory is acquired, and again once everything has been requested. */
   entry: QueueEntry<IncomingResult> | null;
   waitsSinceMs: number;
-  /** When its last piece arrived. Time that the result waits here is added, because the worker is not silent then. */
+  /**
+   * When its last piece arrived, plus the time that the result has since waited in this process: during that time,
+   * nothing is expected from the worker.
+   */
   lastSeenAtMs: number;
 }
 
@@ -106,7 +110,7 @@ export class IncomingResults {
       this.#requests.refuse(result.requestId, toAppError(error));
       return;
     }
-    // The result may have been dropped at the moment the memory was granted.
+    // The result may have been dropped at the same moment as the memory was granted.
     if (signal.aborted) result.share?.release();
     else this.#begin(result);
   }
@@ -120,7 +124,7 @@ export class IncomingResults {
   take(requestId: string, piece: Buffer): PooledBuffer | null {
     const result = this.#results.get(requestId);
     if (result === undefined) return null;
-    // A late piece that was assumed lost has already been subtracted from the bytes in transit.
+    // If a piece was assumed lost but arrives after all, its bytes have already been subtracted from those in transit.
     this.#requestedBytes -= Math.min(piece.length, result.requestedTo - result.received);
     const buffer = (result.buffer ??= buffers.lend(result.length));
     result.received += piece.copy(buffer.bytes, result.received);
@@ -151,7 +155,10 @@ export class IncomingResults {
     this.#requestNext();
   }
 
-  /** Whether a result was offered. If so, the request is settled, and running it again is not charged again. */
+  /**
+   * Whether a worker has offered a result. If so, the request is settled, and running it again does not charge it
+   * again.
+   */
   has(requestId: string): boolean {
     return this.#results.has(requestId);
   }
@@ -170,7 +177,10 @@ export class IncomingResults {
     this.#requestNext();
   }
 
-  /** Time since the last piece of a requested result (ms); 0 if the result is unknown or waits here. */
+  /**
+   * Time since the last piece of a requested result (ms); 0 if the result is unknown, or waits here for memory or its
+   * turn.
+   */
   silentForMs(requestId: string): number {
     const result = this.#results.get(requestId);
     if (result === undefined || result.requestedTo === result.received) return 0;

@@ -27,7 +27,7 @@ import { WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
-/** Callers get an error once there has been no worker for this long. Restarting the workers takes less time. */
+/** Callers get an error if their queue has had no worker for this long. Restarting the workers takes less time. */
 const noWorkerTimeoutMs = 15_000;
 /** If a live worker sends no piece of a result for this long, despite repeated requests, the result is lost. */
 const resultTimeoutMs = 30_000;
@@ -137,7 +137,7 @@ export class PendingReplies {
   }
 
   /**
-   * Removes the pending reply of a caller that disconnected. The request stays in `countOf` until its worker ends it.
+   * Removes the pending reply because its caller disconnected. `countOf` includes the request until its worker ends it.
    */
   leave(requestId: string): boolean {
     const pending = this.#delete(requestId);
@@ -151,7 +151,7 @@ export class PendingReplies {
     this.#inFlight.endDisconnected(requestId);
   }
 
-  /** Fails a request: cancels it at its worker and reports the error to the receiver. */
+  /** Fails a request: cancels it at its worker, and reports the error to the receiver. */
   fail(pending: PendingReply, error: AppError): void {
     if (!this.remove(pending.request.requestId)) return;
     this.#controls.control(pending, 'cancel', { isOurFault: true });
@@ -178,7 +178,7 @@ export class PendingReplies {
 
   #handleFrame(frame: Frame): void {
     if (frame.kind === 'mark') {
-      // The worker limits how many bytes it sends without an acknowledgement.
+      // Acknowledge the mark: a worker sends only a limited number of bytes without an acknowledgement.
       const { workerId, sentBytes } = decodeMark(frame.payload);
       this.#controls.acknowledge(workerId, this.channel, sentBytes);
       return;
@@ -195,7 +195,7 @@ export class PendingReplies {
     entry.checksWithoutReservation = 0;
     const order = pending.order.classify(frame);
     if (order === 'stale') return;
-    // Stored responses are read from storage; their frames only show progress here.
+    // A gap does not matter for a stored response: it is read from storage, and its frames here only show progress.
     if (order === 'gap' && !isResponseStored(pending.request)) {
       this.#log.warn({ requestId: frame.requestId }, 'frames lost');
       this.fail(pending, lostInTransit());
@@ -268,7 +268,7 @@ export class PendingReplies {
   }
 
   async #failLost(): Promise<void> {
-    // `#results` tracks results that are in transit.
+    // Exclude requests with an offered result, because `#results` tracks those results.
     const silent = [...this.#entries.values()].filter(({ request }) => !this.#results.has(request.requestId));
     for (const { pending, request } of await findLostReplies(this.#redis, silent, this.#nowMs)) {
       if (isResponseStored(request)) {
@@ -291,8 +291,8 @@ export class PendingReplies {
       for (const { pending } of this.#entries.values()) queues.add(pending.queue);
       this.#absence.retainOnly(queues);
       for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
-      // Runs after a round trip to Redis, so that pieces that arrived while this process was stalled have been read by
-      // now.
+      // Do this last: after the round trips to Redis above, pieces that arrived while this process was stalled have
+      // been read.
       this.#results.rerequestStalled();
     } catch (error) {
       this.#log.debug({ err: error }, 'worker look-up failed');

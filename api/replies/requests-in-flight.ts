@@ -3,13 +3,14 @@ import type { Frame } from '../../shared/reply/frame.ts';
 import type { PendingReply } from './pending-reply.ts';
 
 /**
- * A vendor call that continues after its caller disconnected has certainly ended this long after the start deadline.
+ * If a caller disconnects during a vendor call, the call has certainly ended this long after the deadline for the start
+ * of the request.
  */
 const maxCallMs = 30 * 60_000;
 
 /**
- * Counts the requests in progress per queue and account. A request whose caller disconnected stays in the count while a
- * worker runs it, because a disconnect does not free its capacity.
+ * Counts the requests in progress per queue and account. If the caller disconnects, the request stays in the count
+ * while a worker runs it, because it still occupies the worker.
  */
 export class RequestsInFlight {
   readonly #counts = new Map<string, number>();
@@ -61,7 +62,7 @@ export class RequestsInFlight {
       }
       case 'result':
       case 'stored':
-      // The worker stops once it finds that no caller requests the result.
+      // The caller disconnected, so nobody requests the offered result. The worker notices that and stops.
       case 'offered':
       case 'error':
         this.endDisconnected(requestId);

@@ -5,11 +5,14 @@ import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.
 import type { AcquireMemory } from './incoming-results.ts';
 import type { PendingReply } from './pending-reply.ts';
 
-/** Smaller responses are not charged to the memory budget. */
+/** Responses smaller than this do not take memory from the budget. */
 const minBudgetedBytes = 256 * 1024;
 /** Callers that wait longer get an error and may retry. */
 const maxWaitMs = 60_000;
-/** The same limit for responses that have already been billed. Their worker keeps them for five minutes. */
+/**
+ * The maximum wait of responses that have already been billed. It is shorter than the five minutes for which their
+ * worker keeps them.
+ */
 const maxPaidWaitMs = 4.5 * 60_000;
 
 export interface ResponseMemoryOptions {
@@ -19,8 +22,8 @@ export interface ResponseMemoryOptions {
   /** The HTTP response that needs the memory, if its caller is connected to this process. */
   readonly response: ServerResponse | null;
   /**
-   * Whether the response is complete and has been billed. Such a response may wait longer, and its account may have any
-   * number of them waiting.
+   * Whether the response is complete and has been billed. Such a response may wait longer, and an account may have any
+   * number of such responses waiting.
    */
   readonly isPaid?: boolean;
   /** Called before waiting. Throws if the request would not be admitted. */
@@ -92,8 +95,8 @@ const heldSharesOf = (socket: Socket): HeldShare[] =>
   (sharesOf.get(socket) ?? []).filter(({ share }) => share.amount > 0);
 
 /**
- * Picks those of the slow connections that hold memory for which another account waits. In each budget, picks only
- * connections of the account that holds the most memory.
+ * Finds the connections, among these slow ones, that hold memory while another account waits for some. For each budget,
+ * returns only connections of the account that holds the most memory.
  */
 export function findMemoryBlockers(slow: readonly Socket[]): readonly Socket[] {
   const contested = slow.flatMap((socket) =>

@@ -21,7 +21,10 @@ export const eventStreamHeaders = {
  * request.
  */
 const pauseReminderMs = 5_000;
-/** Maximum bytes buffered for a slow client beyond the socket's buffer. They come from frames already in transit. */
+/**
+ * Maximum bytes buffered for a slow client beyond the socket's buffer. Such bytes come from frames that were already in
+ * transit when the worker was notified.
+ */
 const maxPendingBytes = 8_000_000;
 
 const eventEnd = '\n\n';
@@ -137,7 +140,9 @@ export class SseStream implements Receiver {
     return this.#written !== eventEnd;
   }
 
-  /** Skipped in the middle of an event. Not called for a slow client, which has bytes in transit anyway. */
+  /**
+   * Writes a comment unless an event is incomplete. Not called for a slow client, whose connection is not idle anyway.
+   */
   #keepAlive(): void {
     if (this.#isMidEvent) return;
     if (performance.now() - this.#lastWriteMs < keepAliveMs) return;

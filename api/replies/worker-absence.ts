@@ -5,7 +5,7 @@ import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
 export class WorkerAbsence {
   readonly #nowMs: () => number;
   readonly #lastAliveAtMs = new Map<QueueName, number>();
-  /** Until this time, live workers may not have sent a heartbeat since the last Redis outage. */
+  /** Until this time, a live worker may not yet have sent its first heartbeat since the last Redis outage. */
   #unknownUntilMs = -Infinity;
 
   constructor(nowMs: () => number) {
@@ -23,8 +23,8 @@ export class WorkerAbsence {
   }
 
   /**
-   * Restarts the measurement after a Redis outage. Workers keep running during the outage and settle once Redis is
-   * back.
+   * Restarts the measurement after a Redis outage. Workers continue to run during the outage, and settle their requests
+   * when Redis is back.
    */
   reset(): void {
     const nowMs = this.#nowMs();

@@ -16,15 +16,18 @@ interface UndeliveredMessage {
 }
 
 /**
- * Sends control messages to the workers that run this process's requests. A worker that misses a message keeps running
- * unchanged.
+ * Sends control messages to the workers that run this process's requests. A worker that misses a message continues as
+ * before.
  */
 export class WorkerControls {
   readonly #redis: RedisClient;
   readonly #log: Logger;
   /** Undelivered messages to retry, by request id. */
   readonly #undelivered = new Map<string, UndeliveredMessage>();
-  /** The latest message for each request. Earlier ones must not be sent again, even if they turn out undelivered. */
+  /**
+   * The latest message for each request. If earlier messages turn out not to have been delivered, they must not be sent
+   * again.
+   */
   readonly #lastMessages = new WeakMap<PendingReply, ControlMessage>();
 
   constructor(redis: RedisClient, log: Logger) {
@@ -46,7 +49,7 @@ export class WorkerControls {
     this.#lastMessages.set(pending, message);
     this.#send(workerId, message, (undelivered) => {
       // After a missed cancel, the worker keeps running although nobody needs the response; after a missed resume, it
-      // stays paused. Pauses are repeated anyway.
+      // stays paused. Pauses need no retry, because the stream repeats them anyway.
       if (action !== 'pause' && this.#lastMessages.get(pending) === message)
         this.#undelivered.set(requestId, undelivered);
     });

@@ -7,13 +7,14 @@ import type { ApiContext } from './context.ts';
 import { requesterOf } from './requester.ts';
 
 /**
- * Runs work that uses MongoDB in a database turn of the requesting account, user or network. Work that still waits is
- * dropped if its client disconnects.
+ * Runs work that uses MongoDB in a database turn of the requesting account, user or network. If the client disconnects
+ * while the work waits for its turn, the work is dropped.
  *
- * Waiting and working together take at most `databaseWaitMs`. The calls that one account may have waiting take a second
- * or two in total, so a longer wait means that the database is down or hangs. Work that has started continues after the
- * timeout and keeps its database turn: MongoDB executes its commands in any case, so the matching changes in Redis must
- * follow. A caller that repeats the call finds the work done, or gets an error that says so.
+ * The caller gets an error if waiting and working together take longer than `databaseWaitMs`. The calls that one
+ * account may have waiting take a second or two in total, so a longer wait means that the database is down or hangs.
+ * Work that has started continues after the timeout and does not release its database turn until it ends: MongoDB
+ * executes its commands in any case, so the matching changes in Redis must follow. A caller that repeats the call finds
+ * the work done, or gets an error that says so.
  * @param work gets a signal that aborts once the caller has received a 503. From then on, anything that only this
  * caller could receive, such as a new secret, must not be created, or must be undone.
  * @throws AppError `service_unavailable` on timeout, `job_cancelled`

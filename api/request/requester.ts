@@ -2,8 +2,8 @@ import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiContext } from './context.ts';
 
 /**
- * Returns the party that takes turns and shares memory with others: the API key's account, the session's user, or the
- * network if neither is known.
+ * Returns the party on whose behalf the request takes turns and memory: the API key's account, the session's user, or
+ * the network if neither is known.
  */
 export function requesterOf(context: ApiContext): string {
   const { holder, session } = context.state;

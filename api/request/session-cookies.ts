@@ -26,7 +26,7 @@ export function setCookie(
   cookie: SessionCookie,
   value: { readonly token: string; readonly expiresAt: Date } | null,
 ): void {
-  // Work may continue after its caller received a 503 (`inDatabaseTurn`). A cookie can no longer be set then.
+  // `inDatabaseTurn` lets work continue after its caller has received a 503. It is then too late to set a cookie.
   if (context.headerSent) return;
   const secure = isHttps(config);
   // Behind a TLS-terminating proxy, our own socket is not encrypted, and the library would not set a secure cookie.

@@ -14,7 +14,7 @@ const checkIntervalMs = 1_000;
  */
 const lastFrameTimeoutMs = 15_000;
 
-/** Determines whether a stored response can still arrive, and whether the part stored so far may be sent. */
+/** Determines whether more of a stored response can still arrive, and whether the part stored so far may be sent. */
 export class ResponseAvailability {
   readonly #redis: RedisClient;
   readonly #jobs: JobStore;

@@ -24,7 +24,8 @@ const maxPollMs = 1_000;
 /** Size of the first read, when the size of the response is unknown. A single-frame response fits into one read. */
 const firstWindowBytes = maxInlineBytes + 1_024;
 /**
- * Size of a read when there is a backlog of frames. Needs memory for this window and the remainder of the previous one.
+ * Size of a read if many stored frames have not been read yet. Such a read needs memory for its window and for the
+ * remainder of the previous one.
  */
 const backlogWindowBytes = 256 * 1024;
 const backlogMemoryBytes = 2 * backlogWindowBytes;
@@ -66,7 +67,7 @@ export class StoredResponseReader implements FollowedResponse {
   readonly #options: ReaderOptions;
   readonly #availability: ResponseAvailability;
   readonly #order = new FrameOrder();
-  /** Aborted once the response has ended or the reader was cancelled. */
+  /** Aborted when the response has ended or the reader is cancelled. */
   readonly #ended = new AbortController();
   /** Bytes of frames read so far, including those in `#unread`. */
   #offset = 0;
@@ -74,7 +75,10 @@ export class StoredResponseReader implements FollowedResponse {
   #unread: Buffer = emptyBuffer;
   /** Bytes of frames in the object store; null while they are in Redis. */
   #movedBytes: number | null = null;
-  /** Acquired with the first full window, and held until all bytes read have been passed to the receiver. */
+  /**
+   * Memory for large windows. Acquired when a read fills its window, and held until all bytes read have been passed to
+   * the receiver.
+   */
   #memory: BudgetShare | null = null;
   #isCaughtUp = true;
   #isPaused = false;
@@ -157,7 +161,7 @@ export class StoredResponseReader implements FollowedResponse {
     if (bytes.length > 0) {
       if (this.#offset === 0 && !(await this.#mayBegin())) return this.#pollLater();
       this.#offset += bytes.length;
-      // The remainder of the previous window is the beginning of a frame.
+      // What remains of the previous window is the beginning of a frame that continues in this one.
       this.#unread = this.#unread.length === 0 ? bytes : Buffer.concat([this.#unread, bytes]);
       this.#pollMs = minPollMs;
       return true;
@@ -185,7 +189,8 @@ export class StoredResponseReader implements FollowedResponse {
       if ('bytes' in read) return read.bytes;
       this.#movedBytes = read.movedBytes;
     }
-    // Moved frames include the last one, at which the reader ends. So there is always more to read here.
+    // The moved frames include the last one. The reader ends at the last one and has not reached it yet, so there is
+    // more to read.
     return await answers.readMovedFrames(this.#request, this.#movedBytes, this.#offset, windowBytes);
   }
 
@@ -210,7 +215,7 @@ export class StoredResponseReader implements FollowedResponse {
       throw new AppError('service_unavailable', { message: 'A part of the kept answer was lost.' });
     switch (frame.kind) {
       case 'accepted':
-      // The result of a stored response is stored, never offered.
+      // Results of stored responses come as `stored` frames; there are no `offered` frames or pieces.
       case 'offered':
       case 'piece':
       case 'moved':

@@ -78,7 +78,8 @@ export class StoredResponses {
   }
 
   /**
-   * Stores an error as the end of a response that will not arrive. If its worker ended it earlier, readers stop there.
+   * Stores an error as the end of a response that will not arrive. If a worker has already stored an end, readers stop
+   * at that one.
    */
   fail(request: HeartbeatRequest, error: AppError): void {
     const { frames, log } = this.#deps;

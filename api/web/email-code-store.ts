@@ -98,7 +98,10 @@ export class EmailCodeStore {
     return { challengeId, code, expiresAt };
   }
 
-  /** Uses up an attempt, and the code if it is right. Text that is not six digits is treated as a wrong code. */
+  /**
+   * Compares a code. Uses up an attempt, and if the code is right, the code itself. Text that is not six digits is
+   * treated as a wrong code.
+   */
   async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<EnteredCode> {
     if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();

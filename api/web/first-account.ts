@@ -29,7 +29,8 @@ export async function createFirstAccount(
   const firstKey = await accounts.createWithId(accountId, settings);
   const grant = await claimGrant(dependencies, userId, accountId);
   const link = await takeLink(dependencies, { userId, accountId, label });
-  // Another request created the account but did not get the link, so it returns no key.
+  // If there is no first key, another request created the account. It did not get the link, so it returns no key.
+  // Generate a new key here.
   const apiKey = firstKey ?? (await replaceKey(dependencies, accountId));
   if (apiKey === null) throw new Error(`Account ${accountId} has disappeared while it was linked.`);
   // The key must be returned. Later failures are repaired by `finishClaims` and when the account is used.

@@ -22,16 +22,16 @@ const hour = 3600;
 const minute = 60;
 const periodNames = { [day]: 'day', [hour]: 'hour', [minute]: 'minute' } as const;
 
-/** The default, because many people can share a /48. */
+/** The default. High, because many people can share a /48. */
 const defaultSiteFactor = 10;
 
-/** For limits on guessing codes, because one person can easily get a /48. */
+/** For limits on guessing codes. Lower than the default, because one person can easily get a /48. */
 const guessingSiteFactor = 2;
 
 /**
  * All limits of the web account area. A network is the result of `callerNetwork` for an address. For IPv6, a multiple
- * of the limit also applies to the network's site (`callerSite`), because one customer can have 65 536 networks. The
- * limits of codes without a captcha apply in addition to those of mailed codes.
+ * of the limit also applies to the network's site (`callerSite`), because one customer can have 65 536 networks. Codes
+ * that are mailed without a captcha are subject to the limits of mailed codes as well as their own.
  */
 export const webLimits = {
   'mailed-codes-mailbox': {

@@ -27,8 +27,8 @@ export interface FullWindow {
  * limit: when an attempt is added to a full window, only the newest are kept, because only they determine when another
  * attempt is allowed.
  *
- * Redis's clock may step back. Attempts that are then in the future are moved to the current time, so that a step
- * neither gives attempts back nor locks anyone out for longer than one window.
+ * Redis's clock may step back. Attempts that are then in the future are moved to the current time, so that a step back
+ * neither allows additional attempts nor locks anyone out for longer than one window.
  */
 const script = new RedisScript(`
 local use, member = ARGV[1], ARGV[2]

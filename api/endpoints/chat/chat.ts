@@ -118,7 +118,8 @@ const toJob = (
 /** Returns the body for the vendor, with the reserved tokens split evenly among the choices. */
 function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
-  // More tokens than requested are reserved if a vendor may exceed the bound with its reasoning.
+  // The reservation may have more tokens than requested, if a vendor's reasoning may exceed the bound. So the requested
+  // bound still applies.
   const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
   return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
 }

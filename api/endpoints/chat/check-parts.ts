@@ -91,7 +91,8 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
       if (extension === undefined || !taken.includes(extension)) {
         throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
       }
-      // Some vendors decide by the media type alone, and bill video and audio by duration.
+      // Some vendors decide by the media type alone how to read a file, and bill video and audio by duration. So a
+      // document must not be declared as either.
       if (isVideoOrAudio(mediaType) && extensionOfDocument.test(extension)) {
         const msg = `says that it is ${mediaType}, and its filename that it is ${extension}: make them agree`;
         throw invalidField([...at, 'file', 'file_data'], msg);

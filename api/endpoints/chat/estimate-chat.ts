@@ -17,15 +17,16 @@ const replyStartTokens = 3;
 const tokensPerSoundSecond = 32;
 
 /**
- * A chat without `max_tokens` may reserve at most half of the spendable balance, so that it does not block the next
- * request of an account with little money. The minimum is enough for a useful reply.
+ * A chat without `max_tokens` may reserve at most half of the spendable balance, so that an account with little money
+ * can still send its next request. The minimum is enough for a useful reply.
  */
 const openEndedSharePermille = 500;
 const minCompletionTokens = 16;
 
 /**
- * Tokens left free in the context, because vendors may count more tokens for a prompt than we do. Otherwise, vendors
- * with strict context checks would reject an open-ended chat whose bound fills the context to the last token.
+ * Tokens of the context that stay unused, because a vendor's tokenizer may find more tokens in a prompt than ours does.
+ * Otherwise, vendors with strict context checks would reject an open-ended chat whose bound fills the context to the
+ * last token.
  */
 const slackShare = 0.02;
 const slackTokens = 64;
@@ -35,7 +36,10 @@ function findReplyCapacity(model: CatalogModel, promptTokens: number, slack: num
   return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slack));
 }
 
-/** Content that is sent in addition to the prepared body, or replaces bytes in it. */
+/**
+ * Content that is tokenized in addition to the texts of the prepared body: stored reasoning, which is sent too, and the
+ * files that the body contains as bytes.
+ */
 export interface ChatContents {
   readonly files: readonly CountedFile[];
   /** Oldest first. */
@@ -48,7 +52,7 @@ export interface ChatEstimate {
   readonly choices: number;
   /** Maximum tokens of the prompt in any vocabulary. */
   readonly mostPromptTokens: number;
-  /** The part of the loaded reasoning that the estimate includes. No more than this may be sent. */
+  /** The part of the loaded reasoning that the estimate includes. Only this part may be sent to the vendor. */
   readonly reasoning: readonly LoadedReasoning[];
 }
 
@@ -73,8 +77,8 @@ export async function estimateChat(
   });
   const serving = findServingRoutes(model.routes, body);
   const choices = Math.max(1, ...serving.map((route) => countChoices(route, body)));
-  // If the requested bound does not cover everything that a vendor generates, only the vendor's own maximum limits the
-  // output.
+  // On some routes the requested bound does not apply to everything that the vendor generates. If the model has such a
+  // route, only the vendor's own maximum limits the output.
   const isEachBounded = model.routes.every(isBounded);
   const requested = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
   const slack = slackTokens + Math.ceil(promptTokens * slackShare);
@@ -87,7 +91,7 @@ export async function estimateChat(
       ? allowForSearch(model, counter.reservedTokens, maxVendorCalls(body, model))
       : counter.reservedTokens,
   });
-  // Vendors bill prediction tokens that do not match as output.
+  // Vendors bill prediction tokens as output tokens if the output does not match them.
   const predicted = BigInt((await countPrediction(counter, body, model)) * choices);
   const estimate = {
     model,
@@ -147,7 +151,7 @@ async function countPrompt(
 }
 
 /**
- * Adds stored reasoning to the prompt, latest first, up to half of the context that the caller's prompt leaves free.
+ * Adds stored reasoning to the prompt, latest first, up to half of the context that the caller's prompt does not use.
  * Callers can neither see nor shorten the text that the gateway adds, so it must never cause the rejection of a request
  * that fits without it.
  */

@@ -24,7 +24,7 @@ export async function loadReasoning(
   return placed.flatMap(({ messageIndex, toolCallId, hash }) => {
     const value = values.get(hash);
     const kind = String((value as { kind?: unknown } | undefined)?.kind);
-    // Reasoning that the caller sends takes precedence in every dialect, so that no reasoning is sent twice.
+    // If the caller sends reasoning, it replaces the stored reasoning in every dialect, so that none is sent twice.
     const isSent = kind === 'openai' && Boolean(messages[messageIndex]?.reasoning_content);
     return kinds.has(kind) && !isSent ? [{ messageIndex, toolCallId, value }] : [];
   });

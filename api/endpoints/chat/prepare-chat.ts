@@ -115,7 +115,9 @@ function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<Ch
   };
 }
 
-/** Rejects a chat that no route can serve. If only some routes can serve it, only those are called. */
+/**
+ * Rejects a chat that no route of the model can serve. If only some routes can serve it, only those are called later.
+ */
 function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
   const unmet = routes.map((route) => findUnmetNeed(route, body));
   const first = unmet[0] ?? null;

@@ -34,7 +34,7 @@ export function hasFiles({ messages }: ChatRequest): boolean {
   return messages.some((message) => listParts(message).some(({ file }) => Boolean(file)));
 }
 
-/** Yields every text that is sent, without the bytes of images, audio and files. */
+/** Yields every text that is sent to the vendor, but not the bytes of images, audio and files. */
 export function* listTexts(body: ChatRequest): Generator<string> {
   // Predicted text is billed as part of the response.
   const { messages, model: _model, prediction: _prediction, ...options } = body;
@@ -81,7 +81,8 @@ function* listCallTexts({ type: _type, function: called, ...rest }: ToolCall): G
 }
 
 /**
- * Lists strings as they are, and objects as JSON with their keys. Field names of the format itself are not included.
+ * Yields string values as they are, and object values as JSON including their keys. Does not include the names of the
+ * fields themselves, which belong to the format.
  */
 function* listValues(fields: object): Generator<string> {
   for (const value of Object.values(fields)) {
@@ -90,7 +91,10 @@ function* listValues(fields: object): Generator<string> {
   }
 }
 
-/** In OpenAI's format, an object is a string of JSON. In dialects that take objects, `1e20` is sent as 21 digits. */
+/**
+ * Returns JSON with its numbers written out, if that makes it longer. OpenAI's format has JSON objects as strings. For
+ * dialects that take objects, the string is parsed and serialized again, which turns `1e20` into 21 digits.
+ */
 function expandNumbers(json: string): string {
   if (!/\d[eE]\+?\d/.test(json)) return json;
   try {
@@ -112,7 +116,10 @@ const declaredToolTokens = 8;
 /** The filler turns `(The conversation begins.)` and `(Continue.)`. */
 const turnFillTokens = 12;
 
-/** Lists the additions of other vendors' dialects to a conversation: fixed tokens, and names that are repeated. */
+/**
+ * Lists what a translation to Anthropic's or Gemini's dialect adds to a conversation: a fixed number of tokens, and
+ * function names that are repeated.
+ */
 export function listAdditions(
   body: ChatRequest,
   model: CatalogModel,

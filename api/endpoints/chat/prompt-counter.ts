@@ -10,7 +10,7 @@ export interface PromptPart {
   /** Tokens according to our own tokenizer. */
   readonly tokens: number;
   readonly textBytes: number;
-  /** Maximum number of tokens in another vocabulary; equals `tokens` for anything but text. */
+  /** Maximum number of tokens in other vendors' vocabularies; equals `tokens` for content that is not text. */
   readonly tokensInOtherVocabularies: number;
 }
 
@@ -30,7 +30,7 @@ export class PromptCounter {
     return this.#tokens;
   }
 
-  /** Tokens to reserve. More than `tokens` if the vendor's vocabulary differs and may need more. */
+  /** Tokens to reserve money for. More than `tokens` if the vendor's vocabulary differs from ours and may need more. */
   get reservedTokens(): number {
     const max = Math.max(this.#tokens, Math.ceil(this.#tokensInOtherVocabularies));
     return Math.min(max, this.#model.context);

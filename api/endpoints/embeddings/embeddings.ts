@@ -79,7 +79,7 @@ interface CountedInputs {
 function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = findWorstCase(model, {
-    // If the catalog does not specify how many tokens a vendor adds, reserve money for some.
+    // If the catalog does not specify how many tokens a vendor adds, reserve money for the default number.
     promptTokens: promptTokens + (model.specialTokens === null ? defaultSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
   });

@@ -14,8 +14,8 @@ import type { Services } from '../../services.ts';
 import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
- * Reads the texts of an embedding request. Arrays of token numbers are checked in the request's event-loop turns, and
- * decoded once there is memory for their texts, which are then handled like any other text.
+ * Reads the texts of an embedding request. Checks arrays of token numbers in the request's event-loop turns, reserves
+ * memory for their texts, and decodes them. The texts are then handled like texts that were sent as such.
  * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
  */
 export async function readInputs(
@@ -49,7 +49,7 @@ async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): P
 }
 
 /**
- * Checks the tokens. Returns the maximum bytes of their texts in a JSON body.
+ * Checks the token numbers. Returns the maximum bytes that their texts would take in a JSON body.
  * @throws AppError `validation_failed` with the invalid values and their locations
  */
 async function checkTokens(
@@ -74,7 +74,7 @@ async function checkTokens(
   return textBytes;
 }
 
-/** End of text, the fill-in-the-middle markers and end of prompt. */
+/** Token numbers of the end of text, the fill-in-the-middle markers and the end of the prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
 function describeIssue(location: readonly number[], value: unknown): ValidationIssue {

@@ -16,8 +16,8 @@ import { sendInChunks } from '../send-body.ts';
 import { missingFile, StoredFile } from './stored-file.ts';
 
 /**
- * Maximum wait for a download slot (ms). Within this time, stalled downloads are disconnected, and so are slow ones
- * while others wait.
+ * Maximum wait for a download slot (ms). Long enough for slots to become available: stalled downloads are disconnected
+ * within this time, and so are slow ones while others wait.
  */
 const waitMs = 60_000;
 /** A cache may serve a file for this long without revalidation, but never past the file's expiry. */

@@ -8,7 +8,10 @@ import {
 import type { ChunkSource } from '../../present/send-chunks.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
 
-/** Bytes per read. Most files need a few reads, and an unread download occupies no more memory than this. */
+/**
+ * Bytes per read. Most files need only a few reads. A download whose client does not read occupies no more memory than
+ * this.
+ */
 const rangeBytes = 512 * 1024;
 
 export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;

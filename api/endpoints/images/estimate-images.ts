@@ -29,7 +29,7 @@ export async function estimateImages(
     imageSize: size,
     characters: countImageCharacters(checked),
   };
-  // If there are not enough call slots, the calls run one after the other.
+  // If there are not enough call slots, the calls run one after the other, so assume the total duration.
   const worst = findWorstCase(model, usage, (route) => countImageCalls(route, n));
   // `maxOutputTokens` is per image.
   const outputTokens = (model.maxOutputTokens + (partialImages ?? 0) * tokensPerPreview) * n;

@@ -29,8 +29,8 @@ import { readJobResponse } from './send-job.ts';
 const minPollMs = 200;
 const maxPollMs = 1_000;
 /**
- * Silence after which a keep-alive comment is written: one poll less than the limit, because the next poll might be too
- * late.
+ * How long the stream may be silent before a keep-alive comment is written. One poll interval less than the limit,
+ * because comments are written only after a poll, and the next one might be too late.
  */
 const silentMs = keepAliveMs - maxPollMs;
 

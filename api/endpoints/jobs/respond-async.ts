@@ -9,7 +9,7 @@ import { sendJob } from './send-job.ts';
 
 /**
  * Responds to an admitted request with a durable job if its caller prefers that. If the same request was sent before
- * without that preference, the response is synchronous again; servers may ignore a preference.
+ * without that preference, it is not a job, so the response is synchronous; servers may ignore a preference.
  * @param createWork called for a request that was not sent before
  * @returns whether a response was sent
  */

@@ -49,8 +49,8 @@ interface WithBody<B> {
 type Check<T extends Target> = (services: Services, context: LinkContext) => Promise<T>;
 
 /**
- * Binds a code to one user and account, and for actions on the key also to the current key. Codes requested by an
- * attacker thus become useless once the key is replaced.
+ * Binds a code to one user and account, and for actions on the key also to the current key. So once the key is
+ * replaced, codes that an attacker requested earlier are useless.
  */
 const subjectOfCode = ({ link: { userId, _id }, keyHash }: Target): string =>
   [userId, _id, ...(keyHash === null ? [] : [keyHash])].join(':');

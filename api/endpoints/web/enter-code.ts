@@ -5,9 +5,9 @@ import type { AcceptedCode, ExpectedCode } from '../../web/email-code-store.ts';
 import { invalidMailedCode } from './fields.ts';
 
 /**
- * Verifies a typed code against the mailed one. Only wrong codes count against the limit of a network. Attempts with
- * bogus or expired challenges reveal nothing, and must not lock out everyone behind one address. The error is the same
- * in all cases.
+ * Verifies a typed code against the mailed one. The limit of a network applies only to wrong codes. Attempts with
+ * invalid or expired challenges are exempt: they reveal nothing, and must not lock out everyone behind one address. The
+ * error is the same in all cases.
  * @throws AppError `invalid_code`, `too_many_attempts`, `service_unavailable`
  */
 export async function enterCode(

@@ -65,7 +65,8 @@ export async function openLinkedAccount(services: Services, context: LinkContext
 }
 
 /**
- * Accounts may have to be loaded from MongoDB, and a list of a hundred must not occupy all connections of the process.
+ * Accounts may have to be loaded from MongoDB, and a list of a hundred accounts must not use all MongoDB connections of
+ * the process.
  */
 const maxConcurrentLoads = 8;
 

@@ -25,8 +25,8 @@ import { record } from './record.ts';
 import { changeAsUser, changeFromPage, readAsUser } from './steps.ts';
 
 /**
- * Refreshes a session. If the refresh token was used before, ends the session, because one of its two users must have
- * stolen the token.
+ * Refreshes a session. If the refresh token was used before, ends the session: two clients have the token, so one of
+ * them must have stolen it.
  */
 export const refreshSession = defineEndpoint(operations.refreshSession, changeFromPage, (services) => {
   const { web, config } = services;
