@@ -17,7 +17,7 @@ export type PairVariant = 'plain' | 'scripts';
 export interface PairRun {
   readonly way: PairVariant;
   readonly measuredMs: number;
-  /** Pairs that finished within the measured time. */
+  /** Pairs (an admission and a settlement) that finished within the measured time. */
   readonly pairs: number;
   readonly pairsPerSecond: number;
   /** CPU time as reported by Redis, across its threads. Independent of other processes on the machine. */

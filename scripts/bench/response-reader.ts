@@ -77,7 +77,7 @@ export class ResponseReader {
 
   /**
    * Collects text up to and including `end`, which may be split across calls.
-   * @returns where to continue
+   * @returns the index at which to continue
    */
   #collect(bytes: Buffer, at: number, end: string, onText: (text: string) => void): number {
     const before = this.#text.length;

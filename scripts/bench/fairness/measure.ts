@@ -9,7 +9,7 @@ import type { AttackPlan, FairnessResult, FairnessScenario, FairnessTarget, Wait
 import { startFairnessStack, type FairnessStack } from './stack.ts';
 
 const warmUpProbes = 5;
-/** With fewer probes, the slowest one would be the p99. */
+/** A measurement ends early after this many probes. With fewer probes, the p99 would be the slowest one. */
 const maxProbes = 100;
 const aloneMs = 10_000;
 const besideMs = 30_000;
