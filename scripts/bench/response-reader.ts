@@ -18,8 +18,8 @@ const doneMark = 'data: [DONE]\n\n';
 const carriedChars = Math.max(tokenMark.length, doneMark.length);
 
 /**
- * Reads the responses on one keep-alive HTTP/1.1 connection, one after another, however they are split. It runs on the
- * same machine as the measured processes, so it examines no more bytes than necessary.
+ * Reads the responses on one keep-alive HTTP/1.1 connection, one after another, even if they are split across reads. It
+ * runs on the same machine as the measured processes, so it examines no more bytes than necessary.
  */
 export class ResponseReader {
   /** Whether to return the bodies of the following responses. */

@@ -24,7 +24,7 @@ import { findVectorSpace } from './vector-space.ts';
 const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
 
 /**
- * Thrown instead of making a call if all callers have disconnected before a slot was granted or a failed call is
+ * Thrown instead of making a call if all callers have disconnected before a slot is granted or a failed call is
  * retried.
  */
 export class NobodyWaiting extends Error {

@@ -142,7 +142,7 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
 
 async function runStored(dependencies: JobDeps, item: StoredChat, run: RequestRun): Promise<void> {
   const readJob = await readStoredJob<ChatJob>(dependencies, item, [run]);
-  // The stored body is not needed any more: if this worker dies, it is stored again.
+  // The stored body is no longer needed: if this worker dies, the api process stores it again for the next attempt.
   dependencies.payloads.drop(item.stored);
   if (readJob === null) return;
   try {

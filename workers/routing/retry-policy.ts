@@ -29,7 +29,7 @@ const maxRateLimitMs = 60 * 60_000;
 export interface CallHistory {
   /** Failed calls, including this one. */
   readonly calls: number;
-  /** Failed calls that count as attempts. */
+  /** Failed calls, without those that failed because of their key while there were other keys to try. */
   readonly attempts: number;
   readonly elapsedMs: number;
   /** No further call starts after this. It is twice the longest timeout of a call, so that one call may hang. */

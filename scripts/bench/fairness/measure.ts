@@ -13,7 +13,7 @@ const warmUpProbes = 5;
 const maxProbes = 100;
 const aloneMs = 10_000;
 const besideMs = 30_000;
-/** A probe without a response by then counts as having taken this long. */
+/** The latency recorded for a probe that has no response by then. */
 const probeTimeoutMs = 10_000;
 const readyTimeoutMs = 60_000;
 const pauseMs = 20;
