@@ -46,7 +46,7 @@ async function prepare(command) {
   ];
   if (steps.every((step) => step.isDone())) return;
   await withLock(async () => {
-    // Check again, because the previous holder of the lock may have done it.
+    // Check again, because the previous holder of the lock may have done these steps.
     for (const step of steps) if (!step.isDone()) await step.work();
   });
 }

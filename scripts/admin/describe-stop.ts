@@ -1,6 +1,6 @@
 import type { CandidateState } from '../../shared/routing/route-state-store.ts';
 
-/** Describes why a candidate is currently not called for any account. Null if it is called. */
+/** Describes why a candidate is currently not called for any account. Returns null if it can be called. */
 export function describeStop({ cooldown, breaker, pauseMs }: CandidateState): string | null {
   if (cooldown?.isForAll === true)
     return `its key is on cooldown for ${Math.ceil(cooldown.forMs / 1_000)} s: ${cooldown.reason}`;

@@ -79,7 +79,7 @@ async function listModels(context: AdminContext): Promise<unknown> {
   );
 }
 
-/** Takes effect within a second in every process. */
+/** Switches the model on or off. Takes effect within a second in every process. */
 async function switchModel(context: AdminContext, isOn: boolean): Promise<unknown> {
   const { positionals, redis } = context;
   return await withCatalog(context, async (catalog) => {

@@ -13,7 +13,10 @@ import { readFailedJobs } from './failed-jobs.ts';
 
 /** How long a retried job may wait before it starts. */
 const retryDeadlineMs = 24 * 60 * 60_000;
-/** Maximum number of distinct reasons. There are usually few, but each error from placing a job is one, too. */
+/**
+ * Maximum number of distinct reasons. There are usually few, but every error message from placing a job is a separate
+ * reason.
+ */
 const maxReasons = 20;
 
 /** Jobs that were not retried, grouped by reason. They remain failed jobs. */

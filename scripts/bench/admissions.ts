@@ -17,7 +17,7 @@ export type PairVariant = 'plain' | 'scripts';
 export interface PairRun {
   readonly way: PairVariant;
   readonly measuredMs: number;
-  /** Pairs that finished within the measured time. */
+  /** Pairs (an admission and a settlement, or their plain equivalents) that finished within the measured time. */
   readonly pairs: number;
   readonly pairsPerSecond: number;
   /** CPU time as reported by Redis, across its threads. Independent of other processes on the machine. */
@@ -93,7 +93,7 @@ async function measureVariant(
     await delay(options.warmUpMs);
     const before = await sample();
     const onePair = new Promise<void>((resolve) => (onPair = resolve));
-    // Measure at least one pair, however slow the machine is.
+    // Measure at least one pair, even on a slow machine.
     await Promise.all([delay(options.measureMs), onePair]);
     return { before, after: await sample() };
   };

@@ -37,7 +37,7 @@ export function sampleCpu(pids: Readonly<Record<string, number>>): CpuSample {
 export interface CpuUse {
   /** Milliseconds by process. */
   readonly processes: Readonly<Record<string, number>>;
-  /** CPU time outside the measured processes. If it is high, the results are disturbed. */
+  /** CPU time outside the measured processes. If it is high, the results are not reliable. */
   readonly othersMs: number;
 }
 

@@ -59,7 +59,7 @@ class Load {
       ...this.#createCallers(this.#plan.background, this.#nextRequest, () => (this.#backgroundAnswers += 1)),
     ];
     for (const caller of callers) caller.start();
-    // Exclude the first responses, but measure at least one, however slow the machine is.
+    // Exclude the first responses, but measure at least one, even on a slow machine.
     await Promise.all([delay(warmUpMs), this.#waitUntil(() => this.#ended >= callers.length)]);
     const before = this.#sample();
     this.#isMeasuring = true;

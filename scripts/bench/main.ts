@@ -99,7 +99,7 @@ async function main(): Promise<void> {
     return;
   }
   const workshop = new Workshop();
-  // However this process exits, no child process or folder remains.
+  // Remove all child processes and folders on every exit.
   process.once('exit', () => workshop.destroy());
   for (const [signal, code] of [
     ['SIGINT', 130],

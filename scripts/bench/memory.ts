@@ -37,7 +37,10 @@ export interface MemoryOptions {
   readonly onShare: (share: number) => void;
 }
 
-/** Growth in the second half that still counts as flat, because heaps vary by as much between two collections. */
+/**
+ * Growth in the second half up to this share is treated as flat, because heap sizes vary by as much between two garbage
+ * collections.
+ */
 const flatShare = 0.1;
 const flatMb = 16;
 

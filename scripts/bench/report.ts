@@ -77,7 +77,7 @@ function formatComparison({ callers, runs }: ScenarioResult): string {
 function formatVectors(scenario: Scenario, gateway: RunResult): string {
   const vectors = countVectors(scenario);
   const parts = (['api', 'worker', 'redis'] as const).map(
-    // Milliseconds per vector are thousands of seconds per million.
+    // One millisecond per vector is a thousand seconds per million vectors.
     (name) => `${name} ${formatCount(((gateway.cpuMsPerRequest[name] ?? 0) / vectors) * 1_000)}`,
   );
   const perSecond = `${formatCount(gateway.requestsPerSecond * vectors)}/s`;

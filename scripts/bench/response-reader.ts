@@ -18,8 +18,8 @@ const doneMark = 'data: [DONE]\n\n';
 const carriedChars = Math.max(tokenMark.length, doneMark.length);
 
 /**
- * Reads the responses on one keep-alive HTTP/1.1 connection, one after another, however they are split. It runs on the
- * same machine as the measured processes, so it examines no more bytes than necessary.
+ * Reads the responses on one keep-alive HTTP/1.1 connection, one after another, even if they are split across reads. It
+ * runs on the same machine as the measured processes, so it examines no more bytes than necessary.
  */
 export class ResponseReader {
   /** Whether to return the bodies of the following responses. */
@@ -77,7 +77,7 @@ export class ResponseReader {
 
   /**
    * Collects text up to and including `end`, which may be split across calls.
-   * @returns where to continue
+   * @returns the index at which to continue
    */
   #collect(bytes: Buffer, at: number, end: string, onText: (text: string) => void): number {
     const before = this.#text.length;

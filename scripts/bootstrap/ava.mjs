@@ -18,7 +18,7 @@ export async function runAva(args, env = process.env) {
     ...commonOptions,
     ...colorOptions,
     ...args,
-    // The last one wins.
+    // If ava gets an option twice, it uses the last one.
     ...concurrencyOptions,
   ];
   const onOutput = (chunk, stream) => process[stream].write(chunk);

@@ -65,7 +65,7 @@ function tryLink(from: string, to: string): boolean {
 
 /**
  * Removes a stale file, or waits a moment if another process is removing it. Only one process at a time may remove it,
- * after checking it again. Otherwise a late process would remove the file of a new holder.
+ * after checking it again. Otherwise a process that checked the file earlier would remove the file of a new holder.
  * @returns whether this process removed it
  */
 function removeStale(path: string, claim: string): boolean {
@@ -86,8 +86,8 @@ function removeStale(path: string, claim: string): boolean {
 }
 
 /**
- * Removes the takeover file of a process that was killed. If the file turns out to belong to a running process, because
- * this process was late, puts it back.
+ * Removes the takeover file of a process that was killed. If the removed file belongs to a running process, which has
+ * created it since the check, puts it back.
  */
 function endStaleTakeover(takeover: string): void {
   const owner = readLockFile(takeover);

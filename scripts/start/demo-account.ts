@@ -27,7 +27,7 @@ async function runFinder(known: KnownDemo, env: NodeJS.ProcessEnv): Promise<Demo
     env,
     timeout: timeoutMs,
   });
-  child.stdin.on('error', () => undefined); // It ended before it read. Its exit explains why.
+  child.stdin.on('error', () => undefined); // The process ended before it read its input. Its exit is reported.
   // Do not pass it as an argument, because process lists show arguments.
   child.stdin.end(JSON.stringify(known));
   const [stdout, stderr, [code]] = await Promise.all([

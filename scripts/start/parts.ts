@@ -19,7 +19,7 @@ type Environment = ReturnType<typeof readEnvironment>;
 
 /** One part of the stack: its process, if it runs here, and its endpoints. */
 export interface Part {
-  /** Null if the environment specifies a server that runs externalPart. */
+  /** Null if the environment specifies a server that runs elsewhere. */
   readonly spec: PartSpec | null;
   readonly stage: StopStage;
   /** Valid once the part is ready. */

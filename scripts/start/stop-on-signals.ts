@@ -1,6 +1,6 @@
 import { readCommandLine, readParentPid } from '../processes/process-identity.ts';
 
-/** npm forwards the Ctrl-C that the terminal has already sent us. Both count as one request. */
+/** npm forwards the Ctrl-C that the terminal has already sent us. Both signals are treated as one request to stop. */
 const sameRequestMs = 1_000;
 const parentPollMs = 300;
 

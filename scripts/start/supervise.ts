@@ -195,13 +195,13 @@ function spawnDetached({ file, args, env, cwd, input }: Launch): ChildProcessWit
     child.on('error', () => undefined);
     throw new Error(`${file} cannot be started: too many open files`);
   }
-  child.stdin.on('error', () => undefined); // It ended before it read. Its exit explains why.
+  child.stdin.on('error', () => undefined); // The process ended before it read its input. Its exit is reported.
   child.stdin.end(input ?? '');
   return child;
 }
 
 export function describeDeath({ code, signal, reason }: Omit<Death, 'restartInMs'>): string {
-  // Neither is set if it could not even be launched.
+  // Neither code nor signal is set if the process could not be launched.
   const how = signal ?? (code === null ? '' : `exit code ${code}`);
   return [how, reason].filter((text) => text !== '').join(': ');
 }

@@ -27,7 +27,10 @@ export interface Faults {
   readonly garbage?: boolean;
   /** Wait between two pieces of a stream. */
   readonly msPerToken?: number;
-  /** Where a stream reports its usage, if not where the dialect's vendor does. `output` reports only output tokens. */
+  /**
+   * The chunks in which a stream reports its usage, if they differ from those of the dialect's vendor. `output` reports
+   * only output tokens.
+   */
   readonly usage?: 'missing' | 'first' | 'every' | 'finish' | 'output';
   /** Send each chunk that starts, finishes or reports usage twice, as some vendors do. */
   readonly duplicates?: boolean;

@@ -5,7 +5,7 @@ import { countFiles, readNumber } from './openai-image-fields.ts';
 import { readText } from './json-record.ts';
 import { type ImageFormat, makeSampleImage } from './sample-image.ts';
 
-/** OpenAI's token count for an image of 1024x1024 pixels, by quality. An input image counts as low quality. */
+/** OpenAI's token count for an image of 1024x1024 pixels, by quality. Input images are counted at low quality. */
 const tokensOfQuality: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160 };
 const tokensOfInput = 272;
 

@@ -36,7 +36,7 @@ export class UploadedFile {
 
 /**
  * Parses the fields of a JSON object or a form. A name that occurs several times results in an array. Returns null if
- * the body is neither. A request without a body counts as an empty object.
+ * the body is neither. A request without a body is treated as an empty object.
  */
 export async function parseBody(
   bytes: Buffer,

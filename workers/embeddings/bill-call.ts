@@ -4,8 +4,8 @@ import { shareExactly } from './share-exactly.ts';
 const slackPermille = 100;
 
 /**
- * Allows for rounding: a token or two of difference in a short text does not mean that the vendor counts this
- * account's texts differently.
+ * Added to the tolerance per account, for rounding: a token or two of difference in a short text does not mean that the
+ * vendor counts this account's texts differently.
  */
 const roundingTokens = 2;
 
@@ -54,10 +54,10 @@ export function findTolerance(ownTokens: number, accounts: number): number {
 /**
  * Splits the tokens that a vendor reported for a call among its inputs. The vendor reports one sum per call, so in a
  * call shared by several accounts the token count of each input is unknown. If the sum exceeds our own count, the
- * excess is split as long as no account is billed more of it than its slack. The operator bears any larger excess, and
- * any sum that is not near our own count; all accounts are then billed according to our own count. If all inputs belong
- * to one account, it is billed what the vendor reported. If that is too far above our own count, a single input may
- * have caused the whole excess, so inputs are cached with our own counts instead.
+ * excess is split among the accounts, each up to its slack. If it exceeds all slacks together, or if the sum is not
+ * near our own count, all accounts are billed according to our own count, and the operator bears the difference. If all
+ * inputs belong to one account, it is billed what the vendor reported. If that is far above our own count, a single
+ * input may have caused the whole excess, so the inputs are cached with our own counts instead.
  * @param inputs in order
  */
 export function billCall(inputs: readonly CountedInput[], reported: number | null): CallBill {

@@ -20,8 +20,8 @@ export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> 
 }
 
 /**
- * Groups inputs by request, because the inputs of one request succeed or fail together. A shared input goes
- * with the first request that still waits for it.
+ * Groups inputs by request, because the inputs of one request succeed or fail together. A shared input is in the group
+ * of the first request that still waits for it.
  */
 export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][] {
   const groups = new Map<PendingRequest, PendingInput[]>();
@@ -31,14 +31,17 @@ export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][
     group.push(input);
     groups.set(request, group);
   }
-  // Keep the requests of one account together, so that finding an account with many bad requests costs no more
-  // than finding a single one.
+  // Keep the requests of one account together, so that the bisection finds an account with many bad requests in as few
+  // calls as an account with one.
   const ofAccount = ([request]: [PendingRequest, PendingInput[]]): string => request.task.accountId;
   const ordered = [...groups].sort((a, b) => (ofAccount(a) < ofAccount(b) ? -1 : 1));
   return ordered.map(([, group]) => group);
 }
 
-/** Aborts once no request waits for any of the inputs, including requests that started sharing them later. */
+/**
+ * Aborts `stop` once no request waits for any of the inputs, including requests that started to share them during the
+ * call.
+ */
 export async function abortWhenAbandoned(
   inputs: readonly PendingInput[],
   stop: AbortController,

@@ -3,7 +3,10 @@ import { countSlots } from '../../shared/routing/route-candidate.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
 import type { CallLimits } from './waiting-inputs.ts';
 
-/** Vendors limit the number of calls, so a call is not split further than this to use free slots. */
+/**
+ * Minimum number of inputs per call when waiting inputs are spread over free slots, because vendors limit the number of
+ * calls.
+ */
 export const minShare = 32;
 
 /** The number of waiting inputs that each of several calls takes, decided for all of them together. */
@@ -15,7 +18,10 @@ export interface ShareDecision {
 /** Number of waiting inputs that go with a call. */
 export interface CallShare {
   readonly share: number;
-  /** Whether parallel calls take the same number, so that none of them takes more to finish a request. */
+  /**
+   * Whether parallel calls take the same number of inputs. If so, none of them takes extra inputs to complete a
+   * request.
+   */
   readonly isEven: boolean;
   /** Number of inputs that each of the next calls takes, if that is decided along with this call. */
   readonly shareOfNext: number | null;
@@ -23,7 +29,7 @@ export interface CallShare {
 
 /**
  * Chooses how many of the waiting inputs go with a call.
- * @param decision the decision made for several calls together; ignored once more inputs wait than at that time
+ * @param decision the decision made for several calls together; ignored if more inputs wait now than when it was made
  */
 export function chooseShare(
   { routes }: CatalogModel,
@@ -57,7 +63,10 @@ function findShare(waiting: number, allSlots: number): number {
   return Math.max(minShare, Math.ceil((2 * waiting) / allSlots));
 }
 
-/** The limits that every route of the model accepts. A call that fails on one route goes to another unchanged. */
+/**
+ * The limits that every route of the model accepts. A call must fit all routes, because one that fails on a route is
+ * retried on another with the same inputs.
+ */
 export function findLimits({ routes }: CatalogModel): CallLimits {
   return {
     maxInputs: Math.min(...routes.map(({ upstream }) => upstream.maxBatchInputs)),

@@ -2,11 +2,11 @@ import { findTolerance, type CallBill } from './bill-call.ts';
 
 /**
  * Picks an account of a merged call to check: its next calls contain only its own inputs, so that the vendor reports
- * their tokens separately. Returns null if none is to be checked. If the vendor finds many times as many tokens in a
- * text as we do, the difference can hide in the excess that is tolerated for all accounts of a call. So every call
- * whose count agrees with ours but is higher may lead to a check; the more of the tolerance it uses, the more likely.
- * At most one account per call is checked, and only one that could not have caused the whole excess unnoticed in a call
- * of its own.
+ * their tokens separately. Returns null if none is to be checked. If the vendor counts many times as many tokens in a
+ * text as we do, the difference may go unnoticed, because it may be within the excess that is tolerated for all
+ * accounts of a call. So every call whose count agrees with ours but is higher may lead to a check; the more of the
+ * tolerance it uses, the more likely. At most one account per call is checked, and only an account for which the whole
+ * excess would not be tolerated in a separate call.
  * @param tokensOf our own token counts, by account
  * @param random in [0, 1)
  */

@@ -7,7 +7,7 @@ import type { StoredVector } from './vector-entry.ts';
 
 export interface DeliveredInput {
   readonly input: PendingInput;
-  /** Its vector, and the tokens billed for it when it is requested again and served from the cache. */
+  /** The input's vector, and the tokens billed for the input when it is requested again and served from the cache. */
   readonly toCache: StoredVector;
 }
 

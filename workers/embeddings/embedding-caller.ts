@@ -23,7 +23,10 @@ import { findVectorSpace } from './vector-space.ts';
 /** How long a call waits while no route can be called, in milliseconds. */
 const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
 
-/** Thrown instead of making a call if no caller waits any more when a slot is granted or a call has failed. */
+/**
+ * Thrown instead of making a call if all callers have disconnected before a slot is granted or a failed call is
+ * retried.
+ */
 export class NobodyWaiting extends Error {
   override readonly name = 'NobodyWaiting';
 }

@@ -137,10 +137,10 @@ export class EmbeddingScheduler {
   }
 
   /**
-   * Requests one slot for all waiting inputs, or as many as needed when slots are known to be free. A call is
+   * Requests a slot for the waiting inputs, or as many slots as they need if several are known to be free. A call is
    * filled when its slot is granted.
-   * @param share how many inputs each call takes, if that was decided for several calls together; applies until
-   * more inputs arrive
+   * @param share how many inputs each call takes, if that was decided for several calls together; applies until more
+   * inputs arrive
    */
   #tryCall(freeSlots = 1, share: number | null = null): void {
     const waiting = this.#waiting.size;
@@ -192,7 +192,7 @@ export class EmbeddingScheduler {
     }
   }
 
-  /** Fails inputs and the requests they belong to, whose remaining inputs are withdrawn. */
+  /** Fails these inputs and their requests. The remaining inputs of those requests are withdrawn. */
   #failInputs(inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown): void {
     const failedClaims = new Map(
       inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])),

@@ -278,7 +278,7 @@ export class PendingInput {
     for (const { request } of this.#claims) request.reachedModel = true;
   }
 
-  /** Fails the claims of callers that have disconnected: their call failed, and is not retried for them. */
+  /** Fails the claims of callers that have disconnected, because a failed call is not retried for them. */
   failDisconnected(error: unknown): void {
     if (this.#claims.every(({ request }) => request.isAwaited)) return;
     const abandoned = this.#claims.filter(({ request }) => !request.isAwaited);
@@ -287,8 +287,8 @@ export class PendingInput {
   }
 
   /**
-   * Delivers the outcome to all claims. Each is billed the tokens in full, because each requested them. They
-   * split the vendor's time, because it was spent only once.
+   * Delivers the outcome to all claims. Each claim is billed all tokens, because each requested them. The vendor's time
+   * is split among the claims, because it was spent only once.
    */
   deliver(outcome: EmbeddedInput): void {
     this.#isDelivered = true;

@@ -54,7 +54,7 @@ export class FaultSearch {
     const isRejected = isRefusal(error);
     const someDisconnected = neededInputs.length < inputs.length;
     if (isRejected) {
-      // Inputs of disconnected callers are not searched. Quarantine their accounts: otherwise a client could hide its
+      // The search skips inputs of disconnected callers. Quarantine their accounts: otherwise a client could hide its
       // bad inputs by disconnecting early.
       for (const input of inputs) if (!input.isNeeded) quarantine.addRejected(input.accountId);
       if (groups.length === 1 && !someDisconnected) quarantine.addRejected(neededInputs[0]!.accountId);

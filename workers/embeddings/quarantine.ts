@@ -1,12 +1,12 @@
 /**
- * For an account that is likely to send another bad input: one whose input was rejected, or whose tokens the vendor may
- * count differently from us.
+ * Quarantine of an account that is likely to send another bad input, because one was rejected or because the vendor may
+ * count its tokens differently from us.
  */
 const quarantineMs = 60_000;
 
 /**
- * For an account whose tokens the vendor counted differently from us in a call of its own. Isolation costs it little
- * and does not affect others.
+ * Quarantine of an account whose tokens the vendor counted differently from us in a call without other accounts. It may
+ * be long, because isolation costs the account little and does not affect others.
  */
 const provenQuarantineMs = 10 * 60_000;
 

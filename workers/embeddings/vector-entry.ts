@@ -1,4 +1,4 @@
-/** A cached vector, and the tokens billed for it when it is requested again. */
+/** A cached vector, and the tokens billed for its input when that is requested again. */
 export interface StoredVector {
   /** Float32, little-endian. */
   readonly vector: Buffer;

@@ -29,14 +29,14 @@ export interface CallPlan extends CallLimits {
   readonly enough: number;
 }
 
-/** Maximum number of inputs that an account adds to a call per fair-queue turn, once each account has one in it. */
+/** Maximum number of inputs that an account adds to a call per fair-queue turn, after every account has added one. */
 const maxInputsPerTurn = 256;
 
 /**
- * The waiting inputs of a model. Inputs that may share a call are in one queue: those with the same dimensions
- * and, if they must not share calls across accounts, of the same account. Accounts take turns at choosing the
- * queue of the next call, and so do the queues of each account: an account gets one turn per round, however many
- * different dimensions it requests. Within a queue, accounts take turns in its calls.
+ * The waiting inputs of a model. Inputs that may share a call are in one queue: those with the same dimensions and, if
+ * they must not share calls across accounts, of the same account. Accounts take turns at choosing the queue of the next
+ * call, and an account with inputs in several queues alternates between them. So an account that requests many
+ * different dimensions gets no more turns than others. Within a queue, accounts take turns in its calls.
  */
 export class WaitingInputs<T extends WaitingInput> {
   readonly #queues = new Map<string, FairQueue<T>>();
@@ -48,7 +48,10 @@ export class WaitingInputs<T extends WaitingInput> {
   readonly #cohortOf: (accountId: string) => number | null;
   #size = 0;
 
-  /** @param cohortOf returns an account's cohort; accounts share calls only within a cohort, and null is one too */
+  /**
+   * @param cohortOf returns an account's cohort; accounts share calls only within a cohort, and accounts with null form
+   * one too
+   */
   constructor(cohortOf: (accountId: string) => number | null = () => null) {
     this.#cohortOf = cohortOf;
   }

@@ -4,7 +4,7 @@ import { isResponseStored, type AdmittedRequest } from '../../shared/billing/adm
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../runs/job-context.ts';
 
 /**
- * While a caller reads too slowly, the api process reports so every few seconds, and it cancels runs whose output is
+ * While a caller reads too slowly, the api process reports this every few seconds, and it cancels runs whose output is
  * not read at all. If neither message arrives for this long, it was lost, and the run is cancelled as stalled.
  */
 const maxPauseMs = 30_000;
@@ -37,7 +37,7 @@ export interface StartedRun {
   readonly whenResumed: RequestRun['whenResumed'];
   readonly cancelStalled: RequestRun['cancelStalled'];
   readonly whenRequested: RequestRun['whenRequested'];
-  /** Ends the run, however it went. */
+  /** Ends the run, whether it succeeded or failed. */
   end(): void;
 }
 
@@ -104,7 +104,7 @@ export class ActiveRuns {
         this.#cancel(run, message.isUnread ? new CallerStalled() : new CallerGone(message.isOurFault));
         break;
       case 'send':
-        // Meant for an earlier attempt in this process. The result of this attempt has not been offered yet.
+        // The message is for an earlier attempt in this process. The result of this attempt has not been offered yet.
         if (message.attempt !== run.attempt) break;
         run.requestedBytes = Math.max(run.requestedBytes, message.upToByte);
         run.onRequested?.();

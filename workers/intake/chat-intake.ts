@@ -13,7 +13,7 @@ import { runChat } from '../runs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { readStoredJob } from './read-stored-job.ts';
 
-/** How long one blocking wait for work lasts, and so how long a stop may go unnoticed. */
+/** Maximum duration of one blocking wait for work. A stop is noticed only when the wait ends. */
 const waitSeconds = 1;
 const failurePauseMs = 500;
 /** A process has 28 s to stop. The remaining time is for settling the streams that are still running by then. */
@@ -69,8 +69,8 @@ export function startChatIntake(options: ChatIntakeOptions): Running {
       ? await takeReady(blocking, lanes, count, waitSeconds)
       : await takeReady(blocking, ['quick'], count, 0);
     for (const item of items) runInBackground(run(item), 'running a chat', dependencies.log);
-    // Sent before a vendor's slot is requested. A single Redis server handles both in that order, so a missing
-    // listener is detected before anything costs money.
+    // Send the queued replies before a vendor's slot is requested. A single Redis server handles both in that order, so
+    // a missing listener is detected before anything costs money.
     options.publisher.flush();
     return hasBulkCapacity || items.length > 0;
   };
@@ -142,7 +142,7 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
 
 async function runStored(dependencies: JobDeps, item: StoredChat, run: RequestRun): Promise<void> {
   const readJob = await readStoredJob<ChatJob>(dependencies, item, [run]);
-  // If this worker dies, the body is stored again.
+  // The stored body is no longer needed: if this worker dies, the api process stores it again for the next attempt.
   dependencies.payloads.drop(item.stored);
   if (readJob === null) return;
   try {

@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import { isTemporaryFailure, type Faults } from '../../shared/storage/faults.ts';
 
-/** Webhooks and mails do not crash workers, so do not fail them because of worker restarts. */
+/** High, because webhooks and mails do not crash workers, and worker restarts must not make them fail. */
 const defaultMaxStalled = 100;
 /** Pause before the next attempt after Redis rejects a command. */
 const failurePauseMs = 500;

@@ -33,10 +33,10 @@ import { renewRuns } from './renew-runs.ts';
 /** Maximum number of durable jobs that a worker runs per queue, in addition to interactive requests. */
 const maxRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
 /**
- * Maximum number of jobs per model that a worker has taken and that still wait for a vendor's slot. It is low so that
- * a slow model does not block others. For embeddings it is higher because waiting inputs fill calls together. An
- * account gets at most half of it, so that another account's job is taken immediately and waits only for the running
- * job and one more.
+ * Maximum number of jobs per model that a worker has taken but not started, because they wait for a vendor's slot. It
+ * is low so that a slow model does not block others. For embeddings it is higher because waiting inputs fill calls
+ * together. An account gets at most half of it, so that another account's job is taken immediately and waits only for
+ * the running job and one more.
  */
 const maxNotStarted: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
 const maxTurns = 32;
@@ -45,8 +45,8 @@ const maxTurns = 32;
  */
 const idleMs = 1_000;
 /**
- * Pause after fair-queue turns without a job: the index counted jobs that are gone, or no job may be taken at the
- * moment.
+ * Pause after fair-queue turns that yielded no job, because the index still included jobs that are gone or because no
+ * job may be taken at the moment.
  */
 const emptyTurnsMs = 50;
 const failurePauseMs = 500;

@@ -62,7 +62,7 @@ export class JobRun {
     });
   }
 
-  /** Ends the run, however it went. */
+  /** Ends the run, whether it succeeded or failed. */
   end(): void {
     clearTimeout(this.#reportTimer ?? undefined);
     if (this.#startedAtMs === null) return;

@@ -91,8 +91,8 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem
   try {
     if ('stored' in item) await runStored(options, item, openedRuns, cancelled);
     else await runJob(options, item, openedRuns);
-    // If the worker died with unsent replies after the job is marked as done, nothing would run it again and its
-    // callers would wait forever.
+    // If the job were marked as done and the worker then died with unsent replies, nothing would run the job again and
+    // its callers would wait forever.
     await options.publisher.sent();
   } finally {
     for (const run of openedRuns) run.end();
@@ -164,7 +164,7 @@ async function cancelDisconnected(
   }
 }
 
-/** Fails the requests of a job that killed its workers. Nobody is charged, and the callers get an error. */
+/** Fails the requests of a job that killed its workers. The callers are not charged and get an error. */
 async function failRequests(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const { dependencies, publisher } = options;
   const item = bullJob.data;

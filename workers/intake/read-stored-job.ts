@@ -56,7 +56,7 @@ async function acquireMemory(
   });
 }
 
-/** Fails the requests of a job that was not read. No model was called, so nobody is charged. */
+/** Fails the requests of a job that was not read. No model was called, so the callers are not charged. */
 async function failUnreadRequests(
   { redis }: JobDeps,
   { requests }: StoredJob,

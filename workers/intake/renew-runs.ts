@@ -36,7 +36,8 @@ export async function renewRuns(
         stoppedJobs.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced(),
       );
     }
-    // Read the active runs again: a run that ended during the call would count as running until its lease expires.
+    // Read the active runs again: otherwise, a run that ended during the call would be recorded as running until its
+    // lease expires.
     const running = [...active.values()].filter(({ hasBegun }) => hasBegun);
     await turns.renewed(
       running.map(({ line, taken }) => ({ line, jobId: taken.id })),

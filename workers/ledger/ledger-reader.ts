@@ -22,9 +22,9 @@ export interface LedgerReaderDeps extends RestoreDeps {
 }
 
 /**
- * Moves every shard's stream into MongoDB, with one reader per shard, which holds the shard's lease. The lease only
- * avoids duplicate work. `applyEntries` ensures that no entry is applied twice: its writes are conditional on what was
- * applied before.
+ * Moves the ledger entries of every shard from its Redis stream to MongoDB, with one reader per shard, which holds the
+ * shard's lease. The lease only avoids duplicate work. `applyEntries` ensures that no entry is applied twice: its
+ * writes are conditional on what was applied before.
  */
 export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
   const stopping = new AbortController();
@@ -77,7 +77,7 @@ class ShardFailures {
     this.#shardsInOutage.add(shard);
   }
 
-  /** Call this when a batch was moved. */
+  /** Call this when a batch has been moved to MongoDB. */
   clear(shard: number): void {
     this.#endWait(shard);
     if (this.#failingShards.delete(shard) && this.#failingShards.size === 0) this.#faults.clear(part);

@@ -20,10 +20,10 @@ export interface RestoreDeps {
 }
 
 /**
- * Restores accounts from MongoDB, and logs it, after Redis has come back without its last writes. The balances
- * in Redis are then too high or too low, because MongoDB recorded charges and refills that Redis lost. Two
- * kinds of entries may be lost: those up to the checkpoint, which the sums include, and those of a batch that
- * was not written completely, which exist as rows and may be missing from the sums.
+ * Restores accounts from MongoDB, and logs it, after Redis has come back without its last writes. The balances in Redis
+ * are then too high or too low, because MongoDB recorded charges and refills that Redis lost. Two kinds of entries may
+ * be lost: those up to the checkpoint, which the sums in MongoDB include, and those of a batch that was not written
+ * completely, which are rows in MongoDB and may be missing from the sums.
  * @param trimmed ID of the last entry that Redis recorded as trimmed
  * @param intent accounts that may have rows after the checkpoint
  * @returns whether anything was lost

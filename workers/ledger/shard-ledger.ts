@@ -63,11 +63,11 @@ return isFurther and ARGV[1]
 `);
 
 /**
- * Moves the stream of one shard to MongoDB, batch by batch. Once another reader has moved a batch, or a call has
- * failed, its state is invalid, and a new instance must replace it.
+ * Moves the ledger entries of one shard from its Redis stream to MongoDB, batch by batch. Once another reader has moved
+ * a batch, or a method has failed, the state of this instance is invalid, and a new one must replace it.
  *
- * Redis may come back at any moment with less data than it had. Each batch is read together with the trim position
- * that Redis recorded, and is trimmed only if Redis still has it. So a loss is detected before the next batch is
+ * Redis may come back at any moment with less data than it had. Each batch is read together with the trim position that
+ * Redis recorded, and is trimmed only if the stream still contains it. So a loss is detected before the next batch is
  * applied, and lost entries that MongoDB has are added to the sums before any later entry.
  */
 export class ShardLedger {

@@ -56,7 +56,7 @@ export class JobKeeper {
     if (firstFailure !== undefined) throw firstFailure.reason;
   }
 
-  /** If Redis's clock was adjusted, leases mean nothing until live workers have renewed theirs. */
+  /** If Redis's clock was adjusted, the expiry times of leases are meaningless until live workers have renewed them. */
   async #correctForClockStep(): Promise<void> {
     const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
     const offsetMs = seconds * 1_000 + micros / 1_000 - performance.now();

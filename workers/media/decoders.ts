@@ -59,7 +59,7 @@ async function loadSharp(): Promise<Sharp> {
 }
 
 /**
- * Reads only the header, however many pixels it claims.
+ * Reads only the header, so the cost does not depend on the number of pixels that it claims.
  * @param format the format that the first bytes indicate
  * @param countsFrames whether to count the pixels of all frames, or only those of the first
  * @throws sharp's error if the header cannot be read

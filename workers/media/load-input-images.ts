@@ -23,7 +23,10 @@ const maxMaskBytes = 4_000_000;
  * smaller.
  */
 const usualQuality = 75;
-/** While images are sent, they are in memory twice: as raw bytes, and as base64 or form data. */
+/**
+ * While images are sent, they are in memory twice: as raw bytes, and as form data or base64, which takes 4/3 of the
+ * bytes.
+ */
 const memoryPerByte = 7 / 3;
 
 export interface InputImageSources {

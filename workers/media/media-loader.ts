@@ -74,7 +74,7 @@ class RequestMediaLoader implements RequestMedia {
   async reserve(urls: readonly string[], signal: AbortSignal): Promise<void> {
     const links = urls.filter((url) => !isDataUri(url) && !this.#reservations.has(url));
     if (links.length === 0) return;
-    // A short URL makes a worker use megabytes while its request waits for a slot of a route.
+    // Even a short URL can make a worker hold megabytes while its request waits for a slot of a route.
     const neededBytes = countMaxBytes(links.length);
     const share = await acquireMediaMemory(this.#sources.memory, this.#request, neededBytes, signal);
     const reservation = { share, unloadedCount: links.length, loadedBytes: 0 };
@@ -90,7 +90,7 @@ class RequestMediaLoader implements RequestMedia {
     const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
-      // After an abort, the image may be loaded again: it may be valid.
+      // Forget an aborted load, so that the image can be loaded again: it may be valid.
       if (signal.aborted) this.#loads.delete(url);
       else this.#failed.abort(error);
     });

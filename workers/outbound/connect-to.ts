@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 
-/** How many addresses are tried, one after another, before a host counts as unreachable. */
+/** How many addresses are tried, one after another, before a host is reported as unreachable. */
 const maxAddresses = 4;
 
 export interface ConnectOptions {

@@ -33,7 +33,7 @@ export function readPublicInternet(options: PublicInternetOptions): PublicIntern
  * Resolves all addresses of a URL's host. A single address that is not public rules out the host, because it would be
  * random which of its addresses is used. A name that does not exist gives the same result after the same delay as an
  * internal one, so that callers cannot find out which internal names exist.
- * @param refusalStepMs null is returned after a multiple of this, however fast the lookup was
+ * @param refusalStepMs null is returned only after a multiple of this, which hides how fast the lookup was
  * @returns null if the host has no address, or one that is not public
  */
 export async function findPublicAddresses(

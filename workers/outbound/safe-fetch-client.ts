@@ -28,7 +28,7 @@ export interface FetchTimeouts {
   readonly connectMs: number;
   /** For one URL with its redirects, from the first lookup to the last byte. */
   readonly totalMs: number;
-  /** A name without public addresses is rejected at a multiple of this, however fast the lookup was. */
+  /** A name without public addresses is rejected only after a multiple of this, which hides how fast the lookup was. */
   readonly refusalStepMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Redis disconnects a subscriber with 32 MB pending, which ends every stream of its api process: one account's streams
- * could end everyone's. Therefore each worker never has more than this in flight to one api process.
+ * Redis disconnects a subscriber with 32 MB pending, which ends every stream of its api process. So that one account
+ * cannot end the streams of others, each worker never has more than this in flight to one api process.
  */
 const windowBytes = 2 * 1024 * 1024;
 /** Each time this many bytes have been sent, the api process is asked to acknowledge what it has received. */

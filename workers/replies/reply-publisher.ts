@@ -11,7 +11,7 @@ import { ChannelWindow } from './channel-window.ts';
 /** Redis disconnects a subscriber with 32 MB pending. Messages stay far below that. */
 const maxMessageBytes = 1_000_000;
 
-/** A frame to be sent. Text may be appended to a delta until its tick ends. */
+/** A frame to be sent. Text may be appended to a delta until the end of the event loop turn. */
 export interface PendingFrame {
   /** The request whose response is stored beyond its connection; null if it is not stored. */
   readonly storedAs: HeartbeatRequest | null;

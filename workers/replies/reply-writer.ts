@@ -6,7 +6,7 @@ import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../
 import { encodeStored, type StoredResponse } from '../../shared/reply/response-store.ts';
 import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
 
-/** Text of this length is at most `maxInlineBytes` in UTF-8. */
+/** A UTF-16 code unit takes at most three bytes in UTF-8, so text of this length takes at most `maxInlineBytes`. */
 const maxDeltaCharacters = maxInlineBytes / 3;
 
 /** Writes the frames of one attempt at a request, numbered in the order in which they are sent. */

@@ -175,7 +175,7 @@ async function acquireSlot<T>(
   }
 }
 
-/** Covers all routes before a slot is acquired, so that the call waits for a slot only once. */
+/** Finds what is missing for all routes before a slot is acquired, so that the call waits for a slot only once. */
 function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() => Promise<void>) | null {
   const { findMissing, routes } = call;
   if (findMissing === undefined) return null;

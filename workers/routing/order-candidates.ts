@@ -6,9 +6,9 @@ import {
 } from '../../shared/routing/route-candidate.ts';
 
 /**
- * Maximum number of candidates considered for one call. If there are more, a random sample by weight is used. The limit
- * is far above any real catalog, because a sample may contain only keys on cooldown, and calls with different samples
- * wait in different queues.
+ * Maximum number of candidates considered for one call. If there are more, a random sample by weight is used. A sample
+ * has disadvantages: it may contain only keys on cooldown, and calls with different samples wait in different queues.
+ * So the limit is far above any real catalog.
  */
 const maxCandidates = 128;
 

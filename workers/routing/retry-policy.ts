@@ -16,20 +16,20 @@ const maxBackoffMs = 2_000;
 /** The cooldown of a key without credit or permission. An operator can end it early. */
 const faultyKeyCooldownMs = 10 * 60_000;
 /**
- * The cooldown for the account whose call was rejected: its request may be the reason. The account may soon try
- * something else, and a chat cannot wait for the full cooldown.
+ * The cooldown of such a key for the account whose call was rejected. It is shorter, because the account's request may
+ * be the reason, the account may soon try something else, and a chat cannot wait for the full cooldown.
  */
 const faultyKeyAccountCooldownMs = 20_000;
 /** The cooldown after a 429 without a retry time. */
 const defaultRateLimitMs = 1_000;
-/** If a vendor returns a retry time of 0, it is not retried in a busy loop. */
+/** Minimum cooldown after a 429. Prevents a busy loop if a vendor returns a retry time of 0. */
 const minRateLimitMs = 100;
 const maxRateLimitMs = 60 * 60_000;
 
 export interface CallHistory {
   /** Failed calls, including this one. */
   readonly calls: number;
-  /** Failed calls that count as attempts. */
+  /** Failed calls, without those that failed because of their key while there were other keys to try. */
   readonly attempts: number;
   readonly elapsedMs: number;
   /** No further call starts after this. It is twice the longest timeout of a call, so that one call may hang. */
@@ -77,8 +77,9 @@ function isCandidateFailure({ failure }: UpstreamError): boolean {
 }
 
 /**
- * Classifies a failure by what it means for the health of the route's server. A rejection by the vendor counts as
- * success. Failures caused by the request itself, and requests that we did not send, say nothing about the server.
+ * Classifies a failure by what it means for the health of the route's server. A rejection by the vendor is classified
+ * as success, because the server responded. Failures caused by the request itself, and requests that we did not send,
+ * say nothing about the server.
  */
 export function classifyFailure({ failure, status, isRequestFailure }: UpstreamError): CallOutcome {
   if (isRequestFailure) return 'none';

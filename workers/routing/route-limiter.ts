@@ -90,7 +90,8 @@ export class RouteLimiter implements Running {
       const accountIds = takeFirst(limits.accountIds(), maxAccountsPerAcquire);
       const result = await this.#tryAcquire(candidates, accountIds, isBackground);
       if (result?.outcome === 'granted') return await this.#deliver(result.slot, limits.signal);
-      // The result does not cover accounts that arrived since, nor those beyond the first few.
+      // The result does not apply to accounts that have arrived since, nor to those beyond the first few, which were
+      // not passed.
       const isForAll = [...limits.accountIds()].every((id) => accountIds.includes(id));
       if (result?.outcome === 'paused' && isForAll && !isWithinWaitLimits(result, limits.waitLimits, 0))
         return null;
@@ -342,7 +343,7 @@ export class RouteLimiter implements Running {
   }
 }
 
-/** Two infinite turns compare as equal. */
+/** Two infinite turns are equal, but their difference is NaN. */
 const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
 
 function takeFirst<T>(all: Iterable<T>, maxCount: number): T[] {

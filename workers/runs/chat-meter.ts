@@ -68,7 +68,10 @@ export class ChatMeter {
     return this.#isCovered && this.#unseen?.isPossible !== true;
   }
 
-  /** Whether the requested response may legitimately take until the timeout. If not, a vendor that does has hung. */
+  /**
+   * Whether the requested response may legitimately take until the timeout. If not, a vendor that reaches the timeout
+   * has hung.
+   */
   get mayTakeFullTimeout(): boolean {
     // If the token limit does not cover everything that is generated, reasoning may take that long even for a short
     // response.
@@ -99,7 +102,7 @@ export class ChatMeter {
     this.#startedAtMs = this.#nowMs();
   }
 
-  /** Records that a request was sent to the vendor. A search may take several. */
+  /** Records that a request was sent to the vendor. A response with searches may take several requests. */
   markSent(): void {
     this.#calls += 1;
     if (this.#calls === 1 || this.#isCovered) this.#unseen?.restart();
@@ -187,9 +190,10 @@ export class ChatMeter {
   }
 
   /**
-   * Returns the tokens that were seen or reported so far; after a failure of the vendor or the gateway, nothing more. A
-   * caller that disconnected is also charged for what the vendor may have generated unseen: as many tokens as fit the
-   * elapsed time, within the reservation. The same applies to hidden reasoning in a complete response without a report.
+   * Returns the completion tokens to charge. After a failure of the vendor or the gateway, these are only the tokens
+   * that were seen or reported so far. A caller that disconnected is also charged for what the vendor may have
+   * generated unseen: as many tokens as fit the elapsed time, within the reservation. The same applies to hidden
+   * reasoning in a complete response without a report.
    */
   #countCompletion(ending: CallEnding): number {
     const knownTokens = ending === 'complete' ? this.#countedTokens : this.completionTokens;
@@ -204,7 +208,8 @@ export class ChatMeter {
 
   #mayMissTokens(ending: CallEnding): boolean {
     if (ending !== 'complete') return ending === 'left';
-    // A self-hosted server that reports nothing usually streams its reasoning. If none arrived, there was none to hide.
+    // A self-hosted server that reports nothing usually streams its reasoning. So if none arrived, there was no hidden
+    // reasoning.
     return (
       !this.#showsReasoning &&
       this.#job.body.reasoning_effort !== 'none' &&

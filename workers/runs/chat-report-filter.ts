@@ -93,7 +93,7 @@ function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute):
     searchTokens: searches ? allowForSearch(model, request.promptTokens, calls) : 0,
     choices: countChoices(route, body),
     maxTokens: isBounded(route) ? readMaxTokens(body) : null,
-    // A token has at least one character, which is precise enough here.
+    // A token has at least one character, so the number of characters is an upper bound, which is precise enough here.
     predictedTokens: body.prediction ? JSON.stringify(body.prediction).length : 0,
     mayGenerateImages: (model.published.output_modalities ?? []).includes('image'),
   });

@@ -13,9 +13,8 @@ const maxWordLength = 1_000;
 type Delta = Readonly<Record<string, unknown>>;
 
 /**
- * Counts the tokens of everything in one delta: text, reasoning, tool names and arguments, whatever the fields are
- * called. An image counts as a fixed number of tokens. Audio counts as 0, because only the vendor can report its
- * tokens.
+ * Counts the tokens of everything in one delta, in fields of any name: text, reasoning, tool names and arguments. Adds
+ * a fixed number of tokens per image and none for audio, because only the vendor can report the tokens of audio.
  */
 export function countDelta(delta: Delta, encoding: EncodingName = defaultEncoding): number {
   let tokens = 0;

@@ -125,8 +125,8 @@ export function isReplaced({ signal }: Pick<RequestRun, 'signal'>): boolean {
 
 /**
  * Creates the signal for a vendor call that costs the same whether or not its caller waits for it. The call continues
- * when the caller disconnects. With `outlastsCancellation`, for a call that is shared with others, it also continues when
- * a durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
+ * when the caller disconnects. With `outlastsCancellation`, for a call that several requests share, it also continues
+ * when a durable job is cancelled. A ban aborts it, and so does another run of the request, which makes a new call.
  */
 export function createVendorSignal(
   { signal }: Pick<RequestRun, 'signal'>,

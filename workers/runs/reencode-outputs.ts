@@ -37,7 +37,7 @@ export async function reencodeOutput(
 ): Promise<ReencodedImage | ImageProblem> {
   const { outputFormat: format, outputCompression: quality } = job.options;
   const { accountId } = job.request;
-  // The vendor bills the call, so wait for a decoder however long the queue is.
+  // The vendor bills the call, so wait for a decoder without a time limit.
   return await reencodeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
 }
 

@@ -12,8 +12,8 @@ export function createResponseBudget(capacity = defaultResponseMemoryBytes): Fai
 
 /**
  * The memory of one complete response until it has been sent. If an account's responses use up its share of the budget,
- * its next requests wait before a vendor is called. A response that a vendor has generated is accepted whatever its
- * size, because the vendor bills it.
+ * its next requests wait before a vendor is called. Once a vendor has generated a response, it is accepted even if it
+ * is larger than expected, because the vendor bills it.
  */
 export class ResponseMemory {
   readonly #budget: FairBudget;

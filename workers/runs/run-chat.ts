@@ -56,7 +56,10 @@ async function runWithMemory(
   if (failure !== null) run.reply.error(failure);
 }
 
-/** Text is negligible: it takes few bytes for its price. Images do not. */
+/**
+ * Estimates the memory for a response. Only images are included: text is negligible, because it takes few bytes for its
+ * price.
+ */
 function estimateChatBytes({ body }: ChatJob, { published }: CatalogModel): number {
   const modalities = body.modalities ?? published.output_modalities ?? [];
   return modalities.includes('image') ? estimateImageBytes(body.n ?? 1, null) : 0;

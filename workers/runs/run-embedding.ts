@@ -147,7 +147,7 @@ async function settlePart(
   if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
   const sum = (of: (one: EmbeddedInput) => number): number =>
     embedded.reduce((total, one) => total + of(one), 0);
-  // Failures that the caller did not cause are not charged, whatever was embedded before.
+  // A request that failed for a reason that the caller did not cause is not charged, even if some inputs were embedded.
   const charged = failure === null || (failure.isCausedByCaller && embedded.length > 0);
   const countedInputs = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
   const reported = sum((one) => one.tokens);

@@ -30,7 +30,8 @@ export async function sendResult(
 }
 
 /**
- * Resolves once the response of a durable job can be read. The job is reported as succeeded only after that.
+ * Stores the response of a durable job, and resolves once it can be read. The job is reported as succeeded only after
+ * that.
  * @returns the work to do after settlement; an attempt that does not settle must not move anything
  * @throws AppError `too_many_jobs` if no store accepts the response
  */

@@ -23,8 +23,8 @@ interface Move {
 
 /**
  * Moves complete stored responses from Redis to the object store in the background, so that callers do not wait for it.
- * While the object store is unavailable, they queue here; accounts take turns. If the worker dies, they stay in Redis
- * until they expire.
+ * While the object store is unavailable, the responses are queued here; accounts take turns. If the worker dies, the
+ * queued responses stay in Redis until they expire.
  */
 export class StoredResponseMover implements Running {
   readonly #responses: Pick<ResponseStore, 'move'>;
@@ -51,7 +51,7 @@ export class StoredResponseMover implements Running {
     this.#add({ part: 'answer', request, bytes });
   }
 
-  /** Stops after the running moves. */
+  /** Stops once the running moves have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#loops);

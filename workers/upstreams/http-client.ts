@@ -75,7 +75,7 @@ export interface HttpResponse {
 }
 
 export interface HttpClient {
-  /** Resolves when the response's headers have arrived, whatever its status. */
+  /** Resolves when the response's headers have arrived, for any status. */
   post(request: HttpPost): Promise<HttpResponse>;
   /** Waits for running calls, then closes the sockets. */
   close(): Promise<void>;

@@ -20,10 +20,10 @@ const maxNameBytes = 64;
 const endMarker = '[DONE]';
 
 /**
- * Reads server-sent events (WHATWG HTML, section 9.2.6) whose data may be tens of megabytes, such as images in
- * base64. The data is passed to the JSON reader as it arrives, and accounts take turns: the bytes of an event are
- * never in memory as a whole, and the work is linear in its length, however it is split into chunks.
- * `createSseParser` is simpler, and holds whole events in memory.
+ * Reads server-sent events (WHATWG HTML, section 9.2.6) whose data may be tens of megabytes, such as images in base64.
+ * The data is passed to the JSON reader as it arrives, and accounts take turns: the bytes of an event are never in
+ * memory as a whole, and the work is linear in its length for any size of chunks. `createSseParser` is simpler, and
+ * holds whole events in memory.
  */
 export class SseJsonReader {
   readonly #response: HttpResponse;

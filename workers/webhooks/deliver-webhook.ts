@@ -80,12 +80,12 @@ export async function deliverWebhook(
   } finally {
     endTurn();
     // After a failure on our side, the next delivery would fail in the same way, so all waiting deliveries would be
-    // moved again and again.
+    // woken and put back again and again.
     if (!isInternalFailure) await wakeNext(dependencies, delivery);
   }
 }
 
-/** Puts the delivery back because the account is at its limit. */
+/** Puts the delivery back on the queue because the account is at its limit of concurrent attempts. */
 async function waitForTurn(
   dependencies: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,

@@ -30,7 +30,7 @@ export interface Snapshot {
 export interface JobHolds {
   readonly costNano: bigint;
   readonly free: number;
-  /** The same, summed over the jobs. Null if there are too many to read in one step. */
+  /** The same amounts, computed as the sum over the jobs. Null if there are too many to read in one step. */
   readonly summed: { readonly costNano: bigint; readonly free: number } | null;
 }
 

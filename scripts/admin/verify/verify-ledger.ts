@@ -105,7 +105,7 @@ async function checkOrphans(
   }
 }
 
-/** Reports entries that are in no balance, because no worker could read them. */
+/** Reports entries that no worker could read, so that their amounts are not included in any balance. */
 async function listUncounted(
   redis: RedisClient,
   shard: number,

@@ -14,7 +14,7 @@ import {
 } from './requests.ts';
 import { chatSlots, hangingHost, models, type FairnessTarget } from './scenario.ts';
 
-/** Resolves when the attack is in place. It continues until its process exits. */
+/** Resolves when the attack has reached its full effect. It continues until its process exits. */
 type Attack = (target: FairnessTarget) => Promise<void>;
 
 const neverAborted = new AbortController().signal;

@@ -15,7 +15,7 @@ export function computeAllowed({ alone, callMs }: FairnessResult): { p50Ms: numb
   return { p50Ms: allowedFactor * alone.p50Ms + callMs, p99Ms: allowedFactor * alone.p99Ms + callMs };
 }
 
-/** Returns the effects of an attack on others that are not allowed. */
+/** Returns what is wrong with a result: failed requests, latency above the limit, and too much memory growth. */
 export function findFaults(result: FairnessResult): string[] {
   const { scenario, alone, beside, rssMb } = result;
   const allowed = computeAllowed(result);

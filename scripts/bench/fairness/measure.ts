@@ -9,11 +9,11 @@ import type { AttackPlan, FairnessResult, FairnessScenario, FairnessTarget, Wait
 import { startFairnessStack, type FairnessStack } from './stack.ts';
 
 const warmUpProbes = 5;
-/** With fewer probes, the slowest one would be the p99. */
+/** A measurement ends early after this many probes. With fewer probes, the p99 would be the slowest one. */
 const maxProbes = 100;
 const aloneMs = 10_000;
 const besideMs = 30_000;
-/** A probe without a response by then counts as having taken this long. */
+/** The latency recorded for a probe that has no response by then. */
 const probeTimeoutMs = 10_000;
 const readyTimeoutMs = 60_000;
 const pauseMs = 20;

@@ -10,7 +10,7 @@ export interface FairnessTarget {
   };
 }
 
-/** Sent to the attacking process, which replies `ready` once the attack is in place. */
+/** Sent to the attacking process, which replies `ready` once the attack has reached its full effect. */
 export interface AttackPlan {
   readonly scenario: string;
   readonly target: FairnessTarget;

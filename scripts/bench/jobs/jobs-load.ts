@@ -41,7 +41,7 @@ export class JobsLoad {
     return await this.#placed;
   }
 
-  /** From now on, look-ups count for the second phase. */
+  /** From now on, the latency of look-ups is recorded for the second phase, in which the jobs run. */
   enterRunning(): void {
     this.#program.child.send('running');
   }

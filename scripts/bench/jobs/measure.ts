@@ -37,7 +37,7 @@ const stuckMs = 120_000;
 
 /**
  * Places the jobs while there is no worker, so that all of them wait at the same time. Then starts a worker, which runs
- * them. Another account submits single jobs: some before these jobs, and some while they wait.
+ * them. Another account submits single jobs: some before these jobs are placed, and some while they wait.
  */
 export async function measureJobs(options: MeasureJobsOptions): Promise<JobsRun> {
   const { programs, dir, logLevel, profileDir, onStep } = options;
@@ -127,7 +127,10 @@ async function placeAndRun(
   };
 }
 
-/** Once the first of the other jobs has started, runs single jobs one after another until no other job waits. */
+/**
+ * Once the first job of the large account has started, runs single jobs of the small account, one after another, until
+ * no job of the large account waits.
+ */
 async function probeBehind(jobsProgress: JobsProgress, target: Target): Promise<SingleJob[]> {
   const jobs: SingleJob[] = [];
   await jobsProgress.firstStarted;

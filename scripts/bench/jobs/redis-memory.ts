@@ -3,7 +3,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
 export interface MemoryReading {
   readonly usedBytes: number;
-  /** Size for the account's first job, since all jobs are alike. 0 if there is none. */
+  /** Body size of the account's first job. All jobs are alike. 0 if there is none. */
   readonly bodyBytes: number;
   readonly answerBytes: number;
 }

@@ -13,7 +13,7 @@ export const maxJobs = 200_000;
  */
 export const jobCallers = 8;
 
-/** Rate of `GET /v1/jobs/{id}` requests, whatever else happens. */
+/** Constant rate of `GET /v1/jobs/{id}` requests, independent of response times. */
 export const lookUpsPerSecond = 50;
 /** Target for the 99th percentile of their latency. */
 export const lookUpTargetMs = 20;

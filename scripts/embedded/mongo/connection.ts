@@ -65,7 +65,7 @@ export class Connection {
   #read(chunk: Buffer): void {
     if (this.#isEnding) return;
     this.#splitter.add(chunk);
-    // Drivers do not send more before they get a response. Data from other clients stays in the socket for now.
+    // Drivers do not send more before they get a response. If another client does, its data waits in the socket.
     if (this.#isResponding) this.#socket.pause();
     else this.#responding = this.#respondToAll();
   }

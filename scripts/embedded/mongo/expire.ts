@@ -25,7 +25,10 @@ export async function expireDocuments(store: Store): Promise<number> {
   return removed;
 }
 
-/** Looks the collection up for each batch, because it may be dropped or reloaded after a full disk in between. */
+/**
+ * Looks the collection up for each batch, because between two batches it may be dropped, or reloaded after the disk was
+ * full.
+ */
 function removeExpired(store: Store, namespace: string, index: string): number {
   const collection = store.collections.get(namespace);
   const spec = collection?.indexes.find(({ spec: { name } }) => name === index)?.spec;

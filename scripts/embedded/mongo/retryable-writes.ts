@@ -38,7 +38,10 @@ export class RetryableStatements {
     if (number.equals(txnNumber)) this.#results = results ?? {};
   }
 
-  /** Runs a statement unless it was done before. Like MongoDB, does not save statements that changed nothing. */
+  /**
+   * Runs a statement unless it was done before. Like MongoDB, does not save the results of statements that changed
+   * nothing.
+   */
   once(index: number, run: () => Doc): { result: Doc; isRepeated: boolean } {
     const known = this.#results[String(index)];
     if (known !== undefined) return { result: known, isRepeated: true };

@@ -56,7 +56,7 @@ async function* chat(
   const answer = createMessageTranslator({ model: target.model, remembers: first.thinks });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
-    // Servers that cannot stream send a complete response, whatever was requested.
+    // Servers that cannot stream send a complete response even if a stream was requested.
     if (!stream || isJson(response)) {
       yield* fromMessage(await readText(response, MAX_BODY_BYTES), answer, target.apiKey);
     } else {

@@ -108,7 +108,7 @@ function classify(status: number, error: VendorError): UpstreamFailure {
   if (KEY_CODES.has(code ?? '')) return 'auth';
   const byStatus = classifyStatus(status);
   if (byStatus === 'rate_limited' && message.startsWith(TOO_LARGE_PREFIX)) return 'too_large';
-  // A key that is rejected or over its limit is classified as such, whatever the error type.
+  // If the status shows that the key is rejected or over its limit, ignore the error type.
   if (byStatus === 'auth' || byStatus === 'rate_limited') return byStatus;
   if (isEmptyAccount(error)) return 'auth';
   return lookUp(TYPES, type)?.failure ?? byStatus;

@@ -14,7 +14,9 @@ interface CallUsage {
 export interface UsageMeter {
   /** Starts a call. The usage of earlier calls of the same response stays in the sum. */
   begin(): void;
-  /** Takes a `usage` of the call. Its counts replace earlier ones; missing counts do not. */
+  /**
+   * Records a `usage` object of the call. Its counts replace earlier ones; an earlier count that it lacks stays valid.
+   */
   take(usage: unknown): void;
   /** The sum of all calls; null if nothing was reported. */
   sum(): UpstreamUsage | null;

@@ -126,7 +126,7 @@ export function createMessageTranslator({ model, remembers }: ResponseOptions): 
       open = new Map();
       const events: ChatEvent[] = hasBegun ? [] : [toDelta({ role: 'assistant', content: '' })];
       hasBegun = true;
-      // The output count is not meaningful yet: `output_tokens` is 1, however much hidden thinking there was.
+      // The output count is not meaningful yet: `output_tokens` is 1, even after hidden thinking.
       return [...events, ...reportUsage(usage.sum(), true)];
     },
 

@@ -59,7 +59,10 @@ class TurnWriter {
   readonly #options: MessageOptions;
   readonly #showsNames: boolean;
   readonly #ids = new WireIds();
-  /** The tool calls of the last assistant turn, and below their results by ID, which are null until they arrive. */
+  /**
+   * The tool calls of the last assistant turn. The next field has their results by ID, which are null until they
+   * arrive.
+   */
   #calls: readonly ToolCall[] = [];
   #results = new Map<string, Block | null>();
 

@@ -4,7 +4,7 @@ import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from
 
 /** At most this much of the prompt is echoed; the remainder is only tokenized. */
 const ECHOED_CHARS = 2000;
-/** The role and frame of a message, and the start of the response, count as 3 tokens each, as at OpenAI. */
+/** Tokens added for the role and frame of each message, and for the start of the response, as at OpenAI. */
 const TOKENS_PER_MESSAGE = 3;
 const TOKENS_TO_START_RESPONSE = 3;
 const MAX_CHOICES = 128;

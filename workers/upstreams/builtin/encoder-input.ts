@@ -2,15 +2,15 @@
 export const MAX_ENCODER_TOKENS = 128;
 
 /**
- * No vocabulary entry is longer than 16 characters, so 128 tokens are at most 2048 characters of ordinary text. Twice that
- * allows for white space and for characters that are not in the vocabulary.
+ * No vocabulary entry is longer than 16 characters, so 128 tokens cover at most 2048 characters of ordinary text. Twice
+ * that allows for white space and for characters that are not in the vocabulary.
  */
 const maxInputChars = 4096;
 /** The encoder's tokenizer takes quadratic time in the length of its input. */
 const MAX_WORD_CHARS = 200;
 
 /**
- * Returns the part of an input that the encoder may read, so that a megabyte of text is neither copied to a thread nor scanned
+ * Returns the part of an input that the encoder may read. A long text is then neither copied to a thread nor scanned
  * there.
  */
 export function truncateInput(text: string): string {
@@ -22,8 +22,8 @@ export function truncateInput(text: string): string {
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Estimates how many tokens of a truncated input the encoder reads. Counting them exactly on the main thread costs more than it is
- * worth.
+ * Estimates how many tokens of a truncated input the encoder reads. An exact count on the main thread costs more than
+ * it is worth.
  */
 export function estimateTokens(input: string): number {
   return Math.min(MAX_ENCODER_TOKENS, Math.max(1, Math.ceil(input.length / CHARS_PER_TOKEN)));

@@ -33,8 +33,7 @@ interface WaitingCall<C extends EncoderCall> {
 /**
  * Queue of inputs for the encoder. A batch is formed at the moment it can start, from inputs of similar length of all
  * waiting calls. Batches alternate between the call with the least remaining work and the call that arrived first. So a
- * short call hardly waits for long ones, however many there are, and a long one makes progress however many short ones
- * arrive.
+ * short call hardly waits for long ones, and a long call makes progress even if short ones keep arriving.
  */
 export class EncoderQueue<C extends EncoderCall> {
   /** In order of arrival. */

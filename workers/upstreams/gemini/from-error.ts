@@ -24,7 +24,10 @@ const STATUSES: Readonly<Record<string, { readonly status: number; readonly fail
   DEADLINE_EXCEEDED: { status: 504, failure: 'timeout' },
 };
 
-/** Reasons (google.rpc.ErrorInfo) for problems with the key, whatever the status: for a wrong key it is 400. */
+/**
+ * Reasons (google.rpc.ErrorInfo) for problems with the key. They take precedence over the status, which is 400 for a
+ * wrong key.
+ */
 const KEY_REASON = /^API_KEY_/;
 
 export function toUpstreamError(response: Refusal, apiKey: string | null): UpstreamError {

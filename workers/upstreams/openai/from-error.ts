@@ -6,8 +6,8 @@ import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
 /**
- * Codes for problems with the key or its account, whatever the status: an empty account results in 429, a spending
- * limit in 400, and neither goes away by waiting or with another request.
+ * Codes for problems with the key or its account. They take precedence over the status: an empty account results in
+ * 429, a spending limit in 400, and neither goes away by waiting or with another request.
  */
 const KEY_CODES = new Set([
   'insufficient_quota',

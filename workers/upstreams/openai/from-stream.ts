@@ -18,8 +18,8 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
  * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage is used once.
  *
  * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros, or the
- * numbers of their first chunk, until they send the real ones. It stays partial if the count never grows and output
- * followed it.
+ * numbers of their first chunk, until they send the real ones. It stays partial if output follows it but the count
+ * never grows.
  *
  * @param choices number of requested choices; a stream that is cut off before all of them have arrived is incomplete
  */

@@ -31,7 +31,7 @@ export async function generateImages(
   async function make(n: number): Promise<ImageResponse> {
     const isSlowStream = requestsStream(target, call);
     const response = await post({ path, body, isStream: false, isSlowStream });
-    // Servers that cannot stream send a complete response, whatever was requested.
+    // Servers that cannot stream send a complete response even if a stream was requested.
     if (isSlowStream && !isJson(response))
       return await readImageStream(response, call, target.apiKey, context);
     const images = await readRecord(response, maxBodyBytes, 'an image answer', context);

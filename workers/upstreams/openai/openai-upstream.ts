@@ -78,7 +78,7 @@ async function* chat(
     target,
     context,
   );
-  // Servers that cannot stream send a complete response, whatever was requested.
+  // Servers that cannot stream send a complete response even if a stream was requested.
   const events =
     !stream || isJson(response)
       ? fromChatResponse(await readText(response, MAX_BODY_BYTES), target.apiKey)

@@ -229,7 +229,10 @@ export class Collection {
     return last === undefined ? 1 : readRecordId(last) + 1;
   }
 
-  /** Returns a store-wide index id: the collection's id combined with a number below 64, MongoDB's limit for indexes. */
+  /**
+   * Returns a store-wide index id: the collection's id combined with a number below 64, which is MongoDB's maximum
+   * number of indexes.
+   */
   #indexId(number: number): number {
     if (number >= 64) throw new MongoError('CannotCreateIndex', 'a collection has at most 64 indexes');
     return this.id * 64 + number;

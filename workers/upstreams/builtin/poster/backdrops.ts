@@ -14,7 +14,7 @@ export interface Backdrop {
   readonly isDark: boolean;
 }
 
-/** In an order in which the images of one call clearly differ, whichever comes first. */
+/** Ordered so that neighbours clearly differ, because the images of one call have consecutive backdrops. */
 export const BACKDROPS: readonly [Backdrop, ...Backdrop[]] = [
   { draw: drawHills, isDark: false },
   { draw: drawTiles, isDark: false },
