@@ -8,8 +8,8 @@ export interface HealKeyDeps {
 }
 
 /**
- * Checks which key an account has if the presented key differs from the one in Redis. A crash in the middle of a
- * replacement leaves Redis and MongoDB inconsistent. MongoDB is the source of truth, and Redis is updated from it.
+ * Called if the presented key differs from the account's key in Redis. Reads the account's key from MongoDB, which is
+ * the source of truth, and updates Redis from it: the two differ after a crash in the middle of a replacement.
  * @returns whether the presented key is the account's current key; if so, the rejected request may be retried
  * @throws AppError `service_unavailable`
  */

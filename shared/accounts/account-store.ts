@@ -62,7 +62,7 @@ export interface ExpectedKey {
 const toFilter = (id: string, { expectedKeyHash }: ExpectedKey) =>
   expectedKeyHash === undefined ? { _id: id } : { _id: id, keyHash: expectedKeyHash };
 
-/** Accounts in MongoDB. Money is never set here; only ledger entries move it. */
+/** Accounts in MongoDB. Balances are never set here; only ledger entries change them. */
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
   readonly #secrets: KeySecretStore;
@@ -157,7 +157,10 @@ export class AccountStore {
     return this.#accounts.find({}).sort({ createdAt: 1 });
   }
 
-  /** Accounts whose sums include an entry from this time or later, each with the last entry included. */
+  /**
+   * Ids of accounts whose sums include an entry from this time or later, each with the id of the last entry that its
+   * sums include.
+   */
   async findAppliedSince(ms: number): Promise<Map<string, StreamId>> {
     const found = await this.#accounts
       .find({ appliedMs: { $gte: ms } }, { projection: { appliedMs: 1, appliedSeq: 1 } })

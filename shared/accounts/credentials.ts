@@ -59,7 +59,8 @@ export function createRefillCode(): string {
     let text = '';
     while (text.length < codeGroupLength) {
       const byte = randomBytes(1)[0]!;
-      // Bytes beyond the last whole multiple of the alphabet's length would favour its first characters.
+      // Use only bytes below 248, a multiple of the alphabet's length. The others would make its first characters more
+      // likely.
       if (byte < 256 - (256 % codeAlphabet.length)) text += codeAlphabet[byte % codeAlphabet.length];
     }
     groups.push(text);

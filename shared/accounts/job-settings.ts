@@ -2,7 +2,7 @@
 export interface JobSettings {
   /** Jobs that may wait in the queue at the same time. With 0 the account cannot have durable jobs. */
   readonly maxQueuedJobs: number;
-  /** The account's part of the capacity when accounts compete, relative to an account of weight 1. */
+  /** How much capacity the account gets when accounts compete, relative to an account of weight 1. */
   readonly weight: number;
 }
 

@@ -8,10 +8,10 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
  * Admits a request, atomically and in one round trip. It checks that the account is not banned, that the key still
- * belongs to it, that the sliding minute has enough slots and that no earlier request used the same Idempotency-Key.
- * Then it takes a free request or reserves the maximum cost of the request.
+ * belongs to it, that enough RPM slots are left in the sliding minute and that no earlier request used the same
+ * Idempotency-Key. Then it takes a free request or reserves the maximum cost of the request.
  *
- * Requests rejected for insufficient balance still use up their slots, and so do replays and conflicts of an
+ * Requests rejected for insufficient balance still use up their RPM slots, and so do replays and conflicts of an
  * Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
  */
 const script = new RedisScript(`${storedBytesFunctions}
@@ -65,8 +65,8 @@ else
     return {'insufficient', limit, limit - used, 60, string.format('%.0f', cost), string.format('%.0f', spendable)}
   end
   redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
-  -- The margin is for estimates that a vendor may exceed. The number of units is a limit and not an estimate if the
-  -- balance determines it, so the units get no margin then.
+  -- The multiple is a margin for vendors that report more than our estimate. If the balance determines the number of
+  -- units, that number is a limit and not an estimate, so the units get no margin.
   maxCharge = cost * ${maxReservationMultiple}
   if share < 1000 then maxCharge = maxCharge - unit * units * ${maxReservationMultiple - 1} end
 end
@@ -82,8 +82,8 @@ return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
 
 /**
- * Maximum number of entries that wait for MongoDB in one shard's stream. Above this, new requests are rejected. It is
- * about 1 GB across all shards.
+ * Maximum number of entries that wait for MongoDB in one shard's stream. Above this, new requests are rejected. The
+ * entries of all shards then take about 1 GB.
  */
 export const ledgerStreamBound = 100_000;
 

@@ -17,8 +17,8 @@ export interface AdmittedRequest {
   readonly promptTokens: number;
   readonly user: string | null;
   /**
-   * Hash of the request's Idempotency-Key, with which its response is stored beyond the connection. Null for most
-   * requests.
+   * Hash of the request's Idempotency-Key, under which its response stays stored after the connection ends. Null for
+   * most requests.
    */
   readonly claimHash: string | null;
   /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */
@@ -27,7 +27,7 @@ export interface AdmittedRequest {
   readonly isFree?: boolean;
 }
 
-/** Whether a request's response is stored beyond the connection. */
+/** Whether a request's response stays stored after its connection ends. */
 export const isResponseStored = ({
   claimHash,
   jobAttempt,

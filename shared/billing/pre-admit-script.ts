@@ -4,10 +4,10 @@ import type { AccountRefusal } from './account-refusal.ts';
 import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
 
 /**
- * Pre-admits a request in one round trip, before its body is read and tokenized. It checks that the
- * account is not banned and that the key still belongs to it, and takes slots of the sliding minute. If no slots are
- * requested, one must be free. Returns the spendable balance; whether that is enough is known only once the request is
- * tokenized.
+ * Pre-admits a request in one round trip, before its body is read and tokenized. It checks that the account is not
+ * banned and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, it
+ * takes none but checks that one is available. Returns the spendable balance; whether that is enough is known only once
+ * the request is tokenized.
  */
 const script = new RedisScript(`
 local account, window, claim = KEYS[1], KEYS[2], KEYS[3]

@@ -15,10 +15,10 @@ export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown
  * `takeSlots`.
  *
  * The window is a list of one-second buckets (`second:slots`) in ascending order. The account's field `win` is their
- * sum, so rate-limiting a request takes the same time however many came before it. Redis's clock may step. After a step
- * back, buckets ahead of the clock are dropped like those older than a minute; otherwise an account at its limit would
- * stay rate-limited until the clock caught up. A step in either direction can therefore allow an account one limit's
- * worth of requests early, but never denies it any.
+ * sum, so checking a request takes the same time regardless of the number of earlier ones. Redis's clock may step.
+ * After a step back, buckets ahead of the clock are dropped like those older than a minute; otherwise an account at its
+ * limit would stay rate-limited until the clock caught up. A step in either direction can therefore allow an account
+ * one limit's worth of requests early, but never denies it any.
  *
  * `takeSlots` returns how many slots are used now, which the calling script stores as `win`. If too few remain, it
  * takes none and also returns the error reply. A request that needs no more slots than it has already taken never

@@ -3,7 +3,7 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
 /**
  * A request is charged at most this many times its reservation, so that a vendor's mistake cannot empty a customer's
- * balance. The open-ended part of the reservation is not multiplied.
+ * balance. If the balance determined how many units were reserved, the cost of these units is not multiplied.
  */
 export const maxReservationMultiple = 2;
 
@@ -62,7 +62,10 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 `;
 
-/** A heartbeat never shortens the previous one. A job that may outlive its process sets a longer one. */
+/**
+ * A heartbeat never makes a request's previous heartbeat expire earlier. A job that may outlive its process sends one
+ * with a longer lifetime.
+ */
 const heartbeatScript = new RedisScript(`${now}
 local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
@@ -114,8 +117,8 @@ export interface OrphanScan {
 }
 
 /**
- * Releases the reservation of a request without a heartbeat, and with it the claim of its Idempotency-Key. A late
- * settlement restores the claim.
+ * Releases the reservation of a request without a heartbeat, and with it the claim of its Idempotency-Key. If the
+ * request is settled after that, the settlement restores the claim.
  */
 const releaseScript = new RedisScript(`${now}
 local account, reservations, orphans, held, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

@@ -11,7 +11,7 @@ import type {
 
 /** OpenAI's high detail of a 2048×768 image: eight tiles of 170 plus 85, the maximum that its larger models charge. */
 const defaultTokensPerImage = 1_445;
-/** A vendor's own search seldom adds more than this to a prompt. */
+/** A web search by the vendor seldom adds more tokens than this to a prompt. */
 const defaultTokensPerSearch = 16_000;
 
 type Prices = Omit<PricingEntry, 'since'>;

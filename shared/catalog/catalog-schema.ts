@@ -232,7 +232,7 @@ const DimensionsEntry = Type.Object({
 
 const EmbeddingCacheEntry = Type.Object({
   ttl: Type.Integer({ minimum: 1, maximum: 30 * 86_400, default: 86_400 }),
-  // A smaller cache would not fit one request's vectors.
+  // A smaller cache could not hold the vectors of one request.
   maxBytes: Type.Integer({ minimum: 1_000_000, default: 100_000_000 }),
 });
 

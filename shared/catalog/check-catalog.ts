@@ -23,7 +23,7 @@ export function checkCatalog(file: unknown): CheckedFile {
   const upstreams = new Map<string, UpstreamEntry>();
   const models = new Map<number, ModelEntry>();
 
-  /** Whether the value matches the schema. Unknown fields are reported as issues but do not count here. */
+  /** Whether the value matches the schema. Unknown fields are reported as issues but do not affect the result. */
   const matchesSchema = (
     value: unknown,
     schema: TSchema,

@@ -59,7 +59,7 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
   return issues;
 }
 
-/** The dialect adds a path that starts with the version. */
+/** Reports a base URL that ends with the version: the dialect appends a path that starts with it. */
 function findVersionProblem(kind: UpstreamKind, text: string): string | null {
   const versions: Partial<Record<UpstreamKind, RegExp>> = { anthropic: /\/v1\/*$/, gemini: /\/v1beta\/*$/ };
   return versions[kind]?.test(text) === true ? `must not include the version: kind ${kind} adds it` : null;

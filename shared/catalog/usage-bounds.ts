@@ -5,7 +5,10 @@ import type { CatalogRoute } from './catalog-schema.ts';
  * treated as missing.
  */
 
-/** A vendor's tokenizer may count more tokens for a text than the unit in which the catalog specifies the context. */
+/**
+ * The catalog may give the context in tokens of another tokenizer than the vendor's, which may count more for the same
+ * text.
+ */
 const promptSlack = 1.25;
 /**
  * Assumed generation speed of one response, in tokens per second, for tokens that were not received. An upper bound:
@@ -84,8 +87,9 @@ export function findUsageBounds(terms: UsageTerms): ChatUsageBounds {
 }
 
 /**
- * Some vendors bound the output but not the reasoning, and some servers ignore every name of the bound. A report above
- * the bound is accepted up to the tokens received plus those that can have been generated unseen.
+ * Some vendors bound the output but not the reasoning, and some servers ignore the bound under every parameter name.
+ * Reported usage above the bound is accepted up to the tokens received plus those that can have been generated without
+ * being sent.
  */
 export function allowOverrun(
   { promptTokens, completionTokens, overrunTokens }: ChatUsageBounds,

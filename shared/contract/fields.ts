@@ -21,8 +21,8 @@ export function Nullable<T extends TSchema>(schema: T) {
 export const wrongTypeHint = 'wrongTypeHint';
 
 /**
- * Custom keyword: the `items` of a list that may be too long to check in one go. The validator leaves them to the
- * code that reads the list. The description shows them as `items`.
+ * Custom keyword: the `items` of a list that may be too long to check in one go. The validator does not check the
+ * items; the code that reads the list does. The description shows them as `items`.
  */
 export const lateItems = 'lateItems';
 

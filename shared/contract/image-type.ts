@@ -1,7 +1,7 @@
 /** Image formats that the gateway recognises, from callers and vendors. */
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/webp' | 'image/gif';
 
-/** Number of bytes needed to tell the formats apart. */
+/** How many of a file's first bytes are needed to detect its format. */
 export const sniffedImageBytes = 12;
 
 /** Detects the format from a file's first bytes. Returns null for any other format. */

@@ -1,13 +1,13 @@
 const maxHttpsUrlLength = 2083;
 const maxDataUriBytes = 20_000_000;
 /**
- * Some vendors detect the type from the media type, or from the bytes if that is inconclusive, and bill the text of
- * documents.
+ * Requires an image media type. Some vendors detect the type from the media type, or from the bytes if that is
+ * inconclusive, and bill documents for their text.
  */
 const dataUriStart = /^data:image\/[a-z0-9.+-]+(?:;[a-z0-9=.+-]+)*;base64,/i;
 /** PDF readers look for the header within the first 1024 bytes, whatever comes before it. */
 const sniffedChars = Math.ceil(1024 / 3) * 4;
-/** Some encoders break lines after 64 or 76 characters. */
+/** Additional characters for line breaks: some encoders break lines after 64 or 76 characters. */
 const lineBreakChars = 2 * Math.ceil(sniffedChars / 64);
 const base64Only = /^[a-z0-9+/]*={0,2}$/i;
 /**

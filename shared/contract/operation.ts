@@ -121,8 +121,8 @@ export const needsCsrfToken = (operation: Operation): boolean =>
   operation.auth === 'web' && isUnsafe(operation);
 
 /**
- * Returns whether the operation changes a user's data. Ending sessions does not count: users must always be able to
- * lock an attacker out.
+ * Returns whether the operation changes a user's data. Returns false for operations that end sessions: users must
+ * always be able to lock an attacker out.
  */
 export const changesUserData = (operation: Operation): boolean =>
   needsCsrfToken(operation) && operation.body !== undefined;

@@ -52,7 +52,7 @@ export class IntegerReader {
     return array.length;
   }
 
-  /** Copies the array to drop spare capacity: a growing array allocates half as much again. */
+  /** Copies the array to free its spare capacity: an array that grows allocates half as much again as it needs. */
   trim<T>(container: T): T | unknown[] {
     return this.#array !== null && container === this.#array ? this.#array.slice() : container;
   }

@@ -83,7 +83,7 @@ export class JsonReader {
     return this.#values;
   }
 
-  /** Number of integers that do not count as values. */
+  /** Number of small integers, which `values` does not include. */
   get integers(): number {
     return this.#integers.count;
   }

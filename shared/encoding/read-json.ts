@@ -3,7 +3,7 @@ import { JsonReader } from './json-reader.ts';
 
 /** Up to this size JSON.parse is faster than our reader and does not block noticeably. */
 const smallBytes = 256 * 1024;
-/** A slice of many small values may take as long as a whole turn. */
+/** Bytes read between two checks of the time. If they hold many small values, reading them may take a whole turn. */
 const sliceBytes = 64 * 1024;
 const turnMs = 4;
 

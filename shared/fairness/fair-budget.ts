@@ -3,11 +3,11 @@ import { maxTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
-/** How long smaller amounts may overtake an amount that does not fit yet, without limit. */
+/** How long smaller amounts may overtake, without limit, an amount that does not fit yet. */
 const unlimitedOvertakingMs = 5_000;
 /**
- * After that, smaller amounts may use only this part of the budget. The rest of what is freed is saved up for the
- * overtaken amount.
+ * After that, smaller amounts may use only this part of the budget. All other capacity that is released is saved up for
+ * the overtaken amount.
  */
 const overtakingPart = 1 / 4;
 const defaultMaxWaitingPerHolder = 256;
@@ -62,13 +62,14 @@ interface PendingAcquire {
 
 /**
  * A limited resource that holders share, such as memory or slots of a process. Holders are accounts, or client networks
- * if there is no account. Waiting holders take turns. A holder gets at most half of the capacity not held by
- * others, so some capacity always remains for one more holder, however long the others hold theirs. A holder's first
- * share is granted whenever it fits. A share larger than the whole budget is granted when nothing else is held.
+ * if there is no account. Waiting holders take turns. A holder gets at most half of the capacity not held by others, so
+ * some capacity always remains for one more holder, even if the others never release theirs. A holder's first share is
+ * granted whenever it fits. A share larger than the whole budget is granted when nothing else is held.
  *
  * A smaller amount that fits may overtake a larger one that does not. After a while, only a part of the budget remains
  * available for overtaking, and is shared by the same rules. Everything else is saved up for the overtaken amount.
- * Small amounts therefore never wait for a large one, nor does a large one wait for every small one that arrives.
+ * Small amounts therefore never wait for a large one, and a large one does not wait for all small ones that arrive
+ * after it.
  */
 export class FairBudget {
   #capacity: number;
@@ -209,8 +210,8 @@ export class FairBudget {
   }
 
   /**
-   * Whether this amount may overtake. The part available for overtaking leaves enough for the overtaken amount, however
-   * long the overtaking shares are held.
+   * Whether this amount may overtake. The part available for overtaking leaves enough for the overtaken amount, even if
+   * the overtaking shares are never released.
    */
   #mayOvertake(holder: string, amount: number, overtaken: PendingAcquire): boolean {
     const part = Math.min(this.#capacity * overtakingPart, this.#capacity - overtaken.amount);

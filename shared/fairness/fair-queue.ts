@@ -23,7 +23,7 @@ interface HolderQueue<T> {
 }
 
 /**
- * A queue in which holders take turns: however many entries a holder has added, the next turn goes to another holder.
+ * A queue in which holders take turns: after one entry of a holder is served, the next turn goes to another holder.
  * Entries of one holder stay in FIFO order. A holder that was served moves behind the others, and one that starts to
  * wait joins at the end.
  */

@@ -83,7 +83,10 @@ end
 return {#late, lines}
 `);
 
-/** Lists waiting jobs by line with their counts, as the index across accounts needs them. */
+/**
+ * Lists the accounts' lists of waiting jobs, each with its number of jobs and the account's weight, for the index
+ * across accounts.
+ */
 const linesScript = new RedisScript(`
 local p = KEYS[1]
 local scan = redis.call('SSCAN', p .. 'job-lines', ARGV[1], 'COUNT', 100)

@@ -82,7 +82,7 @@ local function removeFromWaitingList(p, account, id, queue, model)
   end
 end
 
--- Changes the counted memory of jobs in Redis, for the account and for the shard.
+-- Adds bytes (negative to subtract) to the counters of Redis memory that jobs use, of the account and of the shard.
 local function changeBytes(p, account, by)
   if by == 0 then return end
   redis.call('HINCRBY', p .. 'jobs-held:' .. account, 'bytes', by)

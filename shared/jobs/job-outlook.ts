@@ -43,8 +43,10 @@ function findPace(outlook: JobOutlook): Pace | null {
 }
 
 /**
- * On average, running jobs are observed half-way through. If they have already run longer than jobs used to take in
- * total, jobs have become slower. The median is used because one job that hangs says nothing about the others.
+ * Estimates the job duration from the running jobs if none has been measured: on average, a running job is observed
+ * when half of its time has passed. If the running jobs have already run longer than the measured duration, jobs have
+ * become slower, and the time that they have run so far is used instead. The median is used because one job that hangs
+ * says nothing about the others.
  *
  * If fewer jobs run now than ran on average over one job duration, the next jobs are about to start in the slots that
  * have just become free. Jobs that started together end together: without counting these slots, an estimate made at

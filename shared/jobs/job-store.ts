@@ -27,8 +27,9 @@ return lowest
 `);
 
 /**
- * Does nothing if the record no longer exists: it must not be recreated with only this field. A delivered webhook stays
- * delivered: a worker that froze during its attempt may report after another worker's attempt.
+ * Does nothing if the record no longer exists: it must not be recreated with only this field. Never changes the state
+ * of a delivered webhook: a worker that froze during its attempt may report a failure after another worker has
+ * delivered it.
  */
 const webhookScript = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -52,7 +53,8 @@ export interface JobPage {
 }
 
 /**
- * Reads the durable jobs of accounts. Each method takes one or two round trips to Redis, however many jobs there are.
+ * Reads the durable jobs of accounts. Each method takes one or two round trips to Redis, regardless of the number of
+ * jobs.
  */
 export class JobStore {
   readonly #redis: RedisClient;

@@ -91,7 +91,8 @@ return taken
 /**
  * An account's count is never below the number of jobs that really wait, except when a job is dropped long after it was
  * taken from its list. Jobs are put on their lists before they are added here, and taken off before they are dropped
- * here. If a count is too high, some turns find no job. These are returned, and the last of them removes the account.
+ * here. If a count is too high, some turns find no job. Such turns are given back, and the last of them removes the
+ * account.
  */
 const settleScript = new RedisScript(`${jobTurnsLua}
 local line, account, weight, remaining = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])

@@ -10,10 +10,9 @@ const clampWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, 
 
 /**
  * Decides whose durable job is next, across all accounts. It is an index of the lists of waiting jobs, which are stored
- * in the shards of their accounts, and holds neither jobs nor money. Accounts share a line by start-time fair
- * queueing: a turn takes virtual time in inverse proportion to the account's weight, the account with the earliest
- * start tag is next, and an account that starts to wait begins at the current virtual time, whatever backlog others
- * have.
+ * in the shards of their accounts, and holds neither jobs nor money. Accounts share a line by start-time fair queueing:
+ * a turn takes virtual time in inverse proportion to the account's weight, the account with the earliest start tag is
+ * next, and an account that starts to wait begins at the current virtual time, regardless of the backlog of others.
  *
  * Callers put a job on its account's list before `add`, and take it off before `settle` or `drop`. `sync` repairs the
  * index after a crash in between.
@@ -50,7 +49,7 @@ export class JobTurns {
   /**
    * Ends a turn.
    * @param remaining length of the account's list afterwards
-   * @param isUsed false if the list was empty: the turn then takes none of the account's virtual time
+   * @param isUsed false if the list was empty: the account is then not charged virtual time for the turn
    */
   async settle(queue: QueueName, turn: JobTurn, remaining: number, isUsed = true): Promise<void> {
     await callRedis(() => runSettle(this.#redis, queue, turn, remaining, isUsed));
@@ -68,15 +67,15 @@ export class JobTurns {
 
   /**
    * Marks a job as running until it is ended or its lease expires.
-   * @param leaseMs must be the same for all jobs: no lease of a line outlasts the latest one
+   * @param leaseMs must be the same for all jobs, so that the latest lease of a line expires last
    */
   async started(line: JobLine, jobId: string, leaseMs: number): Promise<void> {
     await callRedis(() => runStart(this.#redis, { line, jobId }, leaseMs));
   }
 
   /**
-   * Renews the leases of running jobs. Puts back a job that the index has lost, so send all jobs before any of them
-   * can end.
+   * Renews the leases of running jobs. A job that is missing from the index is added to it again. So call this before
+   * any of the jobs can end: otherwise a job that has ended would be added again.
    */
   async renewed(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
     const queues = [...new Set(jobs.map(({ line }) => line.queue))];

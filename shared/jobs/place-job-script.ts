@@ -15,19 +15,19 @@ const maxBytesPerAccount = 512_000_000;
 const maxBytesPerShard = 2_000_000_000;
 const maxWaitingPerShard = 500_000;
 
-/** A body outlives its job's deadline by this much, so that the job can run again. */
+/** How much longer than its job's deadline a body is stored, so that the job can run again. */
 const bodySlackSeconds = restartWindowMs / 1_000;
 /** How long a claim outlives its job's deadline. A started job may take days if its workers die or are stopped. */
 const claimSlackSeconds = 7 * 24 * 60 * 60;
-/** Lifetime of a body until its job is placed, which follows immediately. */
+/** Lifetime of a body until its job is placed. Placing the job follows immediately and extends the lifetime. */
 const unplacedBodySeconds = 60;
 
 /**
  * Turns an admitted request into a durable job, atomically: its reservation becomes the job's, and the job starts to
  * wait. From then on only the job ends the reservation.
  *
- * The job's times are from Redis's clock, which all readers use. The job counts as created when its request was
- * admitted, as recorded in the reservation, and its timeout runs from then on.
+ * The job's times are from Redis's clock, which all readers use. The job's creation time is the time at which its
+ * request was admitted, as recorded in the reservation. Its timeout starts then.
  */
 const script = new RedisScript(`${jobFunctions}
 local p, reservations = KEYS[1], KEYS[2]
@@ -63,7 +63,7 @@ elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
 changeReserved(p, account, cost, isFree, 1)
 changeBytes(p, account, storedBytes)
--- The claim of an Idempotency-Key lasts as long as the job may take. The end of the job determines what happens to it.
+-- Keep the claim of the Idempotency-Key for as long as the job may take. Ending the job then keeps or deletes it.
 local claim = claimOf(p, account, id, hold)
 if claim then redis.call('EXPIRE', claim, lifetime + ${claimSlackSeconds}) end
 redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', at, 'dl', deadline,

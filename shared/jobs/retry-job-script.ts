@@ -4,15 +4,16 @@ import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { clockFunctions } from './job-lua.ts';
 
 /**
- * Reserves the same amount as for a failed job, for a new request that does the same work. The failed job has its row
- * in the log, and its id is never charged again. A job can be retried once; its retry can be retried too.
+ * Reserves the amount that a failed job had reserved, for a new request that repeats the job's work. A new request is
+ * needed because the failed job already has its row in the log, and its id is never charged again. A job can be retried
+ * once; its retry can be retried too.
  */
 const script = new RedisScript(`${clockFunctions}
 local p, account, id, newId = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local record, hot = p .. 'job:' .. account .. ':' .. id, p .. 'account:' .. account
 local r = redis.call('HMGET', record, 'st', 'was', 'rt', 'cost')
 if r[1] ~= 'f' then return 'not_failed' end
--- An earlier retry that never became a job does not count.
+-- Ignore an earlier retry that never became a job.
 if r[3] and (redis.call('EXISTS', p .. 'job:' .. account .. ':' .. r[3]) == 1
   or redis.call('HEXISTS', p .. 'reservations', r[3]) == 1) then return 'retried' end
 if r[4] and r[4] ~= '0' then return 'charged' end

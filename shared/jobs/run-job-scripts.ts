@@ -223,7 +223,7 @@ export async function handBackJob(
   return reply as number | 'gone' | 'cancelled';
 }
 
-/** Ends a job that cannot run, free of charge. */
+/** Ends a job that cannot run. The caller is not charged. */
 export async function failJob(
   redis: RedisClient,
   { accountId, id, attempt }: JobAttempt,

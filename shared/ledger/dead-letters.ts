@@ -1,7 +1,10 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardCount } from '../redis/redis-keys.ts';
 
-/** Per shard. More unreadable entries than this mean that a different release wrote them, so the shard waits for it. */
+/**
+ * Per shard. With more unreadable entries than this, a later release has probably written them. Reading of the shard
+ * then stops until workers of that release run, or an operator discards dead letters.
+ */
 export const maxDeadLetters = 1_000;
 
 /** An entry of a shard's ledger stream that could not be read completely. */

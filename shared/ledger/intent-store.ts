@@ -22,8 +22,9 @@ export class IntentStore {
   }
 
   /**
-   * A power failure may take down Redis and MongoDB's primary at the same time. This is a reader's first read from the
-   * new primary. It ensures that the primary has every acknowledged write, for the reads after it as well.
+   * Reads a shard's list, and ensures that MongoDB's primary has every acknowledged write, for this read and the reads
+   * after it. A reader therefore calls this first: a power failure may take down Redis and the primary at the same
+   * time, and a new primary may not have every write yet.
    */
   async read(shard: number): Promise<ReadonlySet<string>> {
     const found = await this.#intents.findOne({ _id: String(shard) }, linearizableRead);

@@ -184,7 +184,8 @@ export class LedgerStore {
     if ((await insertMissing(this.entries, documents)) === documents.length) return new Set();
     const ids = new Set(documents.map(({ _id }) => _id));
     const stored = new Map((await this.findEntries([...ids])).map((document) => [document._id, document]));
-    // A document that is not visible yet would count as new, although its money has already moved.
+    // A document that is not visible yet cannot be compared with its entry, and its amount may already have been
+    // applied.
     if (stored.size < ids.size) throw new LedgerConflict();
     return new Set(
       documents.filter(({ _id, streamMs, streamSeq }) => {
@@ -210,7 +211,7 @@ export class LedgerStore {
     return await findApplied(this.stats, ids);
   }
 
-  /** Adds to accounts, each only if nothing has been applied to it since `from` was read. */
+  /** Adds sums to accounts, to each only if nothing has been applied to it since `from` was read. */
   async addToAccounts(
     changes: readonly {
       readonly id: string;
@@ -263,8 +264,8 @@ export class LedgerStore {
   }
 
   /**
-   * Adds to daily stats, each only if nothing has been applied to it since `from` was read; null means that the day is
-   * new.
+   * Adds sums to daily stats, to each day only if nothing has been applied to it since `from` was read; null means that
+   * the day is new.
    */
   async addToStats(
     changes: readonly {

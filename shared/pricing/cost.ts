@@ -115,7 +115,7 @@ export function computeCost(pricing: Pricing, usage: Usage): bigint {
   switch (pricing.type) {
     case 'tokens': {
       const prices = tokenPrices(pricing, usage.promptTokens);
-      // A vendor's details can exceed their total. Never charge for more than the total.
+      // The parts that a vendor reports can exceed the total that it reports. Never charge for more than the total.
       const written = Math.min(usage.cacheWriteTokens, usage.promptTokens);
       const read = Math.min(usage.cacheReadTokens, usage.promptTokens - written);
       const numerator =
@@ -149,8 +149,8 @@ export interface WorstCase {
 }
 
 /**
- * Up to this multiple of our own count, a vendor's count of a prompt may reach an override whose price the reservation
- * covers.
+ * A vendor may count up to this many times as many prompt tokens as we do. The reservation covers the price overrides
+ * that such a count reaches.
  */
 const maxVendorCountRatio = 1.25;
 

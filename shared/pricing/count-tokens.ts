@@ -8,23 +8,24 @@ import { isFirstHalf } from '../runtime/surrogate-check.ts';
  * vendor reports no usage.
  *
  * Text is tokenized in blocks. They end where the encoding splits the text anyway, so the sum is exact. A run of more
- * than `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is split all
- * the same, because merging is quadratic in the bytes of a run. The sum is then off by a token or two per split.
+ * than `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is split
+ * nevertheless, because merging is quadratic in the bytes of a run. The sum is then off by a token or two per split.
  */
 
 const blockBytes = 2000;
 /** A UTF-16 code unit takes at most this much UTF-8. */
 const maxBytesPerChar = 3;
 /**
- * The longest entry of the vocabulary (a run of spaces). Text longer than `limit` times this cannot fit within `limit`.
+ * The longest entry of the vocabulary (a run of spaces). Text longer than `limit` times this has more than `limit`
+ * tokens.
  */
 const maxTokenChars = 128;
 const yieldEveryChars = 32 * 1024;
 /** How much a request may tokenize as soon as it arrives. If it has more, it waits for an event-loop turn first. */
 const maxImmediateChars = 8 * 1024;
 /**
- * Text that merges badly (random characters) takes 100 times as long as prose, so a limit on length alone does not
- * limit the time of a turn.
+ * Some texts (random characters) take 100 times as long as prose of the same length, so a limit on length alone does
+ * not limit the time of a turn.
  */
 const yieldEveryMs = 4;
 /**
@@ -110,8 +111,8 @@ export class CountingTurn {
 }
 
 /**
- * Counts tokens, or returns null if there are more than `limit`. The work is limited, however long the text is.
- * The work is done in turns, which the texts of one request share. Rejects with the signal's reason once it is aborted.
+ * Counts tokens, or returns null if there are more than `limit`. The work is bounded, regardless of the text's length.
+ * It is done in turns, which the texts of one request share. Rejects with the signal's reason once it is aborted.
  */
 export async function countTokensAsync(
   text: string,
@@ -196,7 +197,10 @@ function findFurthestEnd(text: string, start: number): number {
   return end;
 }
 
-/** Within one piece, the encoding never puts a space or tab after anything but white space. */
+/**
+ * Whether a block may end before this space or tab because a word precedes it. The encoding never puts a space or tab
+ * in one piece with a preceding word.
+ */
 function isSpaceAfterWord(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
   return (code === 0x20 || code === 0x09) && !isWhitespace(text.charCodeAt(index - 1));

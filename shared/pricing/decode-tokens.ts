@@ -56,7 +56,7 @@ export function decodeTokens(tokens: readonly number[]): string {
 /** A token is text, or the bytes of part of a character. */
 type Ranks = readonly (string | readonly number[])[];
 
-/** Any byte that is not part of a whole character may become U+FFFD. */
+/** Bytes of U+FFFD in UTF-8. Any byte that is not part of a whole character may become one. */
 const replacementBytes = 3;
 
 function readVocabulary(): Vocabulary {

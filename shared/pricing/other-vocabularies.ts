@@ -18,7 +18,7 @@ const symbol: Weight = 100;
 const latinLetter: Weight = 28;
 const digit: Weight = 50;
 const asciiSymbol: Weight = 30;
-/** White space belongs to the word after it. */
+/** A single space takes no token: it is part of the token of the next word. */
 const space: Weight = 0;
 
 /** First and last character, and the weight of each. */

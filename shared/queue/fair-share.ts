@@ -1,7 +1,8 @@
 import type { BullQueueName, QueueName } from './job-kinds.ts';
 
 /**
- * An account with at most this much running work is in class 0. A worker runs 256 jobs of that kind at the same time.
+ * An account with at most this many inputs and requests running is in class 0. A worker runs 256 jobs of that class at
+ * the same time.
  */
 const quickInputs = 1_024;
 const quickRequests = 64;

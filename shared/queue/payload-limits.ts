@@ -1,2 +1,2 @@
-/** The largest payload carried inside an item or a frame. Larger ones go through the payload store. */
+/** The largest payload carried inside a queue item or a frame. Larger ones are stored separately. */
 export const maxInlineBytes = 64 * 1024;

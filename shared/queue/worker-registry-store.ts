@@ -37,7 +37,7 @@ export interface WorkerLoad {
   readonly waitingInputs: number;
   /** How many of its slots are for accounts with much work running. */
   readonly bulkRuns: number;
-  /** How many of its parts have permanent failures. */
+  /** How many of the worker's parts (such as `taking chats`) have failures that last until somebody fixes them. */
   readonly faults: number;
 }
 

@@ -18,7 +18,7 @@ const tag = (shard: number): string => `{s${String(shard).padStart(2, '0')}}`;
 export const redisKeys = {
   /** Hash: balance, reservations and limits of one account. No TTL; rebuilt from MongoDB if missing. */
   account: (accountId: string) => `mg:${tag(shardOf(accountId))}:account:${accountId}`,
-  /** Sorted set: id of an account's undelivered webhook → when it stops counting (s); 48 hours. */
+  /** Sorted set: id of an account's undelivered webhook → when it no longer counts towards the limit (s); 48 hours. */
   undeliveredWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks:${accountId}`,
   /** Sorted set: id of an account's webhook that is waiting to be sent → when it was queued (ms); 48 hours. */
   waitingWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks-waiting:${accountId}`,
@@ -40,8 +40,8 @@ export const redisKeys = {
   claim: (accountId: string, keyHash: string) =>
     `mg:${tag(shardOf(accountId))}:claim:${accountId}:${keyHash}`,
   /**
-   * String: the frames of a request whose response is stored beyond its connection, or a marker of where they have
-   * moved; a day.
+   * String: the frames of a request whose response stays stored after its connection ends, or a marker of where they
+   * have moved; a day.
    */
   storedFrames: (accountId: string, requestId: string) => `mg:${tag(shardOf(accountId))}:kept:${requestId}`,
   /** String: a large complete response, while the object store is unavailable; a day. */

@@ -17,9 +17,9 @@ const settleAfterMs = 5_000;
 const maxClaims = 1_000;
 
 /**
- * Finishes pending redemption claims. Settles claims whose ledger entry is in MongoDB. Retries the
- * credit of the others, which is idempotent by refill id; a later run settles them. Therefore no refill is lost if a process crashes between claim and credit, or if Redis loses
- * its data. Safe to run in any process, at any time, and concurrently.
+ * Finishes pending redemption claims. Settles claims whose ledger entry is in MongoDB. Retries the credit of the
+ * others, which is idempotent by refill id; a later run settles them. Therefore no refill is lost if a process crashes
+ * between claim and credit, or if Redis loses its data. Safe to run in any process, at any time, and concurrently.
  * @returns how many claims were settled
  * @throws AppError `service_unavailable`
  */

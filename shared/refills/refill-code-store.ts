@@ -56,7 +56,7 @@ export class RefillCodeStore {
 
   async createIndexes(): Promise<void> {
     await this.#codes.createIndex({ createdAt: 1 });
-    // Indexes only pending claims, so it stays small however many codes there are.
+    // Indexes only pending claims, so it stays small even if there are many codes.
     await this.#codes.createIndex(
       { 'redeemed.at': 1 },
       { partialFilterExpression: { 'redeemed.settled': false } },

@@ -13,7 +13,10 @@ export interface ErrorPayload {
 /** Higher than any real attempt, so the frame is the first of a new attempt. */
 const maxAttempt = 0xffff;
 
-/** Encodes the final frame of a request that no worker finishes. Readers accept it whatever attempt they follow. */
+/**
+ * Encodes the final frame of a request that no worker finishes. Readers accept it regardless of the attempt that they
+ * are reading.
+ */
 export function encodeLastError(requestId: string, { code, publicMessage: message }: AppError): Buffer {
   const payload = Buffer.from(JSON.stringify({ code, message } satisfies ErrorPayload));
   return encodeFrame({ requestId, attempt: maxAttempt, sequence: 0, kind: 'error', tokens: 0, payload });

@@ -43,7 +43,7 @@ const contentType = 'application/octet-stream';
 
 /**
  * Stores responses for a day that are too large to stay in Redis that long: complete responses, and the frames of
- * finished streams. A request has one of the two.
+ * finished streams. Each request has either a complete response or frames.
  */
 export class ResponseStore {
   readonly #frames: StoredFramesStore;

@@ -13,13 +13,13 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
  *
  * A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its
  * pause ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the
- * probe shortly after the last failure, however long the pause has become.
+ * probe shortly after the last failure, without waiting for the pause to end.
  *
- * The slot goes to the first account that may have it. While another account waits for slots of the same upstream, key
- * or route, an account gets at most half of them. The half is rounded up, so that the last slot of an odd number is not
- * left free while two accounts wait. If another account used the slots recently, an account that has half leaves the
- * last eighth free, so that the other account does not have to wait for a call to end. Accounts that got no slot
- * because none was free are recorded as waiting until they try again, or for half a second.
+ * The slot goes to the first account, in the order given, that is allowed to have it. While another account waits for
+ * slots of the same upstream, key or route, an account gets at most half of them. The half is rounded up, so that the
+ * last slot of an odd number is not left free while two accounts wait. If another account used the slots recently, an
+ * account that has half leaves the last eighth free, so that the other account does not have to wait for a call to end.
+ * Accounts that got no slot because none was free are recorded as waiting until they try again, or for half a second.
  *
  * Durable jobs are not limited to halves: among accounts with waiting jobs, the one that has waited longest goes next.
  *
@@ -87,7 +87,7 @@ end
 local function filterByBreaker(health, failedAccounts, servedAccounts, candidates)
   local breaker = redis.call('HMGET', health, 'until', 'probe', 'failedAt')
   if not breaker[1] then return candidates, {} end
-  -- Until an account may send a probe: failedPauseMs if its calls failed, otherwise unfailedPauseMs.
+  -- Milliseconds until an account may send a probe: failedPauseMs if its calls failed, otherwise unfailedPauseMs.
   local failedPauseMs, probeEndsMs = tonumber(breaker[1]) - now, tonumber(breaker[2] or '0') - now
   local unfailedPauseMs = tonumber(breaker[3] or '0') + ${breakerRules.firstPauseMs} - now
   if failedPauseMs > ${breakerRules.maxPauseMs} then failedPauseMs = 0 end
@@ -155,7 +155,7 @@ for i = 0, (#KEYS / 14) - 1 do
         if limit > 0 and isAllowed then
           local available, half = free[j], math.ceil(limit / 2)
           if isBackground then
-            -- No caller waits for a background call. Leave slots for accounts whose callers do.
+            -- No caller waits for a background call. Leave an eighth of the slots for calls that callers wait for.
             available = available - math.floor(limit / 8)
             if redis.call('ZCOUNT', KEYS[key + 5 + j], now, now + waitingMs) > 0 then available = 0 end
             if available > 0 then

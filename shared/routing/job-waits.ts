@@ -1,8 +1,11 @@
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/** Lifetime of an entry. Longer than for waiting callers, so that jobs keep their position if a busy worker is late. */
+/**
+ * Lifetime of an entry. Longer than for waiting callers, so that jobs keep their position if a busy worker retries
+ * late.
+ */
 const entryMs = 1_000;
-/** Lifetime of the other accounts' entries after a grant: their process tries again for them immediately. */
+/** Lifetime of the other accounts' entries after a grant: their worker tries again for them immediately. */
 const retryMs = 50;
 
 const [sinceName, untilName] = [redisKeys.jobsWaitSince(''), redisKeys.jobsWaitUntil('')];

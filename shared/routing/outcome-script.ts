@@ -9,8 +9,8 @@ import { cooldownFields, slotsOf } from './candidate-keys.ts';
  * window failed, closes after a successful probe, and stays open for longer after a failed one. The window is a ring of
  * buckets, each marked with the time that it covers.
  *
- * The votes of accounts decide which of them an open breaker blocks. An account's latest calls are its vote: it counts
- * as failed after two failures in a row, because a single one happens on any route. Calls that began before the breaker
+ * An open breaker blocks accounts according to their votes. An account's latest calls are its vote: it votes "failed"
+ * after two failures in a row, because a single failure happens on any route. Calls that began before the breaker
  * opened do not change the vote of an account that it blocks. Once all failures have expired, the breaker closes.
  *
  * A vendor may have rejected a key because of what one account requested. The key then goes on cooldown only for that
@@ -159,9 +159,9 @@ return { 'opened', cooldownFor }
 `);
 
 /**
- * How a call reflects on its route. `bad` is a server failure. `limited` is a key over its rate limit, counted only
- * for display. `none` does not reflect on the route: the caller disconnected, or the key or the request caused the
- * failure.
+ * What a call's outcome says about its route. `bad` is a server failure. `limited` is a key over its rate limit,
+ * counted only for display. `none` says nothing about the route: the caller disconnected, or the key or the request
+ * caused the failure.
  */
 export type CallOutcome = 'ok' | 'bad' | 'limited' | 'none';
 

@@ -5,7 +5,7 @@ const blockBytes = 4_096;
 const empty = Buffer.alloc(0);
 
 /**
- * Collects bytes that arrive in chunks. Memory use stays close to the number of bytes, however short the chunks are.
+ * Collects bytes that arrive in chunks. Memory use stays close to the number of bytes, even if the chunks are short.
  */
 export class ChunkList {
   #chunks: Buffer[] = [];

@@ -8,7 +8,10 @@ const retryMs = 1_000;
 const pollMs = 20;
 /** How long an exiting process waits for a reader that reads nothing. */
 const defaultMaxStandstillMs = 3_000;
-/** Maximum total time for a slow reader. The exiting process may still occupy a port that it no longer serves. */
+/**
+ * Maximum total time for a slow reader. It is limited because the exiting process may still occupy a port that it no
+ * longer serves.
+ */
 const defaultMaxFlushMs = 15_000;
 
 export interface LogDestinationOptions {

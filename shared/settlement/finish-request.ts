@@ -56,7 +56,7 @@ export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
  *
  * The response of a durable job is stored first, and the settlement then ends the job. The caller is therefore charged
  * for a job if and only if it succeeded with a response that can be fetched. If the response cannot be stored,
- * `deliver` rejects and the job fails free of charge.
+ * `deliver` rejects, and the job fails and is not charged.
  * @param deliver is not called for a failure
  */
 export async function finishRequest(
@@ -165,7 +165,10 @@ async function settle(
   return { receipt, isSettled: false };
 }
 
-/** Maximum length in characters. Keeps a row far below MongoDB's document size limit, whatever a vendor sends. */
+/**
+ * Maximum length in characters. Keeps a row far below MongoDB's document size limit, even if a vendor sends a long
+ * message.
+ */
 const maxDetails = 1_000;
 
 const shortenDetails = (text: string | null): string | null =>

@@ -14,7 +14,7 @@ import { maxReservationMultiple } from '../billing/reservation-store.ts';
  * reservation. The remaining cost is the shortfall.
  *
  * If the reservation was released as an orphan although its process was alive, the request is settled late, from the
- * balance that is available now. With an Idempotency-Key, the claim was freed together with the reservation. The
+ * balance that is available now. With an Idempotency-Key, the claim was deleted together with the reservation. The
  * request is then settled late only if the caller has not sent it again: the caller is charged for only one of the two.
  * A late success gets its claim back, so that later retries find the response.
  *

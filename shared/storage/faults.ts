@@ -18,8 +18,8 @@ const repeatAfterMs = 10 * 60_000;
 const programErrors = [TypeError, SyntaxError, RangeError, ReferenceError, mongoose.mongo.BSON.BSONError];
 
 /**
- * Whether a failure is temporary: a store is unavailable for a while, or another process was faster. Any other failure
- * lasts until somebody fixes it.
+ * Whether a failure is temporary: a store is unavailable for a while, or another process did the same first. Any other
+ * failure lasts until somebody fixes it.
  */
 export function isTemporaryFailure(error: unknown): boolean {
   if (error instanceof AppError)
@@ -38,7 +38,7 @@ function readPreviousErrors(error: unknown): readonly unknown[] {
 
 /**
  * The permanent failures of a process's loops: a missing permission, a command that Redis does not know, a bug. Each is
- * logged once until it is fixed. Outages do not count: clients log them, and loops wait.
+ * logged once until it is fixed. Outages are not recorded here: clients log them, and loops wait.
  */
 export class Faults {
   readonly #log: Logger;

@@ -1,7 +1,7 @@
 import { ConfigError } from '../runtime/config-error.ts';
 
 /**
- * Writes count only once a majority of the replica set has them on disk, and reads return only what a majority has.
+ * Writes succeed only once a majority of the replica set has them on disk, and reads return only what a majority has.
  * If a primary dies, all other data is lost: a new primary never had it, and the old one rolls it back when it returns.
  * MongoDB's default write concern is weaker if a member is an arbiter, and its default for reads is always weaker.
  *

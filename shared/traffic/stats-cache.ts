@@ -14,7 +14,7 @@ export interface StatsCacheOptions<T> {
 
 /**
  * Caches stats in the memory of one process and reads them again when they expire. Concurrent callers share one read.
- * If it fails, the last known stats are shown for a little longer.
+ * If it fails, the last known stats are shown until the next attempt.
  */
 export class StatsCache<T> {
   readonly #read: () => Promise<PublicStats<T>>;

@@ -66,7 +66,7 @@ const problems = {
  * Returns the canonical form in which an address is stored, compared and used for mail, or what is wrong with it, as
  * text that follows the name of the field in a sentence.
  *
- * Addresses that differ only in case count as one mailbox. RFC 5321 allows a server to distinguish them, but mail
+ * Addresses that differ only in case are treated as one mailbox. RFC 5321 allows a server to distinguish them, but mail
  * providers do not, and treating them as two would let two users share a mailbox. Domains in other scripts become ASCII
  * (IDNA).
  *

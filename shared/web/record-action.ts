@@ -10,9 +10,9 @@ export interface Recorded<T> {
 
 /**
  * Runs an action that must be in the audit log. It is recorded first, and does not run if that fails. A client error
- * (4xx) is recorded as a failure. After any other error it is unknown whether the action took effect: the event stays
- * open, and a worker notifies the user of that. The same happens if this process dies in between
- * (`queuePendingNotices`).
+ * (4xx) is recorded as a failure. After any other error it is unknown whether the action took effect: the event keeps
+ * the outcome `started`, and a worker notifies the user that the outcome is unknown. The same happens if this process
+ * dies before the outcome is recorded (`queuePendingNotices`).
  * @throws AppError `service_unavailable` if the action cannot be recorded; it does not run then
  */
 export async function recordAction<T>(
@@ -29,7 +29,7 @@ export async function recordAction<T>(
   } catch (error) {
     if (isClientError(error)) {
       await audit.finish(eventId, 'failed').catch(() => {
-        // The event stays open: an unnecessary notice is better than hiding the original error.
+        // The event keeps the outcome `started`: an unnecessary notice is better than hiding the original error.
       });
     }
     throw error;

@@ -125,7 +125,7 @@ export class SessionStore {
 
   /**
    * Replaces the session's tokens. Of several calls with the same token, only one gets new tokens. For the others the
-   * token counts as replayed, and the first of them ends the session.
+   * token is treated as replayed, and the first of these calls ends the session.
    * @param found the result of `findByRefreshToken` for the token; looked up if omitted
    * @param late aborts once the new tokens can no longer be delivered. The previous tokens are then restored, so that a
    * client that retries is not mistaken for an attacker.

@@ -29,7 +29,7 @@ const unknownDevice: DeviceDescription = {
 };
 
 /**
- * Describes a `User-Agent` header by names that the parser knows. Whatever the header does not specify is `unknown`,
+ * Describes a `User-Agent` header by names that the parser knows. Parts that the header does not specify are `unknown`,
  * and so is every bot.
  */
 export function describeUserAgent(header: string | undefined): DeviceDescription {

@@ -15,7 +15,7 @@ interface WebhookSecretDocument {
 /** Gives the account's owner time to update every receiver. */
 const rotationOverlapMs = 24 * 60 * 60 * 1_000;
 
-/** An attempt fails only if a concurrent rotation of the same account wins the race. */
+/** An attempt fails only if another rotation of the same account completes during it. */
 const rotationAttempts = 20;
 
 /** Creates a secret in the format of Standard Webhooks: standard base64 of 24 to 64 random bytes. */
@@ -66,8 +66,8 @@ export class WebhookSecretStore {
   }
 
   /**
-   * Replaces the secret. The previous one keeps signing for 24 hours or until the next rotation, so rotating twice
-   * immediately ends the use of a stolen secret.
+   * Replaces the secret. The previous one keeps signing for 24 hours or until the next rotation, so two rotations in a
+   * row make a stolen secret invalid immediately.
    */
   async rotate(accountId: string): Promise<string> {
     const secret = createWebhookSecret();
