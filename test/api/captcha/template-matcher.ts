@@ -84,7 +84,7 @@ function multiply(map: PixelMap, template: PixelMap, left: number, top: number):
 
 const knownDeviations = new WeakMap<PixelMap, Map<number, Float32Array>>();
 
-/** The divisor at each position that turns its product with a template into a correlation: the norm of the deviations of its values from their mean. */
+/** The norm of the values at each position, less their mean. A product divided by this norm is a correlation. */
 function deviationsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
   const known = knownDeviations.get(map) ?? new Map<number, Float32Array>();
   knownDeviations.set(map, known);

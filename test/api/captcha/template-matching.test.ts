@@ -40,8 +40,8 @@ async function cutPrompt({ promptImage }: DrawnCaptcha, position: number): Promi
 }
 
 /**
- * The files of an icon in both weights. The matcher is told which icons are in the prompt; an attacker would have to identify
- * them first.
+ * The files of an icon in both weights. The matcher is told which icons are in the prompt; an attacker would have to
+ * identify them first.
  */
 function useFiles(sizes: readonly number[], angles: readonly number[]) {
   const known = new Map<IconName, Promise<PixelMaps[]>>();
@@ -130,7 +130,7 @@ for (const [source, { cut, kinds }] of Object.entries(matchers)) {
       const solved = found.filter((count) => count === promptCount).length / rounds;
       t.log(`finds ${(share * 100).toFixed(1)} % of the icons, solves ${(solved * 100).toFixed(1)} %`);
       t.true(solved < 1 / 20, `solves ${solved}`);
-      // The rate per icon is more precise, as there are more icons than captchas. All four are found at its fourth power.
+      // Chance of finding all four icons, estimated from the rate per icon, which more icons than captchas make precise.
       t.true(share ** promptCount < 1 / 20, `finds ${share}`);
     });
   }

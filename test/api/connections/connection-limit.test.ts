@@ -19,11 +19,11 @@ function createRig(options: ConnectionLimitOptions) {
   return { limit, closed, destroyed, open };
 }
 
-test('when nearly all connections are in use, a new connection from another network replaces one of the largest network', (t) => {
+test('when nearly all connections are in use, a new connection from a smaller network replaces one of the largest network', (t) => {
   const { limit, closed, open } = createRig({ max: 64, maxPerNetwork: null });
   for (const network of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const openedHere = [];
-    // Opens connections until one is closed: from then on, each new one would replace another of the same network.
+    // Opens connections until this network's share is used up, which is when a connection is closed for the next one.
     while (closed.length === 0 && openedHere.length < 32) openedHere.push(open(network));
     closed.length = 0;
   }

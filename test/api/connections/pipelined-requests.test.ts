@@ -71,7 +71,7 @@ test('memory for the body of a pipelined request is reserved according to its Co
   heavyClient.socket.write(get + post.repeat(6));
   await heavyClient.closed;
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
-  // Without a Content-Length, memory is reserved for the part of a body that is read ahead: at most 64 KB.
+  // Without a Content-Length, memory is reserved for the maximum part of a body that is read ahead: 64 KB.
   const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);

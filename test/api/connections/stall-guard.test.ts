@@ -76,7 +76,7 @@ for (const { how, send } of [
     },
   },
 ]) {
-  test(`a caller that reads nothing of ${how} is disconnected after the maximum stall, and the handler learns of it`, async (t) => {
+  test(`a caller that reads nothing of ${how} is disconnected after the maximum stall, and its response is closed`, async (t) => {
     const { port, closed } = await serve(t, send);
     await requestPaused(t, port);
     const startedAtMs = performance.now();

@@ -68,7 +68,7 @@ const file = (name: string, data = 'data:application/pdf;base64,JVBERi0='): obje
   file: { filename: name, file_data: data },
 });
 
-test("a model's default effort applies if the caller sets none, and a model that does not reason gets none", (t) => {
+test("a model's default reasoning effort applies if the caller sets none, and no effort is sent to a model without reasoning", (t) => {
   t.is(prepare('reasoner', {}).reasoning_effort, 'low');
   t.is(prepare('reasoner', { reasoning_effort: 'high' }).reasoning_effort, 'high');
   t.is(prepare('simple', { reasoning_effort: 'high' }).reasoning_effort, null);
@@ -79,7 +79,7 @@ test("a model's default effort applies if the caller sets none, and a model that
   );
 });
 
-test('requests to an image model ask for images, in its default quality unless the caller sets one', (t) => {
+test('a request to an image model requests images by default, in the model’s default quality unless the caller sets one', (t) => {
   const prepared = prepare('painter', {});
   t.deepEqual(prepared.modalities, ['image', 'text']);
   t.is(prepared.image_quality, '1K');
