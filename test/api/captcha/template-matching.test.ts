@@ -130,7 +130,7 @@ for (const [source, { cut, kinds }] of Object.entries(matchers)) {
       const solved = found.filter((count) => count === promptCount).length / rounds;
       t.log(`finds ${(share * 100).toFixed(1)} % of the icons, solves ${(solved * 100).toFixed(1)} %`);
       t.true(solved < 1 / 20, `solves ${solved}`);
-      // Chance of finding all four icons, estimated from the rate per icon, which more icons than captchas make precise.
+      // The chance of finding all four icons. It is more precise than `solved`, as there are four icons per captcha.
       t.true(share ** promptCount < 1 / 20, `finds ${share}`);
     });
   }

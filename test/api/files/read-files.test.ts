@@ -34,7 +34,7 @@ async function readFile(filename: string, mediaType: string, bytes: Buffer): Pro
   return content!;
 }
 
-/** The part of a file's text that is tokenized. */
+/** The text that is tokenized for a file. */
 function read(filename: string, mediaType: string, bytes: Buffer): string {
   const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
   const content = readContent(pdfium, request);

@@ -70,7 +70,7 @@ test('the text of slides and chapters is included once per reference to them', (
   t.is(countTimes(chapter, 'words'), 2);
 });
 
-test('the text of a normal workbook is included once, even if its sheets refer to one another', (t) => {
+test('the text of each sheet of a normal workbook is included once, even if the sheets refer to one another', (t) => {
   const content = open({
     '[Content_Types].xml': '<Types><Default Extension="xml" ContentType="application/xml"/></Types>',
     'xl/workbook.xml': book(['rId1', 'rId2']),
@@ -139,7 +139,7 @@ test('empty cells add tokens up to the last non-empty cell, and not beyond', (t)
 const cells = (rows: string): DocumentResult =>
   read({ 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` });
 
-test('the empty cells of a sparse sheet add tokens, except after the last cell with content, even if a later cell has a style', (t) => {
+test('the empty cells of a sparse sheet add tokens up to the last cell with content; a cell with only a style has none', (t) => {
   const value = (reference: string): string => `<c r="${reference}"><v>7</v></c>`;
   t.like(cells(`<row r="1">${value('A1')}</row><row r="20000">${value('CV20000')}</row>`), {
     tokens: 1_999_998,

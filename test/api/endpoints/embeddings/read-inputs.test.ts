@@ -76,7 +76,7 @@ test('if decoded text is longer than its token array, memory for it is held unti
   t.is(narrow.requestMemory.held, othersShare.amount);
 });
 
-test('memory already held for the body is not reserved a second time for the decoded text', async (t) => {
+test('memory already held for the text of a body also covers the decoded text, and only the excess is reserved', async (t) => {
   const { requestMemory, state, read } = startRequest();
   const share = requestMemory.tryAcquire('account', 150_000)!;
   state.bodyMemory = { share, textBytes: 100_000 };
