@@ -490,7 +490,7 @@ test('if a caller stops reading a response that it has paid for, the response is
   void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
   const [entry] = setup.waiters.entries();
   setup.waiters.control(entry!.pending, 'pause');
-  // This response ends as lost, which shows that the paused one was checked as often and was not.
+  // Once this response has been found lost, enough checks have run to find the paused one lost too.
   void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
   await waitFor('the end of the response that is read', () => {
     setup.pass(1_000);

@@ -169,7 +169,7 @@ for (const { when, moveAt } of [
   });
 }
 
-test('only the frames of the second attempt form the response, before and after it is moved to the object store', async (t) => {
+test('if a first attempt has sent no output when a second starts, the response is that of the second, even after the move', async (t) => {
   const setup = await setUp(t);
   const request = createRequest();
   await setup.frames.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'dead', 1));
