@@ -49,7 +49,7 @@ const redeem = <T = { error: { code: string; message: string }; detail: object[]
 ) => callWeb<T>(client, 'POST', `${path}/redeem`, { code });
 const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
 
-// Must run first: the other tests start a worker.
+// Must run first: another test starts a worker.
 test.serial(
   'the exact redeemed amounts are returned, and are in the refill logs immediately, even without a worker',
   async (t) => {

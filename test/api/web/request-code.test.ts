@@ -134,7 +134,7 @@ test('a mailbox gets ten codes an hour, over all client addresses and purposes t
   t.is((await requestCode({ email: createEmail() }, address)).status, 201, 'other mailboxes are unaffected');
 });
 
-test('a client address, or an IPv6 /64, may request a hundred codes an hour', async (t) => {
+test('at most a hundred codes an hour are mailed for one client address, or one IPv6 /64', async (t) => {
   for (const [network, one, other, outside] of [
     ['198.18.0.1', '198.18.0.1', '198.18.0.1', '198.18.0.2'],
     ['2001:db8:0:9::/64', '2001:db8:0:9::1', '2001:db8:0:9:ffff::2', '2001:db8:0:a::1'],

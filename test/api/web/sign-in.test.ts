@@ -158,7 +158,7 @@ test('signing in ends the previous session of the browser, even if its access co
   }
 });
 
-test('if a sign-in ends a session, the audit log has an entry; if the session's token was outdated, its user is notified', async (t) => {
+test('if a sign-in ends a session, the audit log has it; if its token had been replaced by a refresh before, the user is notified', async (t) => {
   const { audit, sessions } = webStoresOf(stack);
   for (const isReplaced of [false, true]) {
     const { client, user, sessionId } = await createWebUser(stack, createEmail());

@@ -107,7 +107,7 @@ test('if one of several windows is full, the attempt is not recorded in any of t
   t.is(await redis().exists(free.key), 0);
 });
 
-test('if several windows are full, the reported one is that which stays full longest', async (t) => {
+test('if several windows are full, the one that stays full longest is reported', async (t) => {
   const [short, long] = [openWindow(1, 60), openWindow(1, 3_600)];
   await useSlidingWindows(redis(), 'take', [short, long]);
   for (const windows of [
