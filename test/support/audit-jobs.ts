@@ -3,7 +3,7 @@ import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** Reads the state of durable jobs from outside the processes that run them. */
+/** Reads the state of durable jobs directly from Redis. */
 
 const pageSize = 500;
 

@@ -24,8 +24,8 @@ export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000
 }
 
 /**
- * Sends bytes without reading the response. Resolves when all bytes are accepted, when the connection is closed, or when the
- * server has accepted nothing for `patienceMs`.
+ * Sends bytes without reading the response. Resolves when all bytes are accepted, when the connection is closed, or
+ * when the server has accepted nothing for `patienceMs`.
  */
 export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_000): Promise<void> {
   socket.pause();

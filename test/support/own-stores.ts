@@ -23,7 +23,7 @@ export function testWithOwnStore(store: StoreName, declare: Declare = test): Dec
   return (title, run) => test.skip(`${title} (skipped: it kills ${store}, and ${reason})`, run);
 }
 
-/** Declares tests that depend on the order of all Redis commands. They are skipped on a Cluster, which has no such order. */
+/** Declares tests that depend on the order of all Redis commands, which a Cluster does not have; there, skips them. */
 export function testOnOneRedis(declare: Declare = test): Declare {
   if (process.env['TEST_REDIS'] !== 'cluster') return declare;
   return (title, run) => test.skip(`${title} (skipped: nodes of a Cluster have no common order)`, run);

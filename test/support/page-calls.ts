@@ -29,7 +29,7 @@ export async function callFromPage<T = ErrorBody>(
   );
 }
 
-/** Tries everything that a page of another origin could try, even with a known CSRF token. */
+/** Makes every kind of request that a page of another origin could try, even with a known CSRF token. @throws if it could read */
 export async function attackFromPage(page: Page, target: string, csrfToken: string): Promise<void> {
   const read = await page.evaluate(
     async ({ url, csrfToken }) => {

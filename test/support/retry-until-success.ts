@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 import { waitFor } from './wait-for.ts';
 
 /**
- * Retries a call until it succeeds. If a process is blocked for two seconds, for example because many tests start at the
- * same time, it reports a MongoDB outage although there is none.
+ * Retries a call until it succeeds. If a process is blocked for two seconds, for example because many tests start at
+ * the same time, it reports a MongoDB outage although there is none.
  * @param ask the call, which must be safe to repeat
  */
 export async function retryUntilSuccess<T extends object>(what: string, ask: () => Promise<T>): Promise<T> {

@@ -6,7 +6,7 @@ export async function readRedisMs(redis: RedisClient): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Makes the attempts in a sliding window older by this much; a negative value simulates Redis's clock stepping back. */
+/** Makes the attempts in a window older by this much; a negative value simulates that Redis's clock steps back. */
 export async function ageWindow(redis: RedisClient, key: string, byMs: number): Promise<void> {
   for (const attempt of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, -byMs, attempt);
 }
