@@ -79,7 +79,7 @@ export class AccountModel {
     else {
       const reservedNow = isLate ? 0n : request.reserved;
       const spendable = balance - reserved;
-      // At most twice the reserved amount, even after the reservation was released. A free request had reserved nothing.
+      // At most twice the reserved amount, even if that was already released. A free request had reserved nothing.
       const capped = request.free || requested <= 2n * request.reserved ? requested : 2n * request.reserved;
       cost =
         capped <= reservedNow

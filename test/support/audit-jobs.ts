@@ -25,7 +25,8 @@ export async function listAllJobs(redis: RedisClient, accountId: string): Promis
 }
 
 /**
- * The money and quota still held by an account's jobs, in words; empty once all have ended. Job records stay for a day.
+ * Descriptions of the quotas that an account's jobs still hold; empty once all have ended. Bytes of job records are
+ * ignored, because records are stored for a day.
  */
 export async function describeJobHolds(redis: RedisClient, accountId: string): Promise<string[]> {
   const held = await redis.hgetall(redisKeys.jobsHeld(accountId));

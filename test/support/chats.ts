@@ -67,7 +67,7 @@ interface ModelSettings {
 }
 
 /**
- * One stack for the chats of a file, with a simulated vendor that can show every kind of failure that vendors have. Tests add
+ * One stack for the chats of a file, with a simulated vendor that can fail in every way that vendors do. Tests add
  * their models at module level, before ava starts to run the tests.
  */
 export class Chats {

@@ -60,7 +60,7 @@ const frugal = [
   '--oplogSize=64',
   '--setParameter=diagnosticDataCollectionEnabled=false',
 ];
-/** With these values a lost primary is replaced within about three seconds. Lower ones would cause elections on a busy machine. */
+/** A lost primary is replaced within about three seconds. Lower values would cause elections on a busy machine. */
 const settings = {
   electionTimeoutMillis: 2_000,
   heartbeatIntervalMillis: 500,
@@ -101,7 +101,10 @@ class Member {
   }
 }
 
-/** A shell that waits for the end of its input, which comes when this process ends or is killed; then it kills the server and removes its data. */
+/**
+ * Starts a shell that kills the server and removes its data when this process ends or is killed. The shell's input
+ * ends then.
+ */
 function guardAgainstOurDeath(child: ChildProcess, dir: string): void {
   const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
   const guard = spawn('sh', ['-c', script, 'guard', String(child.pid), dir], {

@@ -93,7 +93,7 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
         try {
           return (await node.client.cluster('INFO')).includes('cluster_state:ok');
         } catch (error) {
-          // A replica that has just restarted may refuse to take over.
+          // The node has just restarted, and is still loading its data.
           if (replyCode(error) === 'LOADING') return false;
           throw error;
         }

@@ -85,7 +85,7 @@ export interface TestStack {
   restartMongo(): Promise<void>;
   /** Kills Redis, as in a crash. */
   killRedis(): Promise<void>;
-  /** Restarts Redis on the same port, with its data if `durable` was set. */
+  /** Restarts Redis on the same port, with its data if `durableRedis` was set. */
   restartRedis(): Promise<void>;
   createAccount(options?: { balance?: string; freeRequests?: number; rpm?: number }): Promise<TestAccount>;
   readAccount(id: string): Promise<HotAccount>;

@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../../../shared/contract/chat.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { countChoices, findServingRoutes } from '../../../../shared/routing/chat-needs.ts';
 
-/** The requests sent to vendors, and those rejected before they cause any cost. */
+/** Chat requests as prepared for vendors, and those rejected before they cause any cost. */
 
 const model = (id: string, upstreams: string[], more = ''): string => `
   - id: ${id}
