@@ -43,7 +43,7 @@ export async function spawnAdmin(
   });
 }
 
-/** The JSON output of a command, whatever its exit code. */
+/** The JSON output of a command with any exit code. */
 export async function readAdmin<T>(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]

@@ -48,7 +48,7 @@ test('a new connection of a network at its limit replaces one of the same networ
   t.deepEqual(busy.closed, []);
 });
 
-test('each of many small networks keeps its connections', (t) => {
+test('if other networks have one connection each, none is closed for a new network, whose connection is rejected', (t) => {
   const { closed, open } = createRig({ max: 4, maxPerNetwork: 3 });
   for (const network of ['a', 'b', 'c', 'd']) t.truthy(open(network));
   t.is(open('e'), null);

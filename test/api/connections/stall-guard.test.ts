@@ -250,14 +250,14 @@ test('a connection whose memory others wait for is closed even while a query to 
   t.is(searches, 1);
 });
 
-test('a caller that reads data while the kernel is queried is not disconnected because of the previous query', async (t) => {
+test('if a caller reads data while the kernel is queried, the result of the previous query does not disconnect it', async (t) => {
   const waiting = createWaiting();
   const watchedAtMs = performance.now();
   let queriesSince: number | null = null;
   guardOver(t, [waiting], {
     readHeld: async (sockets) => {
       if (queriesSince !== null) queriesSince += 1;
-      // This query would cause the disconnect.
+      // Without the data read during this query, its result would cause the disconnect.
       if (performance.now() - watchedAtMs > maxStallMs && queriesSince === null) {
         waiting._handle.writeQueueSize -= 1;
         queriesSince = 0;

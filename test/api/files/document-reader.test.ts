@@ -85,7 +85,7 @@ test('a file that exhausts memory kills only its own process', async (t) => {
   t.like(await read(makePdf(['alpha'])), { pages: 1 });
 });
 
-test('a PDF that takes too long is aborted, and so is one whose caller has disconnected', async (t) => {
+test('reading a PDF is aborted if it takes too long, or if the caller disconnects', async (t) => {
   const read = useReader(t, 300);
   t.deepEqual(await read(bomb), { fault: 'too_large' });
   const caller = new AbortController();
@@ -94,7 +94,7 @@ test('a PDF that takes too long is aborted, and so is one whose caller has disco
   await t.throwsAsync(cancelled, { message: 'gone' });
 });
 
-test('an account whose files take long does not block other accounts', async (t) => {
+test('slow files of one account do not block other accounts', async (t) => {
   const read = useReader(t, 2_000);
   const ended: string[] = [];
   const hostile = Array.from({ length: 4 }, async () => {

@@ -79,7 +79,7 @@ test('a document with a prefix is not mistaken for binary data of an unknown typ
   );
 });
 
-test('a file with a text extension is read as text, whatever its first bytes are', async (t) => {
+test('a file with a text extension is read as text, even if its first bytes are those of another format', async (t) => {
   const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
   t.regex(read('a.txt', 'application/octet-stream', both), /hidden words/);
 });

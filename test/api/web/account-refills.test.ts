@@ -97,7 +97,7 @@ test('a code is redeemed once, even if it is used with the key and in the accoun
   t.is(formatRub((await stack.readAccount(user.account.id)).balanceNano), '11');
 });
 
-test('a rejected code gives the same error as with the key, and guesses with and without the key have one limit together', async (t) => {
+test('a rejected code gives the same error as with the key, and guesses with and without the key have one common limit', async (t) => {
   const [user, other] = [await createLinkedUser(), await createLinkedUser()];
   const { apiKey, id } = user.account;
   const used = await createRefillCode(stack);

@@ -14,7 +14,7 @@ import { watchRedis } from '../../support/watch-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { WebClient } from '../../support/web-client.ts';
 
-/** Stores, their files and the logs contain nothing that would grant access. */
+/** No store, file of a store or log contains a code, token or key that would grant access. */
 
 /** A user who performs every action, and a record of every secret that the user receives in clear text. */
 class UserSession {

@@ -14,7 +14,7 @@ import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 
-/** Calls whose session ends while they wait for a database turn. */
+/** What happens if a session ends while one of its calls waits for a database turn. */
 
 const reads: readonly Endpoint[] = [
   getWebUser,

@@ -153,7 +153,7 @@ test('web search is rejected if the catalog disables it for the model', (t) => {
   t.is(findRejection('plain', { web_search: 'links' }), 'not refused');
 });
 
-test('files must have a type that the model reads, stay within its maximum count, and be sent inline', (t) => {
+test('files must be inline, of a type that the model reads, and no more than its maximum number', (t) => {
   t.is(findRejection('reader', withPart(file('a.pdf'))), 'not refused');
   t.is(
     findRejection('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),
