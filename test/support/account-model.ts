@@ -1,6 +1,6 @@
 import type { HotBalance } from './billing.ts';
 
-/** The change that one step makes to the ledger. */
+/** A ledger entry that a step of the model adds. */
 export interface ModelEntry {
   readonly kind: 'charge' | 'refill';
   readonly amount: bigint;
@@ -66,7 +66,7 @@ export class AccountModel {
     const request = this.#requests.get(id);
     if (request === undefined || request.state === 'ended') return;
     const isLate = request.state === 'orphaned';
-    // The retried request is charged instead.
+    // The request was retried with the same claim, and the retry is charged instead.
     if (isLate && request.claim !== null && this.#claims.has(request.claim)) return;
     request.state = 'ended';
     if (isLate && request.claim !== null) this.#claims.set(request.claim, id);
@@ -79,7 +79,7 @@ export class AccountModel {
     else {
       const reservedNow = isLate ? 0n : request.reserved;
       const spendable = balance - reserved;
-      // At most twice the reserved amount, even if it is settled late; a free request had reserved nothing.
+      // At most twice the reserved amount, even if that was already released. A free request had reserved nothing.
       const capped = request.free || requested <= 2n * request.reserved ? requested : 2n * request.reserved;
       cost =
         capped <= reservedNow

@@ -11,7 +11,7 @@ export interface AdminResult {
   readonly stderr: string;
 }
 
-/** Runs an admin command line against a stack, in this process: starting Node takes longer than most commands. */
+/** Runs an admin command against a stack, in this process, because starting Node takes longer than most commands. */
 export async function runAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -30,7 +30,7 @@ class CapturedText extends Writable {
   }
 }
 
-/** Runs the admin command in its own process, as an operator does. */
+/** Runs an admin command in a child process, as an operator does. */
 export async function spawnAdmin(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -43,7 +43,7 @@ export async function spawnAdmin(
   });
 }
 
-/** The JSON output of a command, whatever its exit code. */
+/** The JSON output of a command with any exit code. */
 export async function readAdmin<T>(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -51,7 +51,7 @@ export async function readAdmin<T>(
   return parseOutput(await runAdmin(env, ...args, '--json')) as T;
 }
 
-/** Like `readAdmin`, with the command in its own process. */
+/** Like `readAdmin`, with the command in a child process. */
 export async function readSpawnedAdmin<T>(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]

@@ -3,7 +3,7 @@ import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** Reads the state of durable jobs from outside the processes that run them. */
+/** Reads the state of durable jobs directly from Redis. */
 
 const pageSize = 500;
 
@@ -25,7 +25,8 @@ export async function listAllJobs(redis: RedisClient, accountId: string): Promis
 }
 
 /**
- * The money and quota still held by an account's jobs, in words; empty once all have ended. Job records stay for a day.
+ * Descriptions of the quotas that an account's jobs still hold; empty once all have ended. Bytes of job records are
+ * ignored, because records are stored for a day.
  */
 export async function describeJobHolds(redis: RedisClient, accountId: string): Promise<string[]> {
   const held = await redis.hgetall(redisKeys.jobsHeld(accountId));

@@ -5,12 +5,12 @@ import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../share
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 
-/** Inputs and results of the billing scripts. */
+/** Helpers that call the billing scripts and read their results. */
 
 /** The key hash of every account created by `createHotAccount`. */
 export const testKeyHash = 'hash';
 
-/** An account that exists only in Redis. */
+/** Creates an account that exists only in Redis. */
 export async function createHotAccount(
   redis: RedisClient,
   balanceNano: bigint,
@@ -34,7 +34,7 @@ export async function createHotAccount(
   return id;
 }
 
-/** An admission that costs nothing and requests nothing, except as the given fields specify. */
+/** An admission with cost 0 and no quota, apart from the given fields. */
 export function admission(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
   return {
     requestId: randomUUID(),
@@ -117,7 +117,7 @@ export async function readBalance(redis: RedisClient, id: string): Promise<HotBa
   return { balance: BigInt(bal!), reserved: BigInt(res!), free: Number(free), freeHeld: Number(fres) };
 }
 
-/** The account's entries that are still on its shard's stream. */
+/** The account's entries on the ledger stream of its shard. */
 export async function readEntries(redis: RedisClient, id: string): Promise<LedgerEntry[]> {
   const raw = await redis.xrange(redisKeys.ledgerStream(shardOf(id)), '-', '+');
   return raw

@@ -4,20 +4,20 @@ import fc from 'fast-check';
 export interface BoundedField {
   readonly inside: fc.Arbitrary<unknown>;
   readonly outside: fc.Arbitrary<unknown>;
-  /** If it is missing, the request is rejected for that reason. */
+  /** Whether a request without the field is rejected. */
   readonly isRequired: boolean;
-  /** Valid values must also be meaningful: not every value within the bounds exists. */
+  /** Whether a value within the bounds can still be rejected, for example because it is not a real address. */
   readonly isSemantic: boolean;
 }
 
 type Options = Partial<Pick<BoundedField, 'isRequired' | 'isSemantic'>> & { readonly isNullable?: boolean };
 
-/** A character of one, two, three and four bytes, and characters that end strings, lines and headers elsewhere. */
+/** Characters of one, two, three and four bytes, and some that end a string, line or header in other formats. */
 const characters = ['a', 'ж', '中', '\u{1f511}', '\0', '\n', '\r', '<', '"', '\u202e', '\u2028'];
 const ofLength = (length: number): fc.Arbitrary<string> =>
   fc.constantFrom(...characters.map((character) => character.repeat(length)));
 
-/** Values that are not strings, including some that a MongoDB query would take for an operator. */
+/** Values that are not strings, including some that a MongoDB query would interpret as operators. */
 const nonStrings = fc.constantFrom<unknown>(
   0,
   1,
@@ -47,7 +47,7 @@ function field(
   };
 }
 
-/** A string of this length in characters; a character beyond the basic plane counts as one. */
+/** A string of this length in characters; a character outside the Basic Multilingual Plane is one character. */
 export function text(min: number, max: number, options: Options = {}): BoundedField {
   const any = fc.string({ unit: 'binary', minLength: min, maxLength: max });
   const longer = fc.oneof(ofLength(max + 1), ofLength(max * 10));
@@ -59,7 +59,7 @@ export function text(min: number, max: number, options: Options = {}): BoundedFi
 }
 
 const notPlain = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
-/** Some of the characters that make a text look different from how it is written. */
+/** Some of the characters that make a text appear different from its content. */
 export const misleadingCharacters = [
   '\0',
   '\t',

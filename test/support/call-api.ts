@@ -10,7 +10,7 @@ export interface ErrorBody {
   readonly detail: unknown;
 }
 
-/** Calls the API with a key, and returns any status; `path` is below the version segment. */
+/** Calls the API with a key, and returns the response with any status. `path` comes after the version segment. */
 export async function callApi<T = ErrorBody>(
   url: string,
   apiKey: string,

@@ -7,7 +7,7 @@ export interface CapturedLog {
   readonly log: Logger;
   /** All lines so far. */
   readonly lines: readonly LogLine[];
-  /** Resolves with the first matching line, as soon as it is logged. */
+  /** Resolves with the first matching line, waiting until there is one. */
   readonly waitForLine: (matches?: (line: LogLine) => boolean) => Promise<LogLine>;
 }
 

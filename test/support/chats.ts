@@ -67,7 +67,7 @@ interface ModelSettings {
 }
 
 /**
- * One stack for the chats of a file, with a simulated vendor that can misbehave in every way that vendors do. Tests add
+ * One stack for the chats of a file, with a simulated vendor that can fail in every way that vendors do. Tests add
  * their models at module level, before ava starts to run the tests.
  */
 export class Chats {
@@ -115,13 +115,13 @@ export class Chats {
     return this.#add(`{ upstream: ${upstream}, model: "${vendorModel}", ${route} }`, settings);
   }
 
-  /** A model that nearly always tries `vendorModel` first, and then a model that works. */
+  /** A model with two routes: `vendorModel`, which is nearly always tried first, and one that works. */
   addModelWithSecond(vendorModel: string): string {
     const first = `{ upstream: vendor, model: "${vendorModel}", weight: 100000 }`;
     return this.#add(`${first}, { upstream: vendor, model: gpt-sim, weight: 0.001 }`, {});
   }
 
-  /** A model whose vendor reports the usage given as the prompt text. */
+  /** A model for which the vendor reports the usage that the prompt contains as text. */
   addScripted(settings: ModelSettings = {}): string {
     return this.#add('{ upstream: scripted, model: scripted }', settings);
   }
@@ -152,7 +152,7 @@ export class Chats {
     await waitForNoReservation(this.stack, account.id);
   }
 
-  /** A prompt that no other test sends, so that its call can be found at the vendor. */
+  /** A unique prompt, by which a test can find its call at the vendor. */
   uniqueText(): string {
     this.#texts += 1;
     return `prompt number ${this.#texts} of chat`;
@@ -185,7 +185,7 @@ export class Chats {
 const readScript = (body: Readonly<Record<string, unknown>>): object =>
   chatWithUsage(JSON.parse((body['messages'] as { content: string }[])[0]!.content) as object);
 
-/** Usage, as the prompt of a scripted model. */
+/** A prompt that makes the vendor report this usage. */
 export const usageOf = (prompt: number, completion: number, details: object = {}): string =>
   JSON.stringify({
     prompt_tokens: prompt,

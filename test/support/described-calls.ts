@@ -71,9 +71,8 @@ export interface PreparedCall extends Call {
 }
 
 /**
- * Creates the user and data that a call of an operation needs, separately for each call, and sends exactly the
- * credentials that its security requires. The body is set only if the example refers to something that a new server
- * does not have.
+ * Creates a new user and data for a call of an operation, and returns the call with exactly the credentials that the
+ * operation requires. The body is set only if that of the example refers to data that a new server does not have.
  */
 export async function prepareCall(stack: TestStack, described: DescribedOperation): Promise<PreparedCall> {
   const { operationId } = described.operation;

@@ -36,9 +36,9 @@ export class DescriptionChecker {
   }
 }
 
-/** The gateway's own headers that are sent but not described, or described as always present but not sent. */
+/** Lists headers added by the gateway that are sent but not described, or described but not sent. */
 function findHeaderFaults({ headers, content }: ResponseObject, sent: Headers): string[] {
-  // The WWW-Authenticate header is for a missing or wrong key, not for a missing session.
+  // WWW-Authenticate is sent for a missing or wrong key, but not for a missing session, which shares this description.
   const isForSome = 'unauthenticated' in (content['application/json']?.examples ?? {});
   const always = [
     'x-request-id',

@@ -2,15 +2,15 @@ import type { TestStack } from './stack.ts';
 
 /** A caller that may disconnect in the middle of a chat. */
 export interface DisconnectingCaller {
-  /** Reads until the response so far contains this text. */
+  /** Reads until the response contains this text. */
   readUntil(text: string): Promise<void>;
-  /** Rejects, or resolves with the whole response. */
+  /** Reads to the end. Resolves with the whole response, or rejects if it fails. */
   readonly rest: () => Promise<string>;
   leave(): void;
   readonly requestId: () => string;
 }
 
-/** Sends a chat without waiting for its response: the head is read with the first read. */
+/** Sends a chat without waiting for its response, whose head is awaited only by the first read. */
 export function startChat(stack: TestStack, apiKey: string, body: object): DisconnectingCaller {
   const caller = new AbortController();
   const pending = fetch(`${stack.url}/v1/chat/completions`, {
@@ -19,7 +19,7 @@ export function startChat(stack: TestStack, apiKey: string, body: object): Disco
     body: JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...body }),
     signal: caller.signal,
   });
-  // Nothing reports the error to a caller that has disconnected.
+  // After a disconnect no test awaits the response, so its rejection must not be reported as unhandled.
   pending.catch(() => undefined);
   let response: Response | null = null;
   let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;

@@ -13,14 +13,14 @@ export interface EmbeddedProcess {
   readonly child: ChildProcess;
   /** Its peak memory use, or null if the system does not report it. */
   readPeakBytes(): Promise<number | null>;
-  /** Sends the signal and waits. @returns the exit code */
+  /** Sends the signal, and waits until the process exits. @returns the exit code */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface EmbeddedProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly input?: string;
-  /** Limit on its open files, including connections. */
+  /** Maximum open files of the process, including connections. */
   readonly maxFiles?: number;
 }
 

@@ -1,6 +1,6 @@
 import { hashSecret } from '../../shared/accounts/credentials.ts';
 
-/** Secrets keyed by a description, which is shown when a test fails; the secret itself never is. */
+/** Secrets keyed by a description, which is shown when a test fails. The secret itself is never shown. */
 export type Secrets = ReadonlyMap<string, string>;
 
 /** Matches six digits only as a whole, not inside a longer number, a fraction or a word. */
@@ -8,7 +8,7 @@ const asWhole = (code: string): RegExp => new RegExp(`(?<![0-9a-z.])${code}(?![0
 
 const isShortCode = (secret: string): boolean => /^\d{6}$/.test(secret);
 
-/** The base64 of a text inside a longer text, where it can start at any of three offsets. */
+/** The forms that a text has inside the base64 of a longer text, one for each offset modulo three. */
 function* listBase64(secret: string): Generator<string> {
   for (const shift of [0, 1, 2]) {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)]);
@@ -26,7 +26,7 @@ function* listForms(secret: string): Generator<string> {
   yield hex;
   yield hex.toUpperCase();
   if (!isShortCode(secret)) return;
-  // A plain hash of six digits reveals them: all million codes can be tried.
+  // A plain hash of a six-digit code reveals the code, because all million codes can be tried.
   yield hashSecret(secret);
   yield Buffer.from(hashSecret(secret), 'base64url').toString('hex');
 }

@@ -14,13 +14,13 @@ export interface PassedCall {
 
 export interface FrontProxy {
   readonly port: number;
-  /** Oldest first. */
+  /** The calls so far, oldest first. */
   readonly calls: readonly PassedCall[];
 }
 
 export interface FrontOptions {
   readonly isHttps: boolean;
-  /** Returns the gateway's URL; called for each request; null forwards nothing. */
+  /** Returns the gateway's URL; called for each request. If it is null, nothing is forwarded. */
   readonly findTarget: (() => string) | null;
 }
 

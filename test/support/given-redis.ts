@@ -46,7 +46,7 @@ async function removeOurKeys(url: string): Promise<void> {
           `everything of the gateway in it: give them a Redis of their own, or unset REDIS_URL.`,
       );
     }
-    // One by one, because on a Cluster they are on several nodes.
+    // Deleted one by one, because on a Cluster the keys are on several nodes.
     for (const key of keys) await client.unlink(key);
   } finally {
     client.disconnect();

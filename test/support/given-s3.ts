@@ -35,7 +35,7 @@ export function createTestBucket(endpoint: string): {
       try {
         await deleteBucket(client, bucket);
       } catch (error) {
-        // No worker in this test has created it.
+        // No worker of this test has created the bucket.
         if (!(error instanceof NoSuchBucket)) throw error;
       } finally {
         client.destroy();

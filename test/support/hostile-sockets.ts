@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openRaw } from './raw-caller.ts';
 
-/** Connections to a URL's server that read nothing until they are resumed. */
+/** Opens connections to the server of a URL that read nothing until they are resumed. */
 export async function openSockets(url: string, count: number): Promise<Socket[]> {
   const open = Array.from({ length: count }, () => openRaw(url, { isPaused: true }));
   return (await Promise.all(open)).map(({ socket }) => socket);
@@ -12,7 +12,7 @@ export function closeSockets(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy();
 }
 
-/** Reads everything, and resolves with the number of sockets closed by the server, after `timeoutMs` at the latest. */
+/** Reads everything. @returns the number of sockets that the server has closed, after `timeoutMs` at the latest */
 export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000): Promise<number> {
   const deadline = delay(timeoutMs, undefined, { ref: false });
   const ends = sockets.map(async (socket) => {
@@ -24,8 +24,8 @@ export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000
 }
 
 /**
- * Sends bytes without reading the response. Resolves when all bytes are accepted, when the connection ends, or when the
- * server has accepted nothing for `patienceMs`.
+ * Sends bytes without reading the response. Resolves when all bytes are accepted, when the connection is closed, or
+ * when the server has accepted nothing for `patienceMs`.
  */
 export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_000): Promise<void> {
   socket.pause();
@@ -38,7 +38,7 @@ export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_0
   }
 }
 
-/** Unlike Node's `once`, it does not reject on errors. */
+/** Unlike Node's `once`, does not reject if the socket emits an error. */
 function waitForSocket(socket: Socket, event: 'drain' | 'close'): Promise<void> {
   return new Promise((resolve) => socket.once(event, () => resolve()));
 }

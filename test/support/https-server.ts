@@ -17,7 +17,7 @@ export interface LoopbackServer {
   readonly connections: number;
   /** Requests so far, oldest first. */
   readonly requests: readonly IncomingMessage[];
-  /** Resolves when all connections so far are closed. */
+  /** Resolves when all connections made so far are closed. */
   whenDisconnected(): Promise<void>;
 }
 

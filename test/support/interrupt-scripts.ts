@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** A client that runs `interrupt` before each of its scripts. */
+/** A Redis client that awaits `interrupt` before it runs a script. */
 export function interruptScripts(redis: RedisClient, interrupt: () => Promise<void>): RedisClient {
   return new Proxy(redis, {
     get(target, name) {

@@ -30,7 +30,7 @@ export const respondAsync = { prefer: 'respond-async' };
 export const hasEnded = ({ status }: Pick<JobBody, 'status'>): boolean =>
   ['succeeded', 'failed', 'cancelled'].includes(status);
 
-/** Calls the jobs API with an account's key. */
+/** Calls the jobs API with the key of an account. */
 export async function callJobsApi(
   { url }: Pick<TestStack, 'url'>,
   { apiKey }: TestAccount,

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { TestAccount, TestStack } from './stack.ts';
 
-/** Embedding responses with many vectors, which are sent in pieces. */
+/** Embedding responses with so many vectors that they are sent in pieces. */
 
 export interface LargeResponse {
   readonly status: number;

@@ -27,17 +27,17 @@ export interface LedgerServices {
   readonly accounts: AccountStore;
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
-  /** An account in Redis and MongoDB, whose credit is still on the stream. */
+  /** Creates an account in Redis and MongoDB. Its first credit is on the ledger stream, and not in MongoDB yet. */
   createAccount(options?: {
     balanceNano?: bigint;
     freeRequests?: number;
     shard?: number;
   }): Promise<{ readonly id: string; readonly keyHash: string }>;
-  /** @param store the store to write to, if not the default one */
+  /** @param store the store to write to; defaults to that of these services */
   startReader(store?: LedgerStore): Running;
-  /** Moves the first entries of a shard's stream to MongoDB. */
+  /** Applies the first entries of a shard's ledger stream to MongoDB. */
   moveSome(shard: number, most: number): Promise<void>;
-  /** Moves everything on the streams to MongoDB. */
+  /** Applies all entries of the ledger streams to MongoDB. */
   moveAll(): Promise<void>;
   /** Every field of an account in Redis. */
   readHash(accountId: string): Promise<Record<string, string>>;

@@ -6,7 +6,7 @@ import { createLogger } from '../../shared/runtime/logger.ts';
 export interface Ears {
   /** The next message. */
   readonly receive: () => Promise<Buffer>;
-  /** Messages that have arrived and were not received yet. */
+  /** Messages that have arrived and that `receive` has not returned yet. */
   readonly unread: readonly Buffer[];
   readonly close: () => void;
 }

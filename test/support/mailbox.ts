@@ -18,13 +18,13 @@ export interface Refusal {
   readonly status: number;
 }
 
-/** A real mail server for tests, which can be slow, reject mails, go down and come back. */
+/** A real mail server for tests, which can be slow, reject mails, be stopped and be restarted. */
 export class Mailbox {
   readonly port: number;
   readonly received: ReceivedMail[] = [];
   /** The number of RCPT TO commands so far, accepted or not. */
   attempts = 0;
-  /** While it is set, each mail is rejected. */
+  /** While this is set, each mail is rejected. */
   refusal: Refusal | null = null;
   readonly #seen = new Set<ReceivedMail>();
   readonly #events = new EventEmitter().setMaxListeners(0);
@@ -75,7 +75,7 @@ export class Mailbox {
     };
   }
 
-  /** Cuts all connections and stops listening. */
+  /** Closes all connections and stops listening. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === null) return;
@@ -104,7 +104,7 @@ export class Mailbox {
         );
       },
     });
-    // Tests cut connections deliberately.
+    // Tests interrupt connections deliberately.
     server.on('error', () => undefined);
     this.#server = server;
     await once(server.listen(this.port, '127.0.0.1'), 'listening');
@@ -118,7 +118,7 @@ export class Mailbox {
     await this.#held;
   }
 
-  /** Repeats the address, as real servers do. */
+  /** An error whose message repeats the address, as that of a real server does. */
   #refuse(step: Refusal['step'], address: string): Error | null {
     if (this.refusal?.step !== step) return null;
     return Object.assign(new Error(`<${address}> is refused by the test`), {

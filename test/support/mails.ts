@@ -46,7 +46,7 @@ export function createNotice(more: Partial<NoticeMail> = {}): NoticeMail {
   };
 }
 
-/** The mail intake of one worker, with its own connection to a test Redis. Failed mails are retried immediately. */
+/** The mail intake of one worker, with a new connection to a test Redis. Failed mails are retried immediately. */
 export async function startTestMailIntake(
   redisUrl: string,
   settings: Partial<MailIntakeOptions> & Pick<MailIntakeOptions, 'smtpUrl'>,

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** A hand-made PNG: 1-bit greyscale, all black, with `rows` rows of data whatever its header declares. */
+/** A hand-made PNG: 1-bit greyscale, all black, with `rows` rows of data, even if the declared height differs. */
 export function makeBlackPng(width: number, height: number, rows: number): Buffer {
   const chunk = (type: string, data: Buffer): Buffer => {
     const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);

@@ -11,7 +11,7 @@ export interface XlsOptions {
   readonly table: readonly Buffer[];
   /** Row, column and string index of each cell. */
   readonly cells: readonly (readonly [row: number, column: number, text: number])[];
-  /** How many times the sheet is listed. */
+  /** How many times the workbook lists the sheet. */
   readonly listed?: number;
   /** The declared offset of the sheet, if it differs from the real one. */
   readonly place?: number;
@@ -48,7 +48,7 @@ export function makeWorkbook({
   return Buffer.concat([before, ...sheets, end, begin, ...shown, end]);
 }
 
-/** A string of the table. @param flags 1 for two bytes per character, 8 for formats after it */
+/** A string of the string table. @param flags 1 for two bytes per character, 8 for formats after the string */
 export function makeXlsText(text: string, flags = 0): Buffer {
   const head = Buffer.alloc(3);
   head.writeUInt16LE(text.length, 0);
@@ -75,7 +75,7 @@ export function makeCompoundFile(name: string, stream: Buffer): Buffer {
   head.writeUInt32LE(endOfChain, 60);
   head.writeUInt32LE(endOfChain, 68);
   head.writeUInt32LE(0, 76);
-  // Sector 0 is the allocation table, 1 the directory, and the stream follows.
+  // Sector 0 is the allocation table, sector 1 the directory, and sectors from 2 on are the stream.
   const table = Buffer.alloc(sectorBytes, 0xff);
   table.writeUInt32LE(0xff_ff_ff_fd, 0);
   table.writeUInt32LE(endOfChain, 4);

@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib';
 
-/** An archive with deflated entries. @param front bytes before the archive */
+/** A zip archive with compressed entries. @param front bytes before the archive */
 export function makeZip(entries: Readonly<Record<string, Buffer>>, front: Buffer = Buffer.alloc(0)): Buffer {
   const locals: Buffer[] = [front];
   const directory: Buffer[] = [];

@@ -47,7 +47,7 @@ const update = fc
   )
   .map((parts): Fields => Object.assign({}, ...parts) as Fields);
 
-/** Matches at most one document, because which of several is affected is undefined. */
+/** A filter that matches at most one document: which of several an update affects would be undefined. */
 const filterOfOne = fc
   .tuple(simpleFilter, id)
   .map(([others, _id]): Fields => ({ ...others, _id: { $eq: _id } }));
@@ -133,7 +133,7 @@ const find = fc.oneof(
   fc.tuple(fc.record({ filter, projection, sort }), page).map(([query, limits]) => ({ ...query, ...limits })),
 );
 
-/** A command without its collection. */
+/** A command without the name of its collection. */
 export type Command = { name: string; body: Fields; isRetried: boolean };
 
 const named = (name: string, body: fc.Arbitrary<Fields>, extra = writeOptions): fc.Arbitrary<Command> =>

@@ -44,7 +44,7 @@ export const value = fc.oneof(
   { weight: 1, arbitrary: fc.record({ d: leaf, e: leaf }, { requiredKeys: [] }) },
   { weight: 1, arbitrary: fc.array(fc.record({ d: leaf }, { requiredKeys: [] }), { maxLength: 2 }) },
 );
-/** Only a few, so that they collide; equal numbers of different types are the same key. */
+/** Only a few ids, so that they collide. Equal numbers of different types are the same id. */
 export const id = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom<unknown>(new Int32(1), new Int32(2), new Int32(3), 'x', 'y') },
   {

@@ -52,7 +52,7 @@ export class MongoWireClient {
     return BSON.deserialize((await reply).subarray(36));
   }
 
-  /** SCRAM-SHA-256 as in its RFC. @returns the server's last reply, at whichever step */
+  /** SCRAM-SHA-256 as in its RFC. @returns the server's reply to the last step, or to the step that failed */
   async authenticate(
     { username, password }: { username: string; password: string },
     { db = 'admin', skipEmptyExchange = true } = {},

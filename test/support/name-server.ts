@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** A name server's records for a name: its addresses of both families, or `silence` to send no reply. */
+/** A name server's records for a name: its IPv4 and IPv6 addresses, or `silence` to send no reply. */
 export type NameRecords = readonly string[] | 'silence';
 
 export interface NameServer {
@@ -66,7 +66,7 @@ function writeResponse(type: number, address: string): Buffer {
           'hex',
         );
   const head = Buffer.alloc(12);
-  // A pointer to the name in the question.
+  // The name of the record, as a pointer to the name in the question.
   head.writeUInt16BE(0xc00c, 0);
   head.writeUInt16BE(type, 2);
   head.writeUInt16BE(1, 4);

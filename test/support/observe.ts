@@ -7,7 +7,7 @@ import { findKeys } from './all-of-redis.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
-/** Observes a stack from outside: its money in Redis, its queues, its rows in MongoDB. */
+/** Reads the state of a stack from its stores: balances in Redis, queues, and request logs in MongoDB. */
 
 /** The nano-roubles of an amount in an API response. */
 export function toNano(amount: number): bigint {
@@ -27,7 +27,7 @@ export async function findReservations(stack: TestStack, accountId?: string): Pr
     .map(([requestId]) => requestId);
 }
 
-/** Every trace that work leaves: if two readings are equal, nothing happened in between. */
+/** All state that requests change: if two readings are equal, no request has changed anything in between. */
 export interface Traces {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
@@ -68,16 +68,16 @@ async function countEverAdded({ redis }: TestStack, streams: readonly string[]):
   return count;
 }
 
-/** The row of a request, once the ledger has moved it to MongoDB. */
+/** Waits until the ledger has written the log row of a request to MongoDB, and returns it. */
 export async function findRow(stack: TestStack, requestId: string): Promise<RequestLogDocument> {
   const rows = stack.mongo.db.collection<RequestLogDocument>('request_logs');
   return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
 }
 
-/** The maximum delay of a worker's report. */
+/** The maximum time for a worker's report to arrive in Redis. */
 const onItsWayMs = 50;
 
-/** The amount that an account has lost since its balance was `hadRub`. */
+/** The nano-roubles by which the balance of an account is now below `hadRub`. */
 export async function readAmountCharged(
   stack: TestStack,
   accountId: string,
@@ -93,8 +93,8 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
 }
 
 /**
- * Waits until this many embedding inputs are queued in the stack's workers. They report it once per second, so reports
- * sent before the call are ignored.
+ * Waits until this many embedding inputs are queued in the stack's workers. Workers report the number once per second;
+ * reports sent before this call are ignored.
  */
 export async function waitForQueuedInputs(stack: TestStack, count: number): Promise<void> {
   const registry = new WorkerRegistryStore(stack.redis);

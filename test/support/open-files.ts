@@ -1,4 +1,4 @@
-/** The command with a limit on its open files; without `maxFiles` it has the same limit as its parent. */
+/** A command line that runs the command with at most `maxFiles` open files, by default with the limit of its parent. */
 export function limitOpenFiles(command: readonly string[], maxFiles?: number): [string, ...string[]] {
   const limit = maxFiles === undefined ? '' : `ulimit -n ${maxFiles}; `;
   return ['/bin/sh', '-c', `${limit}exec "$0" "$@"`, ...command];

@@ -5,7 +5,7 @@ export type StoreName = 'Redis' | 'MongoDB';
 
 type Declare = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;
 
-/** Null if the store is a single server started for the test, which may therefore kill and restart it. */
+/** Why a test may not kill the store; null if it may, because the store is a single server started for the test. */
 function whyNotOwn(store: StoreName): string | null {
   if (store === 'MongoDB') return sharedStores.mongoUrl === null ? null : 'MONGODB_URL is a shared server';
   if (sharedStores.redisUrl !== null) return 'REDIS_URL is a shared server';
@@ -23,7 +23,7 @@ export function testWithOwnStore(store: StoreName, declare: Declare = test): Dec
   return (title, run) => test.skip(`${title} (skipped: it kills ${store}, and ${reason})`, run);
 }
 
-/** Declares tests that depend on the order of Redis's commands, which several nodes do not have. */
+/** Declares tests that depend on the order of all Redis commands, which a Cluster does not have; there, skips them. */
 export function testOnOneRedis(declare: Declare = test): Declare {
   if (process.env['TEST_REDIS'] !== 'cluster') return declare;
   return (title, run) => test.skip(`${title} (skipped: nodes of a Cluster have no common order)`, run);

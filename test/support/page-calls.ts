@@ -29,7 +29,10 @@ export async function callFromPage<T = ErrorBody>(
   );
 }
 
-/** Tries everything that a page of another origin could try, even with a known CSRF token. */
+/**
+ * Makes every kind of request that a page of another origin could try, even with a known CSRF token.
+ * @throws Error if the browser lets the page read a response
+ */
 export async function attackFromPage(page: Page, target: string, csrfToken: string): Promise<void> {
   const read = await page.evaluate(
     async ({ url, csrfToken }) => {

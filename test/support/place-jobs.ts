@@ -12,9 +12,9 @@ export const chatReservedNano = 50_000_000n;
 
 const lifetimeMs = 10 * 60_000;
 
-/** Durable chats in the state that the api leaves, without HTTP: for tests that need thousands, or only half of one. */
+/** Creates durable chats as the api does, without HTTP: for tests that need thousands, or only the first step. */
 
-/** A chat that was admitted, and is not a job yet. */
+/** Admits a chat, without enqueuing a job for it. */
 export async function admitChat(
   { redis }: Pick<TestStack, 'redis'>,
   accountId: string,

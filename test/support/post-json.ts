@@ -1,4 +1,4 @@
-/** Posts JSON to any api process, and returns the response whatever its status. */
+/** Posts JSON to any api process, and returns the response with any status. */
 export async function postJson(
   url: string,
   apiKey: string | null,

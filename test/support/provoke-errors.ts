@@ -29,7 +29,7 @@ export async function exhaustLimit(
 export interface Provocation {
   /** The expected `error.code`. */
   readonly code: string;
-  /** An address whose limits are used up. */
+  /** A client address that has used up its limits. */
   readonly limitedAddress: string;
   /** A call that would succeed. */
   readonly call: PreparedCall;
@@ -71,7 +71,7 @@ export async function provoke(
   }
 }
 
-/** Errors caused by the state of the user or account; each call gets its own user. */
+/** Returns a call that fails because of the state of its user or account. Each call gets a new user. */
 async function provokeByState(stack: TestStack, described: DescribedOperation, code: string): Promise<Call> {
   const call = await prepareCall(stack, described);
   const { user, link } = call;
@@ -99,7 +99,7 @@ async function provokeByState(stack: TestStack, described: DescribedOperation, c
 const wrongPath = (path: NonNullable<Call['path']>): NonNullable<Call['path']> =>
   Object.fromEntries(Object.keys(path).map((name) => [name, 'none']));
 
-/** Links the account of this call to another user first. */
+/** Returns the call after linking its account to another user. */
 async function linkBefore(
   stack: TestStack,
   described: DescribedOperation,

@@ -31,7 +31,7 @@ export async function openRaw(url: string, { from, isPaused }: RawCallerOptions 
     ...(from === undefined ? {} : { localAddress: from }),
   });
   let seen = '';
-  // A server that refuses a request still being sent may reset the connection; what arrived before counts.
+  // A server that rejects a request still being sent may reset the connection. Data that arrived before is still read.
   socket.on('error', () => undefined);
   const closed = new Promise<string>((resolve) => {
     socket.once('close', () => resolve(seen));

@@ -5,7 +5,7 @@ export interface RawResponse {
   readonly body: string;
 }
 
-/** Parses consecutive HTTP/1.1 responses, with one character per byte. */
+/** Parses consecutive HTTP/1.1 responses from a text with one character per byte. */
 export function* parseResponses(text: string): Generator<RawResponse> {
   for (let rest = text; rest !== '';) {
     const headEnd = rest.indexOf('\r\n\r\n');

@@ -36,7 +36,7 @@ export interface RealMongo {
   /** Lists all members that hold data, with user and password. A database name may be inserted before the `?`. */
   readonly url: string;
   readonly ports: readonly number[];
-  /** @returns the number of the primary, once one of the running members is */
+  /** Waits until a running member is primary. @returns its number */
   findPrimary(): Promise<number>;
   /** Kills a member, as in a crash. */
   kill(member: number): Promise<void>;
@@ -45,7 +45,7 @@ export interface RealMongo {
   cont(member: number): void;
   /** Restarts a killed member, with its data. */
   restart(member: number): Promise<void>;
-  /** Makes the primary a secondary, as in maintenance; resolves once another member is primary. */
+  /** Makes the primary step down, as in maintenance. Resolves once another member is primary. */
   stepDown(): Promise<void>;
   /** Runs a command on one member only, as its administrator. */
   command(member: number, command: Record<string, unknown>): Promise<Record<string, unknown>>;
@@ -54,7 +54,7 @@ export interface RealMongo {
 
 const password = 'test-mongo-password';
 const startBoundMs = 30_000;
-/** Little memory and disk space, and no diagnostics. */
+/** Settings that save memory and disk space, without diagnostics. */
 const frugal = [
   '--wiredTigerCacheSizeGB=0.25',
   '--oplogSize=64',
@@ -101,12 +101,15 @@ class Member {
   }
 }
 
-/** A shell whose input ends with this process, however it dies; it then kills the server and removes its data. */
+/**
+ * Starts a shell that kills the server and removes its data when this process ends or is killed. The shell's input
+ * ends then.
+ */
 function guardAgainstOurDeath(child: ChildProcess, dir: string): void {
   const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
   const guard = spawn('sh', ['-c', script, 'guard', String(child.pid), dir], {
     stdio: ['pipe', 'ignore', 'ignore'],
-    // Not in this process group: Ctrl-C is for this process only.
+    // In another process group, so that Ctrl-C ends only this process and the shell can clean up.
     detached: true,
   });
   child.once('exit', () => guard.kill('SIGKILL'));
@@ -228,7 +231,7 @@ async function initiate(members: readonly Member[], shape: RealMongoShape): Prom
     try {
       return await runOn(members[0]!, { replSetInitiate: config });
     } catch (error) {
-      // Members on a busy machine may not reach one another in time.
+      // On a busy machine, members may not reach each other in time.
       if ((error as { code?: number }).code === nodeNotFound) return null;
       throw error;
     }
@@ -239,7 +242,7 @@ async function initiate(members: readonly Member[], shape: RealMongoShape): Prom
     pwd: password,
     roles: ['root'],
     mechanisms: ['SCRAM-SHA-256'],
-    // All members: a test may kill any of them immediately.
+    // Waits for all members, because a test may kill any of them immediately.
     writeConcern: { w: shape === 'arbiter' ? 2 : members.length, wtimeout: startBoundMs },
   });
 }

@@ -18,7 +18,7 @@ export interface RedisClusterOptions {
 export interface RedisCluster {
   /** All nodes, in the format of REDIS_URL. */
   readonly url: string;
-  /** Only one node. */
+  /** A URL with one node only. */
   readonly oneUrl: string;
   /** Ports of the current masters. */
   masters(): Promise<number[]>;
@@ -34,7 +34,7 @@ export interface RedisCluster {
   call(port: number, command: string, ...args: (string | number)[]): Promise<unknown>;
   /** Resolves when every slot has a master again. */
   waitForFailover(): Promise<void>;
-  /** Cuts every subscribed connection. @returns their number */
+  /** Closes every connection that has a subscription. @returns their number */
   killSubscribers(): Promise<number>;
   /** Deletes all keys on all nodes. */
   clear(): Promise<void>;
@@ -93,7 +93,7 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
         try {
           return (await node.client.cluster('INFO')).includes('cluster_state:ok');
         } catch (error) {
-          // A replica that has just come back.
+          // The node has just restarted, and is still loading its data.
           if (replyCode(error) === 'LOADING') return false;
           throw error;
         }
@@ -122,7 +122,7 @@ async function joinNodes(nodes: readonly RedisNode[]): Promise<void> {
   const masters = nodes.slice(0, masterCount);
   const ids = await Promise.all(nodes.map(({ client }) => client.cluster('MYID')));
   for (const [i, { client }] of nodes.entries()) {
-    // Nodes that start with the same epoch would first have to resolve their conflicting slots.
+    // Different epochs: nodes with the same one would first have to resolve conflicts over their slots.
     await client.cluster('SET-CONFIG-EPOCH', i + 1);
     for (const { port, busPort } of nodes.slice(0, i))
       await client.cluster('MEET', '127.0.0.1', port, busPort);

@@ -17,12 +17,12 @@ export interface RedisNodeOptions {
   readonly tls: boolean;
 }
 
-/** One redis-server of a Cluster; after a kill and restart it has the same port, name and data. */
+/** One redis-server of a Cluster. If it is killed and restarted, it has the same port, node id and data. */
 export class RedisNode {
   readonly port: number;
   readonly busPort: number;
   readonly url: string;
-  /** Reconnects automatically; commands wait until the node is back. */
+  /** Reconnects automatically. While the node is down, commands wait. */
   readonly client: Redis;
   readonly #options: RedisNodeOptions;
   #kill: () => Promise<void> = async () => undefined;
@@ -50,7 +50,7 @@ export class RedisNode {
     }
   }
 
-  /** @returns false if another process has one of its ports */
+  /** Starts or restarts the server. @returns false if another process uses one of its ports */
   async start(): Promise<boolean> {
     const dir = join(this.#options.dir, String(this.port));
     await mkdir(dir, { recursive: true });
@@ -88,8 +88,8 @@ export class RedisNode {
       bind: '127.0.0.1',
       dir,
       save: '',
-      // Acknowledged writes survive the process: a node that came back empty before its replica was promoted would
-      // empty the replica as well.
+      // Acknowledged writes survive a kill. A master that restarted without data, before its replica was promoted,
+      // would make the replica delete its data too.
       appendonly: 'yes',
       appendfsync: 'no',
       'repl-diskless-sync-delay': '0',
@@ -117,7 +117,7 @@ export class RedisNode {
     return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   }
 
-  /** Whether it sees all nodes, serves requests, and (if a replica) has all of its master's data. */
+  /** Whether the node is connected to all others, serves requests and, if it is a replica, has its master's data. */
   async knowsWholeCluster(nodes: number, replicas: number): Promise<boolean> {
     const [info, list, replication] = await Promise.all([
       this.client.cluster('INFO'),

@@ -11,7 +11,7 @@ export interface TestRedis {
 }
 
 export interface TestRedisOptions {
-  /** A free port by default. */
+  /** Defaults to a free port. */
   readonly port?: number;
   /** Where it persists its writes; without it nothing is persisted. */
   readonly dir?: string;
@@ -26,7 +26,7 @@ export async function startTestRedis(options: TestRedisOptions = {}): Promise<Te
   }
 }
 
-/** Null if another server took the port first: a test must never use the Redis of another test. */
+/** Starts a redis-server. @returns null if another server uses the port: tests must not share a Redis by accident */
 async function tryToStart(port: number, dir: string | undefined): Promise<TestRedis | null> {
   const persistence =
     dir === undefined

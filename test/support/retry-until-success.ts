@@ -2,9 +2,9 @@ import { inspect } from 'node:util';
 import { waitFor } from './wait-for.ts';
 
 /**
- * Retries for as long as the call fails. A process that is blocked for two seconds, for example because it starts many
- * tests at the same time, mistakes that for a MongoDB outage.
- * @param ask must be safe to repeat
+ * Retries a call until it succeeds. If a process is blocked for two seconds, for example because many tests start at
+ * the same time, it reports a MongoDB outage although there is none.
+ * @param ask the call, which must be safe to repeat
  */
 export async function retryUntilSuccess<T extends object>(what: string, ask: () => Promise<T>): Promise<T> {
   let failure: unknown = null;

@@ -2,7 +2,7 @@ import type { TestFn } from 'ava';
 import { startScriptedVendor, type Script, type ScriptedVendor } from './scripted-vendor.ts';
 import { startStack, type TestStack } from './stack.ts';
 
-/** Adds a script. @returns the messages of a chat that the script responds to */
+/** Adds a script for one chat. @returns the messages of the chat, to which the vendor responds with the script */
 export type AddScript = (script: Script) => readonly { role: string; content: string }[];
 
 /** One vendor with a script for each chat, and one stack whose catalog uses it, for the tests of a file. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One call at the vendor, for scripts that take some time. */
+/** One call at the vendor, for scripts that wait for its disconnect. */
 export interface ScriptedCall {
   /** Resolves if the connection is closed before the response has ended. */
   readonly cut: Promise<void>;

@@ -9,7 +9,7 @@ interface State {
   readonly progress?: number;
 }
 
-/** A job that has had these statuses, each for a tenth of a second. */
+/** A job that has had these statuses in this order, each for a tenth of a second. */
 export function showJob(
   statuses: readonly JobStatus[],
   { position = 0, progress = 0 }: State = {},

@@ -13,12 +13,12 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A simulator with raw requests, because these tests are about details that a client library would hide. */
+/** Clients that send raw requests to a simulator, because a client library would hide the tested details. */
 export interface DialectClients {
   readonly simulator: VendorSimulator;
   readonly askOpenAi: (body: Json, options?: CallOptions & { readonly path?: string }) => Promise<Response>;
   readonly askAnthropic: (body: Json, options?: CallOptions) => Promise<Response>;
-  /** Set `action` for example to `streamGenerateContent?alt=sse`. */
+  /** @param action for example `streamGenerateContent?alt=sse` */
   readonly askGemini: (
     model: string,
     body: Json,

@@ -1,12 +1,12 @@
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
-/** Redis's time, as its scripts read it. */
+/** The time in milliseconds by Redis's clock, which its scripts use. */
 export async function readRedisMs(redis: RedisClient): Promise<number> {
   const [seconds, microseconds] = await redis.time();
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Ages a sliding window by this much; a negative value simulates Redis's clock stepping back. */
+/** Makes the attempts in a window older by this much; a negative value simulates that Redis's clock steps back. */
 export async function ageWindow(redis: RedisClient, key: string, byMs: number): Promise<void> {
   for (const attempt of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, -byMs, attempt);
 }

@@ -3,7 +3,7 @@ import { imageHeight, imageWidth, type Point } from '../../api/captcha/place-ico
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 
-/** The clicks of a person, in API coordinates, from the solution in Redis. */
+/** The right clicks for a captcha, in API coordinates, computed from the solution in Redis. */
 export async function solveCaptcha(redis: RedisClient, challengeId: string): Promise<Point[]> {
   const { solution } = JSON.parse((await redis.get(redisKeys.captcha(challengeId)))!) as StoredChallenge;
   return solution.map(({ x, y }) => ({ x: (x / imageWidth) * 10_000, y: (y / imageHeight) * 10_000 }));

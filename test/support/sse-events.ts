@@ -44,7 +44,7 @@ export function parseSse(body: string): SseEvents {
   const events = data.filter((text) => text !== end).map((text) => JSON.parse(text) as ChunkEvent);
   return {
     events,
-    // Anything after the end mark means that the stream has not ended properly.
+    // If anything follows the end mark, the stream has not ended properly.
     isDone: data.at(-1) === end,
     text: events.map((event) => event.choices?.[0]?.delta.content ?? '').join(''),
   };

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { checkPort } from '../../scripts/start/loopback.ts';
 
 /**
- * A port for a server that may die and come back. It is outside the ephemeral range, so that nobody takes it in
- * between, and no client connecting to it on loopback gets it as its own port.
+ * A port for a server that a test kills and restarts. It is outside the ephemeral range, so that the system assigns it
+ * neither to another server in the meantime, nor to a client that connects on loopback.
  */
 export async function findStablePort(): Promise<number> {
   for (;;) {
@@ -12,7 +12,7 @@ export async function findStablePort(): Promise<number> {
       await checkPort('127.0.0.1', port);
       return port;
     } catch {
-      // Taken; try another one.
+      // The port is in use; try another one.
     }
   }
 }

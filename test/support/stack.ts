@@ -31,7 +31,7 @@ const apiOptions: Partial<ApiOptions> = {
   keyWaitMs: 30_000,
   accountWaitMs: 30_000,
   databaseWaitMs: 30_000,
-  // Most tests do not need vocabularies.
+  // Most tests do not need tokenizer vocabularies.
   preloadsVocabularies: false,
 };
 
@@ -41,11 +41,11 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Redis persists its writes in the stack's folder, so that they survive a restart. */
   readonly durableRedis?: boolean;
-  /** A dedicated Redis Cluster for the stack, whatever other stacks use. */
+  /** Starts a dedicated Redis Cluster for the stack, even if other stacks use a single Redis. */
   readonly cluster?: RedisClusterOptions;
   /** The api and workers connect to MongoDB through a proxy that can hold back its replies. */
   readonly holdsMongo?: boolean;
-  /** The same for S3. */
+  /** The api and workers connect to S3 through a proxy. */
   readonly holdsS3?: boolean;
   /** By default one worker for all queues; `[]` starts none. */
   readonly workers?: readonly WorkerOptions[];
@@ -64,14 +64,14 @@ export interface TestAccount {
 /** The whole product on loopback, with the stores opened by `stores.ts`: an api and its workers in this process. */
 export interface TestStack {
   readonly config: Config;
-  /** Environment that makes a child process part of this stack. */
+  /** Environment variables that make a child process use the stores of this stack. */
   readonly env: Record<string, string>;
   readonly api: RunningApi;
   readonly url: string;
   readonly redis: RedisClient;
   /** Null unless the stack has its own Redis Cluster. */
   readonly cluster: RedisCluster | null;
-  /** Bypasses the proxy, if there is one. */
+  /** A connection that bypasses the proxy, if there is one. */
   readonly mongo: MongoConnection;
   readonly mongoProxy: TcpProxy | null;
   readonly s3Proxy: TcpProxy | null;
@@ -85,11 +85,11 @@ export interface TestStack {
   restartMongo(): Promise<void>;
   /** Kills Redis, as in a crash. */
   killRedis(): Promise<void>;
-  /** Restarts Redis on the same port; with its data if it is durable. */
+  /** Restarts Redis on the same port, with its data if `durableRedis` was set. */
   restartRedis(): Promise<void>;
   createAccount(options?: { balance?: string; freeRequests?: number; rpm?: number }): Promise<TestAccount>;
   readAccount(id: string): Promise<HotAccount>;
-  /** Posts JSON, and returns the response whatever its status. */
+  /** Posts JSON, and returns the response with any status. */
   post(
     path: string,
     apiKey: string | null,

@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { withDatabase } from './given-mongo.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
-/** A proxy in front of a store, and the store's URL through it. */
+/** A proxy in front of a store, and the URL of the store through the proxy. */
 export interface StoreProxy {
   readonly proxy: TcpProxy;
   readonly url: string;
@@ -22,7 +22,7 @@ export async function startRedisProxy(redisUrl: string): Promise<StoreProxy> {
   return { proxy, url: `redis://127.0.0.1:${proxy.port}` };
 }
 
-/** A proxy for the primary, which is then the only member of a replica set that clients see. */
+/** A proxy for the primary of a replica set. With the URL, clients connect to that member only. */
 export async function startMongoProxy(mongoUrl: string): Promise<StoreProxy> {
   const [hostname = '', port = ''] = (await findPrimary(mongoUrl)).split(':');
   const proxy = await startTcpProxy(Number(port), hostname);

@@ -43,10 +43,10 @@ export async function storeStream(
   return (await frames.append(request, 'result', last))!.bytes;
 }
 
-/** The counter to which a response is added. */
+/** The counter of stored bytes to which a response is added. */
 type StoredBytesCounter = 'storedBytes' | 'jobStoredBytes';
 
-/** Redis's byte counts for an account: one per ten-minute expiry slot, and the sum. */
+/** The stored bytes of an account as counted in Redis: per ten-minute expiry slot, and in total. */
 export async function readStoredBytes(
   redis: RedisClient,
   accountId: string,
@@ -76,7 +76,7 @@ export interface TestObjects {
   readonly objects: ObjectStore;
   /** The URL for another client of the same server. */
   readonly config: Config['s3'];
-  /** Stops the server; after `start` it has the same data. */
+  /** Stops the server, which has the same data after `start`. */
   readonly stop: () => Promise<void>;
   readonly start: () => Promise<void>;
 }

@@ -20,11 +20,11 @@ export const sharedStores = {
 /** Whether each test has its own Cluster. */
 export const usesCluster = sharedStores.redisUrl === null && process.env['TEST_REDIS'] === 'cluster';
 
-/** Actions that tests may only perform on their own servers. */
+/** Actions that a test may perform only on a server started for it. */
 export interface OwnServer {
   /** Kills it, as in a crash. */
   kill(): Promise<void>;
-  /** Restarts it on the same port; with its data if it is persisted. */
+  /** Restarts the server on the same port, with its data if that is persisted. */
   restart(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface OpenedRedis extends OpenedStore {
 export interface OpenRedisOptions {
   /** Where the test's own server persists its writes; without it nothing is persisted. */
   readonly dir?: string;
-  /** A dedicated Cluster, whatever other tests use. */
+  /** Starts a dedicated Cluster, even if other tests use a single Redis. */
   readonly cluster?: RedisClusterOptions;
 }
 
@@ -100,7 +100,7 @@ export async function openTestMongo({ dir, password }: OpenMongoOptions): Promis
 }
 
 export interface OpenedS3 {
-  /** The environment that makes a process use it. */
+  /** Environment variables that make a process use this bucket. */
   readonly env: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }

@@ -15,9 +15,9 @@ export interface TcpProxy {
   delay(ms: number): void;
   /** Resets all connections, and new ones as soon as they are accepted. */
   cut(): void;
-  /** Simulates a power cycle of the server: existing connections stay silent, and new ones are served. */
+  /** Simulates a power cycle of the server: clients get no more data on existing connections, and new ones work. */
   loseConnections(): void;
-  /** Ends all of the above. Data held back is delivered, and so is everything sent from now on. */
+  /** Ends all of the above, except lost connections. Data held back is delivered. */
   release(): void;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
       if (heldText !== null && chunk.includes(heldText)) heldConnections.add(client);
       if (!lost.has(client)) passOrHold(isHanging, () => void target.write(chunk));
     });
-    // Delayed data keeps its order, even beyond the end of the delay.
+    // Replies stay in order: while delayed ones are pending, later ones wait, even if `delay` has been reset.
     let replies = Promise.resolve();
     const passReply = (chunk: Buffer): void =>
       passOrHold(isHanging || heldText === '' || heldConnections.has(client), () => void client.write(chunk));

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 /** A POST whose body is written by the test. */
 export interface Upload {
   readonly request: ClientRequest;
-  /** The response, whenever it arrives; its body is JSON. */
+  /** The response, which may arrive before the body is sent completely; its body is JSON. */
   readonly answer: Promise<UploadResponse>;
 }
 

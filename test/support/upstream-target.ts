@@ -22,7 +22,7 @@ export function createContext(more: Partial<CallContext> = {}): CallContext {
   };
 }
 
-/** One image from a text prompt only, with everything else left to the model. */
+/** A call for one image from a text prompt, with no other setting. */
 export function createImageCall(more: Partial<ImageCall> = {}): ImageCall {
   return {
     prompt: 'a cat',

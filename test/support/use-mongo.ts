@@ -12,7 +12,7 @@ import { openTestMongo, type OpenedStore } from './stores.ts';
 import { findStablePort } from './stable-port.ts';
 
 /**
- * One MongoDB for the tests of a file.
+ * Starts one MongoDB for the tests of a file.
  * @returns a function that connects a test to its own database until the test ends
  */
 export function useMongo(test: TestFn): (t: ExecutionContext) => MongoConnection {

@@ -3,7 +3,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redi
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openTestRedis } from './stores.ts';
 
-/** One Redis for the tests of a file. @returns a function that returns its client once the tests run */
+/** Starts one Redis for the tests of a file. @returns a function that returns its client, for use inside tests */
 export function useRedis(test: TestFn): () => RedisClient {
   let redis: RedisClient | null = null;
   let stop: (() => Promise<void>) | null = null;

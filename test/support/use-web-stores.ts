@@ -9,7 +9,7 @@ export interface OpenedWebStores extends WebStores {
   readonly mongo: MongoConnection;
 }
 
-/** One MongoDB for the tests of a file. @returns a function that opens the account area's stores on its own database */
+/** Starts one MongoDB for the tests of a file. @returns a function that opens account area stores in a new database */
 export function useWebStores(test: TestFn): (t: ExecutionContext) => Promise<OpenedWebStores> {
   const open = useUnpreparedWebStores(test);
   return async (t) => {
@@ -19,7 +19,7 @@ export function useWebStores(test: TestFn): (t: ExecutionContext) => Promise<Ope
   };
 }
 
-/** Like `useWebStores`, with a database that no worker has prepared. */
+/** Like `useWebStores`, with a database in which no worker has created the indexes yet. */
 export function useUnpreparedWebStores(test: TestFn): (t: ExecutionContext) => OpenedWebStores {
   const openMongo = useMongo(test);
   return (t) => {

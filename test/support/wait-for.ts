@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Polls until there is a result. @throws Error with `what` if the timeout, far above the expected time, has passed */
+/** Polls until there is a result. @throws Error with `what` after the timeout, which is far above the expected time */
 export async function waitFor<T>(
   what: string | (() => string),
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,

@@ -4,7 +4,7 @@ import type { TestAccount, TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 import { watchRedis } from './watch-redis.ts';
 
-/** Resolves when the workers have been notified that the callers of all the account's requests have disconnected. */
+/** Calls `leave` to disconnect callers, and waits until workers were notified to cancel all requests of `account`. */
 export async function waitUntilCancelled(
   t: ExecutionContext,
   stack: TestStack,

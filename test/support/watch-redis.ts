@@ -15,8 +15,8 @@ export interface WatchedCommand {
 
 /**
  * Every command that Redis receives from now on, in order; on a Cluster, in order per node. Commands inside scripts are
- * left out. Read directly from the socket, because ioredis mistakes a command that arrives before the reply to its
- * MONITOR for that reply.
+ * left out. Reads directly from a socket: ioredis would mistake a command that arrives before the reply to MONITOR for
+ * that reply.
  */
 export async function watchRedis(t: ExecutionContext, urls: string): Promise<readonly WatchedCommand[]> {
   const commands: WatchedCommand[] = [];

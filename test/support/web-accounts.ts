@@ -39,14 +39,14 @@ async function readText(request: Promise<Response>) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** A stack for account area users, each of them calling from a different address. */
+/** A stack that trusts its proxy, so that each test user can have a different client address. */
 export async function startWebStack({ env, ...options }: StackOptions = {}): Promise<TestStack> {
   const stack = await startStack({ ...options, env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', ...env } });
   await createIndexes(stack);
   return stack;
 }
 
-/** As a worker does at startup. On a busy machine MongoDB may take longer than the product's own timeouts. */
+/** Creates the indexes, as a worker does at startup. Retries, as MongoDB may time out on a busy machine. */
 async function createIndexes(stack: TestStack): Promise<void> {
   let failure: unknown = null;
   await waitFor(
@@ -65,7 +65,7 @@ async function createIndexes(stack: TestStack): Promise<void> {
 
 let clients = 0;
 
-/** A user that calls from a unique address, so that no network limit is shared. Needs TRUST_PROXY=on. */
+/** Creates a user with a unique client address, so that it shares no network limit. Needs TRUST_PROXY=on. */
 export async function createSeparateUser(
   stack: TestStack,
   { address, ...options }: WebClientOptions & { readonly address?: string } = {},

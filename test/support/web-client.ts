@@ -11,7 +11,7 @@ export interface WebClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The HTTP side of a browser: it stores cookies and sends them back, and its page knows the CSRF token. */
+/** Makes HTTP requests as a page in a browser does: stores cookies and sends them back, with the CSRF token. */
 export class WebClient {
   readonly url: string;
   readonly cookies = new Map<string, string>();
@@ -67,7 +67,7 @@ export class WebClient {
     return result;
   }
 
-  /** Requests a code by mail and signs in with it; `readCode` reads the mail. */
+  /** Requests a mailed code and signs in with it. `readCode` must return the code from the mail. */
   async signIn(
     email: string,
     readCode: (email: string) => Promise<string>,
@@ -91,14 +91,14 @@ export class WebClient {
 
 const openedStores = new WeakMap<TestStack, WebStores>();
 
-/** Opened once per stack, because each opening leaves listeners on its connection. */
+/** The account area's stores, opened once per stack, because opening them again adds listeners to the connection. */
 export function webStoresOf(stack: TestStack): WebStores {
   const stores = openedStores.get(stack) ?? openWebStores(stack.mongo, stack.config);
   openedStores.set(stack, stores);
   return stores;
 }
 
-/** A user with a session, created without a mail: for tests of later steps. */
+/** Creates a user with a session, without mailing a code, for tests of anything after sign-in. */
 export async function createWebUser(
   stack: TestStack,
   email: string,

@@ -9,7 +9,7 @@ import type { WebClient } from './web-client.ts';
 /** An email address that no other test uses. */
 export const createEmail = (): string => `user-${randomUUID()}@example.com`;
 
-/** A client address that hardly any other test uses, for stacks that trust their proxy: limits are per address. */
+/** A random client address, as limits are per address. For stacks with TRUST_PROXY=on. */
 export const createAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
 
 export const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address });
@@ -57,7 +57,7 @@ export async function signIn(
   return response;
 }
 
-/** Uses up attempts of a limit in advance. */
+/** Records this many attempts against a limit, without making them. */
 export async function countAttempts(
   { redis, config }: TestStack,
   name: WebLimitName,

@@ -20,7 +20,7 @@ import { testOnlyCertificate } from './test-only-certificate.ts';
 /** 32 bytes in the Standard Webhooks format, used only by tests. */
 export const testSecret = `whsec_${Buffer.alloc(32, 'tests').toString('base64')}`;
 
-/** A client that treats only the test server, at 127.0.0.1, as the public internet. */
+/** A webhook client that accepts only the test server at 127.0.0.1 as a public address. */
 export function createTestWebhookClient(port: number, totalMs = 15_000): WebhookClient {
   return createWebhookClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -56,7 +56,7 @@ export class StateLog implements WebhookReporter {
   }
 }
 
-/** A payload like that of a job. */
+/** Loads a payload like that of a job. */
 export const loadTestPayload: LoadWebhookPayload = ({ jobId, event }) =>
   Promise.resolve({
     type: event,

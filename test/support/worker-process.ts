@@ -14,7 +14,7 @@ export interface RoleProcess {
   nextLine(message: string): Promise<LogLine>;
   /** Kills it, as in a crash. */
   kill(): Promise<void>;
-  /** Asks it to stop. @returns its exit code */
+  /** Sends SIGTERM. @returns the exit code */
   terminate(): Promise<number | null>;
 }
 
@@ -35,7 +35,7 @@ export async function startRole(
   return await startProgram(t, role, [entry, ...args], env, maxOpenFiles);
 }
 
-/** Runs another Node program that logs the role's ready line. */
+/** Like `startRole`, for another Node program that logs the role's ready line. */
 export async function startProgram(
   t: ExecutionContext,
   role: 'api' | 'worker',

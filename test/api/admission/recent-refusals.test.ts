@@ -7,7 +7,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 
 const holder = { accountId: 'account', keyHash: 'hash' };
 
-test('marks an account as recently refused when its model request is rejected, but not when another call with its key is', async (t) => {
+test('an account is marked as recently refused if its model request is rejected, but not if another kind of call is rejected', async (t) => {
   const refusals = new RecentRefusals();
   const context = {
     state: {},

@@ -5,7 +5,7 @@ import { ImageEditRequest, imageFields } from '../../../shared/contract/image-re
 import { tinyPng } from '../../../shared/contract/image-stream.ts';
 
 /**
- * A form is read as the equivalent JSON request, whatever its part order and chunking; invalid forms are rejected.
+ * A form is read as the equivalent JSON request. Part order and chunking do not matter; invalid forms are rejected.
  */
 
 const boundary = 'a-boundary';
@@ -13,7 +13,7 @@ const contract = { schema: ImageEditRequest, files: imageFields };
 const png = Buffer.from(tinyPng, 'base64');
 const pngUri = `data:image/png;base64,${tinyPng}`;
 
-/** The lines before a part's bytes. */
+/** The boundary and header lines before a part's bytes. */
 const text = (name: string): string => `Content-Disposition: form-data; name="${name}"`;
 const file = (name: string, type = 'application/octet-stream'): string =>
   `${text(name)}; filename="a.png"\r\nContent-Type: ${type}`;
@@ -194,7 +194,7 @@ test('a form that arrives in tiny chunks is parsed in large pieces', async (t) =
   t.like(await reader.end(), { image: `data:application/octet-stream;base64,${'A'.repeat(400_000)}` });
 });
 
-test('memory used by a form is reserved as it arrives', async (t) => {
+test('memory for a form is reserved as its bytes arrive', async (t) => {
   const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   await reader.push(form.subarray(0, 150_000));

@@ -5,7 +5,7 @@ import { maxJsonDepth, maxJsonValues } from '../../../shared/encoding/json-reade
 
 const measure = (text: string) => new JsonStructure().push(Buffer.from(text));
 
-test('the limits on depth and number of values are exact, and ignore brackets and commas inside strings', (t) => {
+test('the limits on depth and number of values are exact, and brackets and commas inside strings are ignored', (t) => {
   t.is(measure('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
   t.is(measure('['.repeat(maxJsonDepth + 1)), 'too_deep');
   t.is(measure(`[${'1,'.repeat(maxJsonValues - 2)}1]`), null);
@@ -13,7 +13,7 @@ test('the limits on depth and number of values are exact, and ignore brackets an
   t.is(measure(JSON.stringify([`[{,"\\`.repeat(maxJsonValues)])), null);
 });
 
-test('the depth and number of values are the same wherever the text is split into chunks', (t) => {
+test('the measured depth and number of values do not depend on where the text is split into chunks', (t) => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), fc.nat(200), (text, at) => {
       const bytes = Buffer.from(text + '['.repeat(maxJsonDepth + 1));

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { callerNetwork, callerSite } from '../../../api/callers/caller-network.ts';
 
-test('every notation of an IPv4 address is the same network, which contains only that address', (t) => {
+test('an IPv4 address is a network of its own, and all notations of the address give the same network', (t) => {
   t.is(callerNetwork('192.0.2.1'), '192.0.2.1');
   t.is(callerNetwork('::ffff:192.0.2.1'), '192.0.2.1');
   t.not(callerNetwork('192.0.2.2'), '192.0.2.1');

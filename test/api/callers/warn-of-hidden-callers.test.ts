@@ -2,7 +2,7 @@ import test from 'ava';
 import { warnOfHiddenCallers } from '../../../api/callers/warn-of-hidden-callers.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
-test('an api process behind https that does not trust its proxy warns once that it cannot distinguish callers', (t) => {
+test('if https is used but TRUST_PROXY is off, the api warns once that it cannot distinguish callers', (t) => {
   const { log, lines } = captureLog();
   warnOfHiddenCallers({ publicUrl: 'https://gateway.example', trustProxy: false }, log);
   t.is(lines.length, 1);

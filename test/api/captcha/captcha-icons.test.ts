@@ -21,7 +21,7 @@ test('no icon looks like a rotated copy of another', async (t) => {
     for (const other of icons.slice(i + 1)) {
       for (const { lightness } of other.turned) {
         const similarity = upright.reduce((sum, value, i) => sum + value * lightness.values[i]!, 0);
-        // An arrow and the same arrow reversed score 1; a heart and a ghost score 0.85.
+        // For comparison: an arrow and the same arrow reversed score 1; a heart and a ghost score 0.85.
         if (similarity >= 0.88) t.fail(`${one.name} and ${other.name} look alike: ${similarity}`);
       }
     }

@@ -7,7 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 const log = createLogger('test', 'silent');
 const site = '192.0.2.1';
 
-/** Finishes a drawing only when the test calls `finish`; the image of each captcha is its number. */
+/** A captcha pool whose drawings finish only when the test calls `finish`; the image of each captcha is its number. */
 function createManualDrawer() {
   const started: ((error?: Error) => void)[] = [];
   let count = 0;
@@ -81,7 +81,7 @@ test('at most five callers per network wait, and they alternate with callers fro
   await closed;
 });
 
-test('when the queue is full, a caller from a network with no waiting caller evicts the newest caller of the network with the most callers', async (t) => {
+test('when the queue is full, a caller from a network with no waiting caller evicts the newest one of the network with the most waiting callers', async (t) => {
   const { draw, finish } = createManualDrawer();
   const pool = new CaptchaPool({ draw, log, size: 1, maxWaiting: 4 });
   const [first, second, third] = [pool.take('192.0.2.2'), pool.take(site), pool.take(site)];

@@ -26,7 +26,7 @@ test('no two captchas are alike, and each is small', async (t) => {
   }
 });
 
-test('no icon extends beyond its maximum radius, however it is rotated and distorted', async (t) => {
+test('no icon extends beyond its maximum radius, in any rotation and distortion', async (t) => {
   const seeded = createSeededRandom('16');
   const random = (): number => seeded.next();
   const cell = 2 * iconReach + 20;

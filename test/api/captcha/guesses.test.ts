@@ -25,7 +25,7 @@ const drawPoint = (): Point => ({ x: random() * pointUnits, y: random() * pointU
 
 const images = Array.from({ length: 10_000 }, () => placeIcons(random));
 
-/** The number of captchas that their guesses solve. */
+/** The number of captchas solved by the guess that is made for each of them. */
 function countSolved(guess: (icons: readonly Point[]) => Point[]): number {
   return images.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
 }
@@ -90,7 +90,7 @@ test('exactly one of the 1680 ordered choices of four icons out of eight solves 
 
 test('guessing the order with known icon positions solves fewer than one captcha in 1000', (t) => {
   const inSomeOrder = countSolved((icons) => someOf(random, icons, promptCount).map(toPoint));
-  // Positions do not reveal the order either: reading them from left to right would exploit that.
+  // If icons were placed in prompt order from left to right, clicking them in that order would solve more captchas.
   const fromTheLeft = countSolved((icons) =>
     [...icons]
       .sort((a, b) => a.x - b.x)

@@ -40,8 +40,8 @@ async function cutPrompt({ promptImage }: DrawnCaptcha, position: number): Promi
 }
 
 /**
- * The files of an icon in both weights. The matcher is given the icons in the prompt; a real one would have to identify
- * them first.
+ * The files of an icon in both weights. The matcher is told which icons are in the prompt; an attacker would have to
+ * identify them first.
  */
 function useFiles(sizes: readonly number[], angles: readonly number[]) {
   const known = new Map<IconName, Promise<PixelMaps[]>>();
@@ -88,7 +88,7 @@ test.before(async () => {
 });
 
 test.serial(
-  'the matcher finds plainly drawn icons, so the distortion is what defeats it in the other tests',
+  'the matcher finds icons drawn without distortion, so it is the distortion that defeats it in the other tests',
   async (t) => {
     const { cut } = matchers['the files of the icons at twelve rotations']!;
     const seeded = createSeededRandom('2026');
@@ -130,7 +130,7 @@ for (const [source, { cut, kinds }] of Object.entries(matchers)) {
       const solved = found.filter((count) => count === promptCount).length / rounds;
       t.log(`finds ${(share * 100).toFixed(1)} % of the icons, solves ${(solved * 100).toFixed(1)} %`);
       t.true(solved < 1 / 20, `solves ${solved}`);
-      // Measures the rate per icon, because there are more icons than captchas; all four are found at its fourth power.
+      // The chance of finding all four icons. It is more precise than `solved`, as there are four icons per captcha.
       t.true(share ** promptCount < 1 / 20, `finds ${share}`);
     });
   }

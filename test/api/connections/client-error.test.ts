@@ -54,7 +54,7 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
       else response.end(request.url);
     });
     const caller = await openRaw(url);
-    // Bytes after the garbage are reported again, and change nothing.
+    // Node reports an error for bytes after the garbage too; the second error must have no effect.
     caller.socket.write(`${get('/first')}${get('/second')}${last}`);
     caller.socket.write('garbage\r\n\r\n');
     (await first).end('/first');
@@ -70,7 +70,7 @@ for (const last of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'
   });
 }
 
-test('a response that has started is interrupted when its request turns out to be malformed', async (t) => {
+test('if a request turns out to be malformed after its response has started, the response is interrupted', async (t) => {
   const { url } = await startServer(t, (_request, response) => response.write('the beginning'));
   const caller = await openRaw(url);
   caller.socket.write('POST / HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -79,7 +79,7 @@ test('a response that has started is interrupted when its request turns out to b
   t.is(await caller.closed, partial);
 });
 
-test('a truncated body is a 400 if the caller is still listening', async (t) => {
+test('a truncated body is a 400 if the caller can still receive a response', async (t) => {
   const { url } = await startServer(t, (request) => {
     request.on('error', () => undefined).resume();
   });
@@ -113,7 +113,7 @@ test('a request that is not complete in time is a 408 that may be retried', asyn
   }
 });
 
-test('a handler learns that the body was truncated, and its late response is not appended to the 400', async (t) => {
+test('if the body is truncated, the handler is notified, and a response that it sends later is not appended to the 400', async (t) => {
   const closedRequests: Promise<unknown>[] = [];
   const { url } = await startServer(t, (request, response) => {
     request.on('error', () => undefined).resume();

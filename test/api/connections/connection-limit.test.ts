@@ -3,7 +3,7 @@ import test from 'ava';
 import { createConnection, type Connection } from '../../../api/connections/connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from '../../../api/connections/connection-limit.ts';
 
-/** Records which connections are closed to free capacity for others. */
+/** A connection limit, with a record of the connections closed to free capacity for others. */
 function createRig(options: ConnectionLimitOptions) {
   const limit = new ConnectionLimit(options);
   const closed: string[] = [];
@@ -19,11 +19,11 @@ function createRig(options: ConnectionLimitOptions) {
   return { limit, closed, destroyed, open };
 }
 
-test('when others hold nearly all connections, the largest network loses a connection if it has at least as many as the new connection’s network', (t) => {
+test('when nearly all connections are in use, a new connection from a smaller network replaces one of the largest network', (t) => {
   const { limit, closed, open } = createRig({ max: 64, maxPerNetwork: null });
   for (const network of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const openedHere = [];
-    // Up to its share of the connections; beyond that it could only replace its own.
+    // Opens connections until this network's share is used up, which is when a connection is closed for the next one.
     while (closed.length === 0 && openedHere.length < 32) openedHere.push(open(network));
     closed.length = 0;
   }
@@ -35,7 +35,7 @@ test('when others hold nearly all connections, the largest network loses a conne
   t.false(closed.includes('f'), 'the smallest');
 });
 
-test('a network at its limit replaces its own connections, and closes no connection of another network', (t) => {
+test('a new connection of a network at its limit replaces one of the same network, and none of another network', (t) => {
   const { limit, closed, open } = createRig({ max: 6, maxPerNetwork: 2 });
   for (const network of ['a', 'a', 'b', 'b', 'c', 'c']) t.truthy(open(network));
   t.truthy(open('a'));
@@ -48,7 +48,7 @@ test('a network at its limit replaces its own connections, and closes no connect
   t.deepEqual(busy.closed, []);
 });
 
-test('each of many small networks keeps its connections', (t) => {
+test('if other networks have one connection each, none is closed for a new network, whose connection is rejected', (t) => {
   const { closed, open } = createRig({ max: 4, maxPerNetwork: 3 });
   for (const network of ['a', 'b', 'c', 'd']) t.truthy(open(network));
   t.is(open('e'), null);
@@ -58,7 +58,7 @@ test('each of many small networks keeps its connections', (t) => {
 test('under random operations, the evicted connection belongs to the largest network with an idle connection', (t) => {
   const { limit, closed, destroyed, open } = createRig({ max: 40, maxPerNetwork: 12 });
   const opened: Connection[] = [];
-  // A fixed seed makes each test run the same.
+  // With a fixed seed, every run performs the same operations.
   let seed = 1;
   const pick = (count: number): number => {
     seed = (seed * 48_271) % 2_147_483_647;

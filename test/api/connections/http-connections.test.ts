@@ -90,7 +90,7 @@ test('requests on one connection are handled one at a time, and answered in orde
   await caller.until('answer 4');
 });
 
-test('a connection is not read while many pipelined requests wait', async (t) => {
+test('while many pipelined requests are waiting, no more data is read from their connection', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   const count = 20_000;
@@ -125,7 +125,7 @@ test('a pipelined request is not started if its connection has closed', async (t
   t.is(held.length, 1);
 });
 
-test('an idle keep-alive connection retains nothing of its last request', async (t) => {
+test('an idle keep-alive connection does not keep its last request in memory', async (t) => {
   const { url, held } = await start(t);
   const caller = await useRaw(t, url);
   caller.socket.write(get('/1'));
@@ -137,7 +137,7 @@ test('an idle keep-alive connection retains nothing of its last request', async 
   };
   const last = await respond();
   await caller.until('answer');
-  await waitFor('the request to be collected', () => {
+  await waitFor('the request to be garbage-collected', () => {
     collectGarbage();
     return last.deref() === undefined;
   });
@@ -229,7 +229,7 @@ test('when connections run out, idle connections of the address with the most co
   const caller = await useRaw(t, url, { from: '127.0.0.2' });
   caller.socket.write(get('/'));
   await caller.until('answer');
-  // It is idle now, and has fewer connections than the other address.
+  // This caller is idle now, and its address has fewer connections than the other one.
   for (let i = 0; i < 20; i++) silent.push(await useRaw(t, url));
   caller.socket.write(get('/'));
   await waitFor('the second response of the caller', () => caller.seen().split('answer').length === 3);
@@ -239,7 +239,7 @@ test('when connections run out, idle connections of the address with the most co
   t.is(held.length, 3);
 });
 
-test('a connection with a request in flight is never closed for another; new connections get a 503', async (t) => {
+test('a connection with a request in flight is never closed to make room for a new one; the new connection gets a 503', async (t) => {
   const { url, held } = await start(t, { limit: { max: 2, maxPerNetwork: 2 } });
   const busy = await Promise.all([useRaw(t, url), useRaw(t, url)]);
   for (const { socket } of busy) socket.write(get('/busy'));
@@ -279,7 +279,7 @@ test('one address may use at most half of the connections not held by others, or
   }
 });
 
-test('behind a proxy, all connections share one limit', async (t) => {
+test('behind a proxy, the limit per address does not apply, and all connections share the total limit', async (t) => {
   const { url, held } = await start(t, { limit: { max: 8, maxPerNetwork: 2 }, isProxied: true });
   const callers = await Promise.all(Array.from({ length: 8 }, () => useRaw(t, url)));
   for (const { socket } of callers) socket.write(get('/'));
@@ -313,7 +313,7 @@ test('writing to a response that has ended raises an error on that response only
   t.is(response.listenerCount('error'), 1);
 });
 
-test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', async (t) => {
+test('a disconnect is noticed even if a pipelined body or a CONNECT was received before it', async (t) => {
   const { url, held } = await start(t);
   // Sent in parts, because Node stops reading when one part exceeds its high-water mark.
   const part = 'x'.repeat(20_000);
@@ -336,14 +336,14 @@ test('a disconnect is noticed behind a pipelined body, and behind a CONNECT', as
   t.is(held.length, 2);
 });
 
-test('time in which the server does not read never counts against the caller’s timeouts', async (t) => {
+test('a caller does not time out while the server is not reading from its connection', async (t) => {
   const headersTimeoutMs = 200;
   const { url, held } = await start(t, { headersTimeoutMs });
   const caller = await useRaw(t, url);
   const count = 2_500;
   caller.socket.write(get('/same').repeat(count));
   await waitForHeld(held, 1);
-  // By then, the timeout of the head that Node has started to read has expired.
+  // Once these callers have timed out, the timeout of the head that Node has begun to read has expired too.
   const late = await useRaw(t, url);
   t.regex(await late.closed, /^HTTP\/1.1 408 /);
   const another = await useRaw(t, url);
@@ -361,7 +361,7 @@ test('time in which the server does not read never counts against the caller’s
   t.true(responses >= count - 1, `${responses}`);
 });
 
-test('a head that is never completed is a 408, even if its connection was not read for a while', async (t) => {
+test('a head that is never completed is a 408, even if the server did not read its connection for a while', async (t) => {
   const { url, held } = await start(t, { headersTimeoutMs: 200 });
   const caller = await useRaw(t, url);
   const count = 100;
@@ -375,7 +375,7 @@ test('a head that is never completed is a 408, even if its connection was not re
     for (const { response } of held.splice(0)) response.end('x');
   }, 1);
   t.teardown(() => clearInterval(timer));
-  // Trickling bytes do not keep a connection open.
+  // Sending a byte now and then does not keep a connection open.
   const trickle = setInterval(() => caller.socket.write('a'), 20);
   t.teardown(() => clearInterval(trickle));
   const statuses = (await caller.closed).match(/(?<=HTTP\/1.1 )\d+/g);

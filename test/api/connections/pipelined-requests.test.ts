@@ -7,7 +7,7 @@ import { PipelinedRequests } from '../../../api/connections/pipelined-requests.t
 import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Size charged for a request without a body: the length of its head, which is the target and one header. */
+/** Memory reserved for a request without a body: the length of its head, which is the target and one header. */
 const requestBytes = 2_048 + '/'.length + 'hosta'.length;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
@@ -33,7 +33,7 @@ async function start(t: ExecutionContext, capacity: number) {
   return { pipelined, started, url };
 }
 
-test('the connection of an address that exceeds its share of pipelined requests is closed, which frees memory for others', async (t) => {
+test('if an address exceeds its share of memory for pipelined requests, its connection is closed, which frees memory for others', async (t) => {
   const { pipelined, started, url } = await start(t, 8 * requestBytes);
   const [first, heavyClient] = [await useRaw(t, url), await useRaw(t, url)];
   first.socket.write(get.repeat(4));
@@ -58,7 +58,7 @@ test('the connection of an address that exceeds its share of pipelined requests 
   t.is(started.length, 5);
 });
 
-test('bodies of pipelined requests use memory budget according to the Content-Length in their heads', async (t) => {
+test('memory for the body of a pipelined request is reserved according to its Content-Length', async (t) => {
   const bytes = 15_000;
   const perRequest = requestBytes + `content-length${bytes}`.length + bytes;
   const { pipelined, started, url } = await start(t, 16 * perRequest);
@@ -71,7 +71,7 @@ test('bodies of pipelined requests use memory budget according to the Content-Le
   heavyClient.socket.write(get + post.repeat(6));
   await heavyClient.closed;
   await waitFor('six pipelined', () => pipelined.held === 6 * perRequest);
-  // At most this part of a body is read, however long it is.
+  // Without a Content-Length, memory is reserved for the maximum part of a body that is read ahead: 64 KB.
   const chunked = requestBytes + 'transfer-encodingchunked'.length + 65_536;
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(`${get}POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -79,16 +79,16 @@ test('bodies of pipelined requests use memory budget according to the Content-Le
   t.is(started.length, 3);
 });
 
-test('heads of pipelined requests use memory budget according to their length, so fewer requests with long heads are read ahead', async (t) => {
+test('memory for the head of a pipelined request is reserved according to its length, so fewer requests with long heads are read ahead', async (t) => {
   const value = 'x'.repeat(7_000);
   const long = `GET /${value} HTTP/1.1\r\nhost: a\r\nlong: ${value}\r\n\r\n`;
   const perRequest = requestBytes + 'long'.length + 2 * value.length;
   const { pipelined, started, url } = await start(t, 1_000 * perRequest);
   const caller = await useRaw(t, url);
   caller.socket.write(get);
-  await waitFor('the first', () => started.length === 1);
+  await waitFor('the first request to start', () => started.length === 1);
   caller.socket.write(long.repeat(64));
-  // 128 KB, plus the excess of the last read.
+  // Reading stops at 128 KB, plus whatever the last read returned beyond that.
   await waitFor('pipelined requests to be read ahead', () => pipelined.held >= 128 * 1024);
   const other = await useRaw(t, url, { from: '127.0.0.2' });
   other.socket.write(get);

@@ -26,7 +26,7 @@ test('a body is silent if nothing arrives between two checks at least a second a
   t.true(isSilent(connection, 7_500));
 });
 
-test('time in which the body is not read, or is complete, does not count as silence', (t) => {
+test('a body is not silent while the server does not read it, or once it is complete', (t) => {
   const { connection, request } = createRig();
   t.false(isSilent(connection, 0));
   for (const flowing of [null, false] as const) {

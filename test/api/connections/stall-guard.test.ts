@@ -16,7 +16,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const log = createLogger('test', 'silent');
 
 const maxStallMs = 400;
-/** More than the kernel's buffers between two local sockets. */
+/** A body larger than the kernel's buffers between two local sockets. */
 const large = Buffer.alloc(24 * 1024 * 1024);
 
 /** The number of bytes written to a socket according to Node. */
@@ -76,7 +76,7 @@ for (const { how, send } of [
     },
   },
 ]) {
-  test(`a caller that reads nothing of ${how} is disconnected after the maximum stall, and the handler learns of it`, async (t) => {
+  test(`a caller that reads nothing of ${how} is disconnected after the maximum stall, and its response is closed`, async (t) => {
     const { port, closed } = await serve(t, send);
     await requestPaused(t, port);
     const startedAtMs = performance.now();
@@ -135,7 +135,7 @@ test('a caller that waits for a response, or between two events of a stream, sta
   t.is(await response.text(), 'firstsecond');
 });
 
-test('a caller whose unread response holds contested memory is disconnected after a tenth of the maximum stall, and no other', async (t) => {
+test('if others wait for the memory of an unread response, its caller is disconnected after a tenth of the maximum stall', async (t) => {
   const accepted: Socket[] = [];
   const stallMs = 10_000;
   const { port, closed } = await serve(
@@ -159,7 +159,7 @@ test('a caller whose unread response holds contested memory is disconnected afte
   );
 });
 
-test('a caller stays connected even if it reads too little for the kernel to report progress each time', async (t) => {
+test('a caller stays connected even if it reads so little that the kernel does not always report progress', async (t) => {
   if (process.platform !== 'linux') {
     t.pass('only Linux reports unacknowledged bytes');
     return;
@@ -175,7 +175,7 @@ test('a caller stays connected even if it reads too little for the kernel to rep
     stallMs,
   );
   const socket = await requestPaused(t, port);
-  // The kernel accepts more once a third of its buffer, which is a megabyte or more, is free.
+  // The kernel accepts more data only once a third of its buffer (a megabyte or more) is empty.
   socket.on('data', () => {
     socket.pause();
     setTimeout(() => socket.resume(), stallMs / 5);
@@ -233,7 +233,7 @@ function guardOver(
   return guard;
 }
 
-test('a contested connection is closed while the kernel is still being queried', async (t) => {
+test('a connection whose memory others wait for is closed even while a query to the kernel is pending', async (t) => {
   const [queried, contested] = [createWaiting(), createWaiting()];
   let searches = 0;
   const guard = guardOver(t, [queried], {
@@ -250,14 +250,14 @@ test('a contested connection is closed while the kernel is still being queried',
   t.is(searches, 1);
 });
 
-test('a caller that reads data while the kernel is queried is not disconnected because of the previous query', async (t) => {
+test('if a caller reads data while the kernel is queried, the result of the previous query does not disconnect it', async (t) => {
   const waiting = createWaiting();
   const watchedAtMs = performance.now();
   let queriesSince: number | null = null;
   guardOver(t, [waiting], {
     readHeld: async (sockets) => {
       if (queriesSince !== null) queriesSince += 1;
-      // This query would cause the disconnect.
+      // Without the data read during this query, its result would cause the disconnect.
       if (performance.now() - watchedAtMs > maxStallMs && queriesSince === null) {
         waiting._handle.writeQueueSize -= 1;
         queriesSince = 0;

@@ -40,7 +40,7 @@ const rowOf = (local: string, peer: string, state: string, bytes: string): strin
 const socketOf = (remoteAddress: string, remotePort: number): Socket =>
   ({ localPort: 8080, remoteAddress, remotePort }) as Socket;
 
-test('reads only the rows of the given callers from a large table, without blocking the event loop', async (t) => {
+test('only the rows of the given callers are read from a large table, without blocking the event loop', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'tcp-'));
   t.teardown(() => rm(dir, { recursive: true }));
   const local = '0100007F:1F90';

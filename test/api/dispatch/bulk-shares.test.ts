@@ -38,7 +38,7 @@ type Entry = ReturnType<ReturnType<typeof openShares>['enter']>;
 const count = (all: readonly Entry[], state: string): number =>
   all.filter((one) => one.state === state).length;
 
-test('an account gets half of the worker slots, another gets half of the others, and waiting requests start as others finish', async (t) => {
+test('an account gets half of the worker slots, another gets half of those left, and waiting requests start as others finish', async (t) => {
   const { enter } = openShares(t, 16);
   const many = Array.from({ length: 20 }, () => enter('many'));
   await waitFor('all worker slots of its share', () => count(many, 'granted') === 8);
@@ -46,7 +46,7 @@ test('an account gets half of the worker slots, another gets half of the others,
   await waitFor('the share of the other account', () => count(other, 'granted') === 4);
   t.is(count(many, 'granted'), 8);
   t.deepEqual([many[8]!.place(), many[9]!.place()], [1, 2]);
-  // Six is half of the slots not held by the other account.
+  // With six requests left, the account still has its share: half of the 12 slots not held by the other account.
   many.slice(0, 2).forEach((one) => one.end());
   t.is(count(many, 'granted'), 8);
   many[2]!.end();
@@ -66,7 +66,7 @@ test('the slots of all live workers are split evenly among the api processes', a
   const many = Array.from({ length: 20 }, () => enter('many'));
   await waitFor("half of this process's half", () => count(many, 'granted') === 4);
   workers.bulkRuns = 32;
-  await waitFor('more runs, after a worker was added', () => count(many, 'granted') === 8);
+  await waitFor('more granted slots, after a worker was added', () => count(many, 'granted') === 8);
   workers.bulkRuns = 0;
   many[0]!.end();
   await waitFor(

@@ -14,13 +14,13 @@ function createRequest() {
   return { request: { answer, cancel }, receiver, cancelled: () => cancelled };
 }
 
-test('cancels a request and stops waiting if its caller disconnected before the wait', async (t) => {
+test('if the caller disconnected before the wait, the request is cancelled, and the wait ends', async (t) => {
   const { request, cancelled } = createRequest();
   await t.throwsAsync(awaitResponse(request, AbortSignal.abort()), { code: 'job_cancelled' });
   t.is(cancelled(), 1);
 });
 
-test('cancels a request once if its caller disconnects during the wait', async (t) => {
+test('if the caller disconnects during the wait, the request is cancelled once', async (t) => {
   const { request, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
@@ -29,7 +29,7 @@ test('cancels a request once if its caller disconnects during the wait', async (
   t.is(cancelled(), 1);
 });
 
-test('does not cancel a completed request when its caller’s connection closes later', async (t) => {
+test('if the caller’s connection closes after the request has completed, the request is not cancelled', async (t) => {
   const { request, receiver, cancelled } = createRequest();
   const caller = new AbortController();
   const waiting = awaitResponse(request, caller.signal);
@@ -40,7 +40,7 @@ test('does not cancel a completed request when its caller’s connection closes 
   t.is(cancelled(), 0);
 });
 
-test('a response that arrives after its request has failed releases its memory', async (t) => {
+test('if a response arrives after its request has failed, the memory of the response is released', async (t) => {
   const { receiver, answer } = receiveWhole();
   let releases = 0;
   receiver.fail(new AppError('service_unavailable'));

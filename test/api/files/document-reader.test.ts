@@ -41,7 +41,7 @@ function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, 
 /** A PDF that unpacks to hundreds of megabytes of text on one page. */
 const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
 
-test('reading a file returns token counts and no text, whatever it unpacks to', async (t) => {
+test('reading a file returns token counts and no text, even if the file unpacks to a large text', async (t) => {
   const read = useReader(t);
   const text = 'Some words. '.repeat(200_000);
   const zip = makeZip({ 'a.txt': Buffer.from(text) });
@@ -85,7 +85,7 @@ test('a file that exhausts memory kills only its own process', async (t) => {
   t.like(await read(makePdf(['alpha'])), { pages: 1 });
 });
 
-test('a PDF that takes too long is aborted, and so is one whose caller has disconnected', async (t) => {
+test('reading a PDF is aborted if it takes too long, or if the caller disconnects', async (t) => {
   const read = useReader(t, 300);
   t.deepEqual(await read(bomb), { fault: 'too_large' });
   const caller = new AbortController();
@@ -94,7 +94,7 @@ test('a PDF that takes too long is aborted, and so is one whose caller has disco
   await t.throwsAsync(cancelled, { message: 'gone' });
 });
 
-test('an account whose files take long does not block other accounts', async (t) => {
+test('slow files of one account do not block other accounts', async (t) => {
   const read = useReader(t, 2_000);
   const ended: string[] = [];
   const hostile = Array.from({ length: 4 }, async () => {
@@ -106,7 +106,7 @@ test('an account whose files take long does not block other accounts', async (t)
   await Promise.all(hostile);
 });
 
-test('accounts whose files take the maximum time do not block another account until one of theirs finishes', async (t) => {
+test('files of another account are read before any of the slow files that several accounts are reading has finished', async (t) => {
   const read = useReader(t, 600_000);
   const slow = makeSlowPdf(300, 8);
   const stop = new AbortController();
@@ -135,14 +135,14 @@ test('accounts whose files take the maximum time do not block another account un
   await Promise.all(hostile);
 });
 
-test('an account whose files took long is served immediately if no other account waits, even several files at a time', async (t) => {
+test('if no other account waits, several slow files of one account are read at the same time, without a delay between them', async (t) => {
   const read = useReader(t);
   const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
   const results = await Promise.all(Array.from({ length: 6 }, () => read(long)));
   for (const result of results) t.like(result, { pages: 300 });
 });
 
-test('an unhandled error ends only the process of that file, and is logged with its cause', async (t) => {
+test('an unhandled error ends only the process that reads the file, and is logged with its cause', async (t) => {
   const logged: [LogFields, string][] = [];
   const read = useReader(t, undefined, logged);
   const unknown = { tokenizer: 'no such vocabulary' as FileRequest['tokenizer'] };

@@ -106,7 +106,7 @@ test('a document with entities that could expand to more text is unreadable', (t
   t.deepEqual(read(zip, { kind: 'zip' }), { fault: 'unreadable' });
 });
 
-test('an archive whose directory other readers would locate differently is unreadable', (t) => {
+test('if other readers would locate the directory of an archive elsewhere, the archive is unreadable', (t) => {
   const entries = { 'word/document.xml': Buffer.from('<w:t>words</w:t>') };
   const whole = makeZip(entries);
   const change = (edit: (end: Buffer) => void): Buffer => {

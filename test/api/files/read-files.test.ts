@@ -34,7 +34,7 @@ async function readFile(filename: string, mediaType: string, bytes: Buffer): Pro
   return content!;
 }
 
-/** The text of a file that is tokenized. */
+/** The text that is tokenized for a file. */
 function read(filename: string, mediaType: string, bytes: Buffer): string {
   const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
   const content = readContent(pdfium, request);
@@ -79,7 +79,7 @@ test('a document with a prefix is not mistaken for binary data of an unknown typ
   );
 });
 
-test('a file with a text extension is read as text, whatever its first bytes are', async (t) => {
+test('a file with a text extension is read as text, even if its first bytes are those of another format', async (t) => {
   const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
   t.regex(read('a.txt', 'application/octet-stream', both), /hidden words/);
 });

@@ -3,7 +3,7 @@ import type { DocumentResult, FileContent } from '../../../api/files/file-conten
 import { readZip } from '../../../api/files/zip-text.ts';
 import { makeZip } from '../../support/make-zip.ts';
 
-/** Content stored once and shown many times is multiplied by how many times it is shown, without being expanded. */
+/** Content that is stored once and shown many times is returned once, with the number of times that it is shown. */
 
 const read = (parts: Readonly<Record<string, string>>): DocumentResult =>
   readZip(
@@ -32,7 +32,7 @@ const book = (ids: readonly string[]): string =>
 const sheet =
   '<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>words</t></is></c></row></sheetData></worksheet>';
 
-test('a document part is counted each time it is shown, however it is referenced', (t) => {
+test('the text of a document part is included once per reference to the part, in every notation of the reference', (t) => {
   const workbook = (ids: readonly string[], targets: Readonly<Record<string, string>>): FileContent =>
     open({
       'xl/workbook.xml': book(ids),
@@ -53,7 +53,7 @@ test('a document part is counted each time it is shown, however it is referenced
   t.is(countTimes(workbook(Object.keys(targets), targets), 'words'), 4);
 });
 
-test('slides and chapters are counted each time they are referenced', (t) => {
+test('the text of slides and chapters is included once per reference to them', (t) => {
   const slides = '<p:sldId id="256" r:id="rId7"/>'.repeat(301);
   const slide = open({
     'ppt/presentation.xml': `<p:presentation><p:sldIdLst>${slides}</p:sldIdLst></p:presentation>`,
@@ -70,7 +70,7 @@ test('slides and chapters are counted each time they are referenced', (t) => {
   t.is(countTimes(chapter, 'words'), 2);
 });
 
-test('a normal workbook is counted once, however its sheets refer to one another', (t) => {
+test('the text of each sheet of a normal workbook is included once, even if the sheets refer to one another', (t) => {
   const content = open({
     '[Content_Types].xml': '<Types><Default Extension="xml" ContentType="application/xml"/></Types>',
     'xl/workbook.xml': book(['rId1', 'rId2']),
@@ -101,7 +101,7 @@ const row = (times: number, cells: string): string =>
 const cell = (times: number, content: string): string =>
   `<table:table-cell table:number-columns-repeated='${times}'>${content}</table:table-cell>`;
 
-test('a repeated cell of a repeated row is counted at each position, and comments or sections cannot hide it', (t) => {
+test('a repeated cell of a repeated row is included once per position, and comments or sections cannot hide it', (t) => {
   t.is(countTimes(table(row(200, cell(200, '<text:p>words</text:p>'))), 'words'), 40_000);
   for (const hidden of [
     '<!-- </table:table-cell></table:table-row> -->',
@@ -114,7 +114,7 @@ test('a repeated cell of a repeated row is counted at each position, and comment
   t.is(countTimes(millions, 'words'), 1_000_000 * 16_384);
 });
 
-test("text shown only by a cell's value is counted, and so are repeated spaces written as one element", (t) => {
+test("text that is stored only as a cell's value is included, and so are repeated spaces written as one element", (t) => {
   const value =
     '<table:table-cell office:value-type="string" office:string-value="words" table:number-columns-repeated="9"/>';
   t.is(countTimes(table(row(3, value)), 'words'), 27);
@@ -123,9 +123,9 @@ test("text shown only by a cell's value is counted, and so are repeated spaces w
   t.is(countTimes(open({ 'content.xml': '<text:p>a<text:s text:c="4"/>b</text:p>' }), ' '), 1);
 });
 
-test('empty cells are counted up to the last non-empty cell, and not beyond', (t) => {
+test('empty cells add tokens up to the last non-empty cell, and not beyond', (t) => {
   const words = '<text:p>words</text:p>';
-  // Every LibreOffice spreadsheet ends like this.
+  // Every LibreOffice spreadsheet ends with such empty rows.
   const trailingRows = row(1_048_573, cell(16_384, ''));
   t.is(table(row(1, cell(1, words)) + trailingRows).tokens, 0);
   t.is(
@@ -139,7 +139,7 @@ test('empty cells are counted up to the last non-empty cell, and not beyond', (t
 const cells = (rows: string): DocumentResult =>
   read({ 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` });
 
-test('the empty cells of a sparse sheet are counted, except those that have only a style', (t) => {
+test('the empty cells of a sparse sheet add tokens up to the last cell with content; a cell with only a style has none', (t) => {
   const value = (reference: string): string => `<c r="${reference}"><v>7</v></c>`;
   t.like(cells(`<row r="1">${value('A1')}</row><row r="20000">${value('CV20000')}</row>`), {
     tokens: 1_999_998,
@@ -147,7 +147,7 @@ test('the empty cells of a sparse sheet are counted, except those that have only
   t.like(cells(`<row r="1">${value('A1')}</row><row r="1048576"><c r="XFD1048576" s="1"/></row>`), {
     tokens: 0,
   });
-  // Cell references may be omitted.
+  // Cell references may be omitted; the position then follows from the order.
   t.like(cells('<row><c><v>1</v></c><c/><c><v>1</v></c></row><row/><row><c><f>1+1</f></c></row>'), {
     tokens: 6,
   });
@@ -155,7 +155,7 @@ test('the empty cells of a sparse sheet are counted, except those that have only
     t.deepEqual(cells(`<row>${value(reference)}</row>`), { fault: 'unreadable' }, reference);
 });
 
-test('a shared string is the one at its index, whatever comments and other tables there are', (t) => {
+test('a shared string is found by its index, even if the document has comments or other string tables', (t) => {
   const long = 'words '.repeat(100);
   const shows = `<worksheet><sheetData><row>${'<c t="s"><v>0</v></c>'.repeat(50)}</row></sheetData></worksheet>`;
   const strings = (texts: string): string => `<sst>${texts}</sst>`;

@@ -31,14 +31,14 @@ function makeWav(seconds: number, options: WavOptions = {}): Buffer {
   return Buffer.concat([head, data]);
 }
 
-test('the length of a WAV follows from its rates, however few bytes it has', (t) => {
+test('the length of a WAV is computed from the rates in its header, even if it has few bytes per second', (t) => {
   t.is(Math.round(measureSound(makeWav(60), maxSeconds)), 60);
   t.is(Math.round(measureSound(makeWav(10, { rate: 44_100, channels: 2 }), maxSeconds)), 10);
   t.is(Math.round(measureSound(makeWav(10, { rate: 48_000, bits: 24, format: 0xff_fe }), maxSeconds)), 10);
   t.is(Math.round(measureSound(makeWav(3_600, { rate: 100, bits: 8 }), maxSeconds)), 3_600);
 });
 
-test('a WAV whose fields disagree has the longest length that any of them implies', (t) => {
+test('if the fields of a WAV disagree, its length is the longest that any of them implies', (t) => {
   t.is(
     Math.round(measureSound(makeWav(3_600, { rate: 100, bits: 8, bytesPerSecond: 1_000_000 }), maxSeconds)),
     3_600,
@@ -71,7 +71,7 @@ function makeMp3(frames: number, head: readonly [number, number], frameBytes: nu
 }
 
 test('the length of an MP3 is the sum of its frames, at any bit rate', (t) => {
-  // 128 kbit/s at 44.1 kHz; then 8 kbit/s at 24 kHz, with 24 ms and 24 bytes per frame.
+  // 128 kbit/s at 44.1 kHz here; 8 kbit/s at 24 kHz, with 24 ms and 24 bytes per frame, below.
   const common = makeMp3(1_000, [0xfb, 0x90], 417);
   t.is(Math.round(measureSound(common, maxSeconds)), 26);
   t.is(Math.round(measureSound(makeMp3(150_000, [0xf3, 0x14], 24), maxSeconds)), 3_600);
@@ -127,31 +127,31 @@ function makeAiff(audio: Buffer, commons: readonly Buffer[], kind = 'AIFC'): Buf
   return Buffer.concat([Buffer.from(`FORM    ${kind}`), ...commons, sound, audio]);
 }
 
-test('the length of an AIFF follows from its rate', (t) => {
+test('the length of an AIFF is computed from its sample rate', (t) => {
   const hour = Buffer.alloc(1_024 * 2 * 3_600);
   t.is(Math.round(measureSound(makeAiff(hour, [makeCommonChunk('', 10)], 'AIFF'), maxSeconds)), 3_600);
   t.is(Math.round(measureSound(makeAiff(hour, [makeCommonChunk('sowt', 10)]), maxSeconds)), 3_600);
 });
 
-test('compressed audio in a WAV or AIFF is as long as its own frames imply, whatever the header claims', (t) => {
+test('compressed audio in a WAV or AIFF has the length of its own frames, even if the header claims another rate', (t) => {
   for (const rate of [24_000, 192_000, 4_000_000_000]) {
     t.true(measureSound(wrapInWav(hourOfMp3, 0x55, rate), maxSeconds) >= 3_599, `${rate}`);
   }
-  // WAVE_FORMAT_EXTENSIBLE, which stores the actual format further on.
+  // WAVE_FORMAT_EXTENSIBLE: the actual format is stored in the extension of the header.
   const extension = Buffer.alloc(24);
   extension.writeUInt16LE(22, 0);
   extension.writeUInt16LE(0x55, 8);
   t.true(measureSound(wrapInWav(hourOfMp3, 0xff_fe, 4_000_000_000, extension), maxSeconds) >= 3_599);
   t.true(measureSound(makeAiff(hourOfMp3, [makeCommonChunk('.mp3', 31)]), maxSeconds) >= 3_599);
-  // An unknown format is no shorter than any other file with as many bytes.
+  // The length of audio in an unknown format is estimated from the number of bytes.
   t.true(measureSound(wrapInWav(Buffer.alloc(40_000, 1), 0x1_61, 4_000_000_000), maxSeconds) >= 10);
 });
 
-test('samples are no larger than their format allows, whatever bit depth the header claims', (t) => {
+test('samples are not assumed larger than their format allows, even if the header claims a larger bit depth', (t) => {
   const hour = Buffer.alloc(8_192 * 3_600);
   for (const format of [6, 7]) {
     const wav = wrapInWav(hour, format, 8_192);
-    // The header's bytes per second, bytes per sample, and bits.
+    // The header's bytes per second, bytes per sample and bits per sample, all far too large.
     wav.writeUInt32LE(4_000_000_000, 28);
     wav.writeUInt16LE(65_535, 32);
     wav.writeUInt16LE(65_535, 34);
@@ -173,7 +173,7 @@ test('the length of an AAC is the sum of its frames, even after an MP3 frame or 
   t.true(measureSound(Buffer.concat([Buffer.from('x'), hourOfMp3]), maxSeconds) >= 3_599);
 });
 
-test('the length of a FLAC follows from its header', (t) => {
+test('the length of a FLAC is read from its header', (t) => {
   const head = Buffer.alloc(42);
   head.write('fLaC', 'latin1');
   head.writeUIntBE(8_000 << 4, 18, 3);

@@ -20,7 +20,7 @@ function countTimes(result: DocumentResult, word: string): number {
 const column = (length: number, text: number): XlsOptions['cells'] =>
   Array.from({ length }, (_, row) => [row, 0, text] as const);
 
-test('a string in an xls spreadsheet is counted once for each cell that shows it, and everything else is estimated from its size', (t) => {
+test('a string in an xls spreadsheet is included once per cell that shows it, and the tokens of other content are estimated from its size', (t) => {
   const table = [
     Buffer.concat([makeXlsText('one'), makeXlsText('words '.repeat(1_000), 8), makeXlsText('ж two', 1)]),
   ];
@@ -52,13 +52,13 @@ test('a string continued in another record is read whole, even if its characters
   }
 });
 
-test('a sheet is counted each time it is shown, and a sheet with an invalid offset is unreadable', (t) => {
+test('the text of a sheet is included as many times as the sheet is listed, and a sheet with an invalid offset is unreadable', (t) => {
   const table = [makeXlsText('words')];
   t.is(countTimes(read({ table, cells: column(10, 0), listed: 50 }), 'words'), 500);
   t.deepEqual(read({ table, cells: column(10, 0), place: 24 }), { fault: 'unreadable' });
 });
 
-test('empty cells of an xls spreadsheet are counted up to the last non-empty cell', (t) => {
+test('empty cells of an xls spreadsheet add tokens up to the last non-empty cell', (t) => {
   const table = [makeXlsText('a')];
   const dense = read({ table, cells: [[0, 0, 0]] }) as { tokens: number };
   const sparse = read({

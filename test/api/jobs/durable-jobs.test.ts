@@ -24,7 +24,7 @@ test.after.always(() => services.close());
 
 type Arguments = readonly unknown[];
 
-/** A Redis client whose scripts fail before or after Redis has run them. */
+/** A Redis client whose script calls fail, before or after Redis has run the script. */
 function createFailing(
   redis: RedisClient,
   fails: { readonly before?: (args: Arguments) => boolean; readonly after?: (args: Arguments) => boolean },
@@ -88,7 +88,7 @@ async function setUp(options: {
   };
 }
 
-test('a job that was enqueued is reported as enqueued even if the reply of Redis was lost', async (t) => {
+test('a job that was enqueued is reported as enqueued even if the reply from Redis was lost', async (t) => {
   let lostReplies = 0;
   const redis = createFailing(services.redis, {
     after: (args) => isPlacement(args) && (lostReplies += 1) === 1,
@@ -101,7 +101,7 @@ test('a job that was enqueued is reported as enqueued even if the reply of Redis
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
-test('an enqueued job is reported despite a short outage of Redis, with an unknown position if it cannot be read', async (t) => {
+test('an enqueued job is reported as such despite a short Redis outage, with an unknown position if the position cannot be read', async (t) => {
   let failures = 0;
   let isPlaced = false;
   const redis = createFailing(services.redis, {
@@ -121,7 +121,7 @@ test('an enqueued job is reported despite a short outage of Redis, with an unkno
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
-test('a request whose job was not enqueued holds no reservation once Redis is available again', async (t) => {
+test('if a job could not be enqueued, its reservation is released once Redis is available again', async (t) => {
   let failures = 0;
   const redis = createFailing(services.redis, { before: () => (failures += 1) <= 2 });
   const { accountId, place } = await setUp({ redis });
@@ -130,7 +130,7 @@ test('a request whose job was not enqueued holds no reservation once Redis is av
   t.is((await readBalance(services.redis, accountId)).reserved, 0n);
 });
 
-test('a request whose job is rejected holds no reservation', async (t) => {
+test('if a job is rejected, its reservation is released', async (t) => {
   const { accountId, place } = await setUp({ bounds: { maxQueuedJobs: 0 } });
   const refusal = await t.throwsAsync(place(), { instanceOf: AppError });
   t.is(refusal?.code, 'too_many_jobs');
@@ -174,7 +174,7 @@ test('the heartbeat covers a request while its job is being enqueued', async (t)
   t.deepEqual([...jobs.placing()], []);
 });
 
-/** A client of another process, with this command replaced. */
+/** A Redis client with this command replaced. */
 function replaceCommand(redis: RedisClient, command: string, instead: () => unknown): RedisClient {
   return new Proxy(redis, {
     get(target, name) {
@@ -187,7 +187,7 @@ function replaceCommand(redis: RedisClient, command: string, instead: () => unkn
   });
 }
 
-test('findOnceCreated does not wait for a request that ended without a job, and finds the job of one still being enqueued', async (t) => {
+test('findOnceCreated waits for a job that is still being enqueued, but not for a request that ended without a job', async (t) => {
   const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
   const { signal } = new AbortController();
   let checks = 0;

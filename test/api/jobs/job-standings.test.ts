@@ -4,7 +4,7 @@ import { describeNewJob, type JobRecord } from '../../../shared/jobs/job-record.
 
 const hour = 60 * 60_000;
 
-test("the running time of a job is measured with the clock of its own transitions, whatever the process's clock says", async (t) => {
+test("the running time of a job is measured with the clock of its transitions, even if the process's clock differs", async (t) => {
   const outlook = {
     virtualTime: 0,
     accounts: [],

@@ -30,7 +30,7 @@ test.serial(
   },
 );
 
-test.serial('networks alternate, and so do the operations of one network', async (t) => {
+test.serial('calls of different networks, and operations of one network, start alternately', async (t) => {
   const order: string[] = [];
   const call = (operationId: string, ip: string) =>
     beginInTurns(null, { operationId })({ ip } as ApiContext, async () => {

@@ -21,7 +21,7 @@ interface Served {
   readonly release: () => void;
 }
 
-/** An api whose only call waits until the test releases it; the key is the account's name, or `user/session`. */
+/** An api whose only operation waits until the test releases it. The key is an account name, or `user/session`. */
 async function serve(t: ExecutionContext): Promise<Served> {
   let started = 0;
   let release = (): void => undefined;
@@ -59,7 +59,7 @@ const call = async ({ url }: Served, account: string, signal: AbortSignal | null
 
 const repeat = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, () => act());
 
-test('an account may have a maximum number of calls in flight, which the error states', async (t) => {
+test('the number of calls in flight per account is limited, and the error message contains the limit', async (t) => {
   const served = await serve(t);
   const calls = repeat(maxCallsPerAccount, () => call(served, 'ann'));
   await waitFor('all calls to start', () => served.started() === maxCallsPerAccount);
@@ -93,7 +93,7 @@ test('calls in flight in one session do not block other sessions of the same use
   for (const response of await Promise.all(stolen)) await response.text();
 });
 
-test("disconnecting frees an account's call slots, and a delayed rejection is dropped", async (t) => {
+test('when callers disconnect, their call slots become free, and delayed rejections are dropped', async (t) => {
   const served = await serve(t);
   const caller = new AbortController();
   const cancelled = repeat(maxCallsPerAccount + 3, () => call(served, 'ann', caller.signal));

@@ -9,7 +9,7 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 
 for (const name of ['changes-user', 'daily-changes-user'] as const) {
-  test(`a change beyond the limit ${name} is rejected, whichever of the user's sessions sends it`, async (t) => {
+  test(`a change beyond the limit ${name} is rejected in every session of the user`, async (t) => {
     const limits = new Limits(redis(), 'test master key');
     const limit = limitChanges({ web: { limits } } as unknown as Services);
     const userId = randomUUID();

@@ -12,7 +12,7 @@ import { waitFor } from '../../support/wait-for.ts';
 /** The admission script's result for an account within its limits. */
 const admitted = ['ok', 60, 59, 1, '1000000000', 0, 0, 1];
 
-/** A large body that is being read, and the budget that its memory comes from. */
+/** A request with a large body that is being read, and the memory budget of request bodies. */
 function startReading() {
   const requestMemory = new FairBudget({ capacity: 100_000_000 });
   const services = { requestMemory, bodyTimes: defaultBodyTimes, redis: { evalsha: async () => admitted } };

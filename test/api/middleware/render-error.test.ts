@@ -25,7 +25,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
   return { status: response.status, lines };
 }
 
-test('a request rejected for lack of connection memory has its access line and no warning', async (t) => {
+test('a request rejected for lack of connection memory is logged with an access line, without a warning', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     markOverLimit(context.req);
     checkRefused(context.req);
@@ -37,7 +37,7 @@ test('a request rejected for lack of connection memory has its access line and n
   );
 });
 
-test('a failure after the response head is logged like any other', async (t) => {
+test('a failure after the response head has been sent is logged like any other failure', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     context.respond = false;
     context.res.writeHead(200).end('the last event reports the error');

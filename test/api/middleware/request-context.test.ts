@@ -23,7 +23,7 @@ async function startRefusing(t: ExecutionContext, error = new AppError('account_
   return { port: (server.address() as AddressInfo).port, waitForLine };
 }
 
-test('a caller rejected while still sending, which disconnects after reading the error, is logged with the status sent to it', async (t) => {
+test('if a caller is rejected while sending its body, and disconnects after the error, the access line has the error status', async (t) => {
   const { port, waitForLine } = await startRefusing(t);
   const request = sendRequest({
     host: '127.0.0.1',
@@ -41,7 +41,7 @@ test('a caller rejected while still sending, which disconnects after reading the
   t.is((await waitForLine())['status'], 403);
 });
 
-test('the access line of a failed request has its code and field, with a bounded length', async (t) => {
+test('the access line of a failed request contains the error code and the invalid field, cut to a maximum length', async (t) => {
   const field = ['body', 'messages', 0, 'x'.repeat(10_000)];
   const { port, waitForLine } = await startRefusing(t, invalidField(field, 'is wrong'));
   await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();

@@ -9,7 +9,7 @@ function select(header: string): string {
   return range === null ? 'none' : formatContentRange(range, 1_000);
 }
 
-test('a single byte range selects the bytes that exist in it', (t) => {
+test('a single byte range selects those of its bytes that exist', (t) => {
   const selected = {
     'bytes=0-0': 'bytes 0-0/1000',
     'bytes=0-499': 'bytes 0-499/1000',

@@ -65,7 +65,7 @@ async function read(body: Buffer | ChunkedBody): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Copies each chunk, and then overwrites it: a chunk belongs to its reader only until the callback. */
+/** Copies each chunk, and then overwrites it: a chunk may be reused once its reader has called back. */
 const collect = (chunks: Buffer[]): Writable =>
   new Writable({
     write(chunk: Buffer, _, done) {
@@ -113,7 +113,7 @@ const largest = toResponse(sameVectors, sameVector.length, 'float');
 
 const single = toResponse(sameVector, sameVector.length, 'float');
 
-/** Hashes a response that repeats the only vector of this one. */
+/** The hash of a response with `count` copies of the only vector in the given response text. */
 function hashSameVectors(text: string, count: number): string {
   const [head, rest] = text.split('{"object":"embedding","index":0') as [string, string];
   const end = rest.indexOf('}') + 1;
@@ -168,7 +168,7 @@ test('chunks are not generated until they are read', async (t) => {
   await t.throwsAsync(sent, { message: /disconnected/ });
 });
 
-test('other work runs on the event loop while a reader accepts every chunk immediately', async (t) => {
+test('even if a reader accepts every chunk immediately, other work gets to run on the event loop', async (t) => {
   let turns = 0;
   let isDone = false;
   const count = (): void => {

@@ -49,7 +49,7 @@ test('a response has the same bytes as one from JSON.stringify', (t) => {
   );
 });
 
-test('large images are sent in chunks far smaller than they are, with the same base64', (t) => {
+test('large images are sent in chunks far smaller than an image, and their base64 is unchanged', (t) => {
   const sizes = [1_000_000, 192 * 1024, 192 * 1024 + 1];
   const images = sizes.map((byteLength) => ({ revisedPrompt: null, objectKey: null, byteLength }));
   const header = { created: 1, costNano: '1', free: false, durationMs: 1, images };

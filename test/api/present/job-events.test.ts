@@ -15,7 +15,7 @@ const textOf = ({ index, detail }: EventId): string => `${index}.${detail}`;
 const idsOf = (shown: ShownJob, after: EventId | null): string[] =>
   listJobEvents(shown, after).map(({ id }) => textOf(id));
 
-test("every status that a job has had is an event, with that status's time and no later data", (t) => {
+test('there is an event for each status that a job has had, with the time and the data of that status', (t) => {
   const events = listJobEvents(showJob(['queued', 'active', 'queued', 'active', 'failed']), null);
   t.deepEqual(
     events.map(({ id, job, isLast }) => [textOf(id), job.status, isLast]),
@@ -36,7 +36,7 @@ test("every status that a job has had is an event, with that status's time and n
   t.like(data, { status: 'active', started_at: new Date(1_100).toISOString(), ended_at: null, error: null });
 });
 
-test('an event is followed only by later ones, and by one with the same status only if there is progress', (t) => {
+test('after an event, only later ones are sent; one with the same status is sent only if the job has progressed', (t) => {
   const queued = showJob(['queued'], { position: 7 });
   t.deepEqual(idsOf(queued, null), ['0.7']);
   t.deepEqual(idsOf(queued, { index: 0, detail: 9 }), ['0.7']);
@@ -49,7 +49,7 @@ test('an event is followed only by later ones, and by one with the same status o
   t.deepEqual(idsOf(showJob(['queued', 'active', 'succeeded']), { index: 2, detail: 0 }), []);
 });
 
-test('an event id that does not belong to the job starts from the beginning', (t) => {
+test('if an event id does not belong to the job, its events start from the beginning', (t) => {
   const [mark, other] = ['7e8d4b16', jobId.replace('7e8d4b16', '7e8d4b17')];
   const garbage = ['', 'x', '1', '1.', '1.2', `-1.0.${mark}`, `1.2.3.${mark}`, `0x1.0.${mark}`];
   for (const text of [undefined, ...garbage, `9999999.0.${mark}`, `1.2.${mark}x`, `1.2.${mark}, 1.2.${mark}`])
@@ -61,7 +61,7 @@ test('an event id that does not belong to the job starts from the beginning', (t
   t.deepEqual(idsOf(showJob(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
 });
 
-/** Successive states of a job: its position falls, its progress rises, and a lost job is queued again. */
+/** Successive states of a job: its position falls, its progress rises, and if its worker is lost it is queued again. */
 const histories = fc
   .array(fc.record({ waits: fc.array(fc.nat(50)), runs: fc.array(fc.nat(100)) }), {
     minLength: 1,
@@ -85,7 +85,7 @@ const histories = fc
     return [...states, showJob(statuses)];
   });
 
-test('whenever a reader polls and reconnects, it gets every status once, in order, and the last event once', (t) => {
+test('a reader gets every status once and in order, and the last event once, no matter when it polls or reconnects', (t) => {
   fc.assert(
     fc.property(histories, fc.infiniteStream(fc.boolean()), (states, skips) => {
       let cursor: EventId | null = null;

@@ -30,7 +30,7 @@ test('a wrapped body of unknown length declares no length', (t) => {
   t.is(readAll(wrapped), '<[1]>');
 });
 
-test('a chat response shows the cost that was debited, whatever costs its text contains', (t) => {
+test('a chat response shows the debited cost, even if its text contains other costs', (t) => {
   const response = (cost: number): Buffer =>
     Buffer.from(
       JSON.stringify({

@@ -41,7 +41,7 @@ function findMismatch(bits: Uint32Array, text: string): string | null {
   const wrongIndex = back.findIndex((word, i) => word !== bits[i]);
   if (wrongIndex !== -1)
     return `0x${bits[wrongIndex]!.toString(16)} was read back as 0x${back[wrongIndex]!.toString(16)}`;
-  // The canonical form in JavaScript has no redundant digit, zero or sign.
+  // The form that JavaScript prints has no redundant digit, zero or sign.
   const written = JSON.stringify(numbers.map((number) => (Object.is(number, -0) ? 0 : number)));
   return written === `[${text.replaceAll(/-0(?=,|$)/g, '0')}]` ? null : `${text} is not ${written}`;
 }
@@ -71,7 +71,7 @@ test('any numbers round-trip exactly, in JavaScript’s own form and within the 
 });
 
 test('numbers sampled from the whole float32 range round-trip exactly', (t) => {
-  // A stride coprime to the powers of two covers every exponent with all kinds of mantissas.
+  // The stride is odd, so samples fall at varying positions between the powers of two: every exponent, many mantissas.
   const stride = 2_003;
   const bits = new Uint32Array(8_192);
   const vector = new Uint8Array(bits.buffer);
@@ -153,7 +153,7 @@ test('numbers are written in their shortest form', (t) => {
   t.is(write(new Uint8Array()), '');
 });
 
-test('a value that is not a finite number is null, so that the other numbers can still be read', (t) => {
+test('a value that is not a finite number is written as null, so that the output is valid JSON', (t) => {
   const bits = [NaN, Infinity, -Infinity, 0.25].map(toBits);
   t.is(write(toVector([...bits, 0xffff_ffff, infinite + 2 ** 31])), 'null,null,null,0.25,null,null');
 });

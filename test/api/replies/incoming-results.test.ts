@@ -64,7 +64,7 @@ test("at most 6 MB are requested at a time across all results, and an account's 
   t.deepEqual(takeRequested().at(-1), ['c', pieceBytes]);
 });
 
-test("accounts alternate in steps of 2 MB, so a result does not wait for all of another account's results", (t) => {
+test('accounts alternate in steps of 2 MB, so that a result need not wait until all results of another account have arrived', (t) => {
   const { results, takeRequested } = setUp();
   results.add('a1', 'ann', 100 * pieceBytes);
   results.add('a2', 'ann', 100 * pieceBytes);
@@ -84,7 +84,7 @@ test('each request for more pieces ends at a piece boundary, or at the end of th
   const { results, takeRequested } = setUp();
   results.add('a', 'ann', pieceBytes + 1);
   results.add('b', 'ann', 100 * pieceBytes + 7);
-  // The two bytes of a's pieces beyond whole pieces leave no budget for another whole piece.
+  // After the pieceBytes + 1 bytes of a, the budget left is one byte short of maxPieces - 1 whole pieces.
   t.deepEqual(takeRequested(), [
     ['a', pieceBytes + 1],
     ['b', (maxPieces - 2) * pieceBytes],
@@ -97,7 +97,7 @@ test('each request for more pieces ends at a piece boundary, or at the end of th
   ]);
 });
 
-test('the last piece completes the result in order; before and after it, take returns null', (t) => {
+test('`take` returns the whole result with its last piece, and null before and after that', (t) => {
   const { results } = setUp();
   const pieces = [Buffer.alloc(pieceBytes, 'a'), Buffer.alloc(pieceBytes, 'b'), Buffer.from('c')];
   results.add('x', 'ann', 2 * pieceBytes + 1);
@@ -107,7 +107,7 @@ test('the last piece completes the result in order; before and after it, take re
   t.is(results.take('x', pieces[2]!), null);
 });
 
-test('a piece of a result without a waiting caller is ignored, and frees no budget', (t) => {
+test('a piece of a result that no caller waits for is ignored, and frees no budget', (t) => {
   const { results, takeRequested } = setUp();
   results.add('cancelled', 'ann', pieceBytes);
   results.drop('cancelled');
@@ -143,7 +143,7 @@ test('a result that is offered again starts from scratch', (t) => {
   t.false(whole!.bytes.includes('old'));
 });
 
-test('bytes that do not arrive within 2 s are requested again, after results that were waiting for budget', (t) => {
+test('bytes that do not arrive within 2 s are requested again, but only after results that were waiting for budget', (t) => {
   const { results, takeRequested, pass } = setUp();
   results.add('silent', 'ann', maxBytes);
   results.add('next', 'ann', maxBytes - pieceBytes);
@@ -170,7 +170,7 @@ test('a result whose pieces keep arriving is not requested again', (t) => {
   t.deepEqual(takeRequested(), [['slow', maxBytes]]);
 });
 
-test('pieces that arrive late are accepted, and reduce the budget in flight once', (t) => {
+test('pieces that arrive after they timed out are accepted, and free their budget only once', (t) => {
   const { results, takeRequested, pass } = setUp();
   results.add('late', 'ann', maxBytes + pieceBytes);
   results.add('next', 'ann', maxBytes);
@@ -184,7 +184,7 @@ test('pieces that arrive late are accepted, and reduce the budget in flight once
   t.is(results.take('late', zeros)?.bytes.length, maxBytes + pieceBytes);
 });
 
-test('a result is silent while no piece arrives for its request, but not while it is queued', (t) => {
+test('the silent time of a result is the time in which it was requested and no piece arrived, without time in the queue', (t) => {
   const { results, pass } = setUp();
   results.add('first', 'ann', maxBytes);
   results.add('second', 'ann', maxBytes);
@@ -239,7 +239,7 @@ test('a result is requested once memory for it is acquired, which is held until 
   t.is(budget.held, 0);
 });
 
-test('a result that waits for memory is not silent, and is not requested', async (t) => {
+test('while a result waits for memory, it is not requested, and has no silent time', async (t) => {
   const { results, takeRequested, pass } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   const other = budget.tryAcquire('other', pieceBytes)!;
@@ -255,7 +255,7 @@ test('a result that waits for memory is not silent, and is not requested', async
   t.is(results.silentForMs('a'), 1_000);
 });
 
-test('cancelling while waiting for memory, or while the result is arriving, releases everything', async (t) => {
+test('if a result is cancelled while it waits for memory or is arriving, all its memory is released', async (t) => {
   const { results, failedRequests, takeRequested } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   for (const id of ['coming', 'waiting'])
@@ -266,7 +266,7 @@ test('cancelling while waiting for memory, or while the result is arriving, rele
   t.is(budget.waiting, 0);
   results.drop('coming');
   t.is(budget.held, 0);
-  // The result is dropped just as its memory is granted, and offered again before that is known.
+  // Offered again just as memory is granted for the first offer, before that grant has been processed.
   results.add('again', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
   results.add('again', 'ann', 7, createAcquire(budget, 'ann', 7));
   await nextTurn();
@@ -296,9 +296,9 @@ interface SentResult {
   length: number;
   /** Bytes sent so far, all of which are received. */
   sent: number;
-  /** The limit that reached the worker. */
+  /** The last limit received by the worker: it may send bytes up to here. */
   mayBeSentTo: number;
-  /** The limit that was requested and has not timed out. */
+  /** The last limit that was requested and has not timed out. */
   requestedTo: number;
   silentMs: number;
 }
@@ -326,7 +326,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-test('under random adds, drops and losses: at most 6 MB are in flight, every result completes, and no budget leaks', (t) => {
+test('under random adds, drops and losses: at most 6 MB are in flight, every result completes, and all budget is released', (t) => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 80 }),

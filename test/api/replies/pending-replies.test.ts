@@ -122,7 +122,7 @@ interface TestWorker {
     kind: Frame['kind'],
     payload?: Buffer,
   ) => void;
-  /** Accepts the request, offers a result of this length, and sends each piece once it is requested. */
+  /** Accepts the request, offers a result of this length, and sends each of these pieces once it is requested. */
   readonly serve: (
     requestId: string,
     attempt: number,
@@ -181,7 +181,7 @@ function split(bytes: Buffer): Buffer[] {
   return Array.from({ length: count }, (_, i) => bytes.subarray(i * pieceBytes, (i + 1) * pieceBytes));
 }
 
-test('a caller whose worker died with the job waits until the deadline, or longer while the worker is alive', async (t) => {
+test('a request fails if its worker is dead and its deadline has passed; if only one of these applies, it waits', async (t) => {
   const setup = await setUp(t);
   const liveWorker = await startWorker(t, setup);
   const past = Date.now() - 1;
@@ -194,7 +194,7 @@ test('a caller whose worker died with the job waits until the deadline, or longe
   t.is(outcomes.length, 0);
 });
 
-test('responses in one frame and in pieces arrive whole, however many arrive at the same time', async (t) => {
+test('many responses that arrive at the same time, in one frame or in pieces, arrive whole', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const small = randomUUID();
@@ -221,7 +221,7 @@ test('responses in one frame and in pieces arrive whole, however many arrive at 
   );
 });
 
-test('a new attempt starts from scratch: pieces of the previous one are not part of the response and use no budget', async (t) => {
+test('a new attempt starts from scratch: pieces of the previous attempt are dropped, and use no budget', async (t) => {
   const setup = await setUp(t);
   const [first, second] = [await startWorker(t, setup), await startWorker(t, setup)];
   const requestId = randomUUID();
@@ -248,7 +248,7 @@ test('a new attempt starts from scratch: pieces of the previous one are not part
   t.true(response.equals(bytes));
 });
 
-test('a stream whose worker died in the middle of an event fails when another attempt begins, which is cancelled', async (t) => {
+test('if a worker dies in the middle of an event of a stream, the stream fails when the next attempt begins, and that attempt is cancelled', async (t) => {
   const setup = await setUp(t);
   const [first, second] = [await startWorker(t, setup), await startWorker(t, setup)];
   const [whole, broken] = [randomUUID(), randomUUID()];
@@ -266,7 +266,7 @@ test('a stream whose worker died in the middle of an event fails when another at
   t.like(await second.nextControl(), { action: 'cancel', requestId: broken });
 });
 
-test('when a new attempt begins, the budget requested for the previous one is free for others immediately', async (t) => {
+test('when a new attempt begins, the budget requested for the previous attempt is immediately released to other requests', async (t) => {
   const setup = await setUp(t);
   const [first, second, third] = [
     await startWorker(t, setup),
@@ -285,7 +285,7 @@ test('when a new attempt begins, the budget requested for the previous one is fr
   t.deepEqual(await response, { response: Buffer.from('abc') });
 });
 
-test('a lost piece is an error, never a response with a gap, and its worker is cancelled', async (t) => {
+test('if a piece is lost, the request fails instead of returning a response with a gap, and its worker is notified to cancel', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -297,7 +297,7 @@ test('a lost piece is an error, never a response with a gap, and its worker is c
   t.deepEqual(await worker.nextControl(), { action: 'cancel', requestId, isOurFault: true });
 });
 
-test('a piece sent twice, because its worker did not know that it was delivered, is used once', async (t) => {
+test('if a worker sends a piece again because it does not know that the piece arrived, the second copy is ignored', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -310,7 +310,7 @@ test('a piece sent twice, because its worker did not know that it was delivered,
   t.deepEqual(await outcome, { response: bytes });
 });
 
-test('a worker that cannot send further pieces ends the response with its error', async (t) => {
+test('if a worker cannot send further pieces, the request fails with the error of the worker', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -320,7 +320,7 @@ test('a worker that cannot send further pieces ends the response with its error'
   t.deepEqual(await outcome, { failed: 'upstream_error' });
 });
 
-test('a result that does not arrive is requested again, and fails after its live worker is silent for 30 s', async (t) => {
+test('a result that does not arrive is requested again; if its live worker is silent for 30 s, the request fails', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const requestId = randomUUID();
@@ -341,7 +341,7 @@ test('a result that does not arrive is requested again, and fails after its live
   }
 });
 
-test('a caller keeps waiting for a result whose worker is dead, because another worker will take over', async (t) => {
+test('if the worker of a result is dead, the caller keeps waiting, because another worker will take over', async (t) => {
   const setup = await setUp(t);
   const [deadWorker, liveWorker, nextWorker] = [
     await startWorker(t, setup),
@@ -361,7 +361,7 @@ test('a caller keeps waiting for a result whose worker is dead, because another 
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('without any worker a caller fails after 15 s, unless its response was already offered and charged', async (t) => {
+test('without any worker a request fails after 15 s, unless its response was already offered and charged', async (t) => {
   const setup = await setUp(t);
   // This worker does not serve the embedding queue.
   const worker = await startWorker(t, setup);
@@ -377,7 +377,7 @@ test('without any worker a caller fails after 15 s, unless its response was alre
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('time without workers while no caller was waiting does not count against the next caller', async (t) => {
+test('the 15 s without workers start when a caller waits: earlier time without workers is ignored', async (t) => {
   const setup = await setUp(t);
   const first = setup.wait({ queue: 'chat' });
   setup.pass(15_001);
@@ -391,7 +391,7 @@ test('time without workers while no caller was waiting does not count against th
   t.is(outcomes.length, 0);
 });
 
-test('after an outage of Redis no request fails before its worker had time for a heartbeat', async (t) => {
+test('after a Redis outage, no request fails before its worker has had time to send a heartbeat', async (t) => {
   const setup = await setUp(t);
   const findAlive = setup.registry.findAlive.bind(setup.registry);
   let checks = 0;
@@ -418,7 +418,7 @@ test('after an outage of Redis no request fails before its worker had time for a
 
 // Serial, because it disconnects the subscriptions of all tests.
 test.serial(
-  'when the subscription is interrupted, no caller keeps waiting for pieces that may be lost',
+  'when the subscription is interrupted, no caller goes on waiting for pieces that may have been lost',
   async (t) => {
     const setup = await setUp(t);
     const worker = await startWorker(t, setup);
@@ -444,7 +444,7 @@ test.serial(
   },
 );
 
-test('a request that ended without its last frame fails within seconds, and one still running does not', async (t) => {
+test('a request that has ended, but whose last frame is lost, fails within seconds, and a running request does not', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const [endedId, runningId] = [randomUUID(), randomUUID()];
@@ -453,7 +453,7 @@ test('a request that ended without its last frame fails within seconds, and one 
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000 };
   void setup.wait({ ...wait, requestId: endedId, isHeld: false }).then(record('ended'));
   void setup.wait({ ...wait, requestId: runningId }).then(record('goes on'));
-  // A frame in flight at the first check arrives before the second.
+  // A request fails only at the second check, because its last frame may still be in flight at the first.
   await waitFor('the failure', () => {
     setup.pass(1_000);
     return outcomes.length > 0;
@@ -464,7 +464,7 @@ test('a request that ended without its last frame fails within seconds, and one 
   await waitFor('the other request to end', () => outcomes.length === 2);
 });
 
-test('a caller waits for a result that a worker settled before it died until the next worker can deliver it', async (t) => {
+test('if a worker dies after settling an image, the caller waits until another worker delivers the result', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const [image, chat] = [randomUUID(), randomUUID()];
@@ -472,7 +472,7 @@ test('a caller waits for a result that a worker settled before it died until the
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
   void setup.wait({ ...wait, requestId: image }).then(() => outcomes.push('image'));
   void setup.wait({ ...wait, requestId: chat, queue: 'chat' }).then(() => outcomes.push('chat'));
-  await waitFor('the end of the chat, which no worker runs again', () => {
+  await waitFor('the end of the chat, which no other worker delivers', () => {
     setup.pass(1_000);
     return outcomes.length > 0;
   });
@@ -481,7 +481,7 @@ test('a caller waits for a result that a worker settled before it died until the
   await waitFor('the image', () => outcomes.at(-1) === 'image');
 });
 
-test('a paid response whose caller stops reading is not mistaken for a lost one', async (t) => {
+test('if a caller stops reading a response that it has paid for, the response is not considered lost', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
   const [paused, read] = [randomUUID(), randomUUID()];
@@ -490,7 +490,7 @@ test('a paid response whose caller stops reading is not mistaken for a lost one'
   void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
   const [entry] = setup.waiters.entries();
   setup.waiters.control(entry!.pending, 'pause');
-  // It is checked as many times as the other response.
+  // Once this response has been found lost, enough checks have run to find the paused one lost too.
   void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
   await waitFor('the end of the response that is read', () => {
     setup.pass(1_000);
@@ -504,7 +504,7 @@ test('a paid response whose caller stops reading is not mistaken for a lost one'
   });
 });
 
-test('a cancelled request counts as in flight until its worker reports the end or dies', async (t) => {
+test('a cancelled request remains in flight until its worker reports the end or dies', async (t) => {
   const setup = await setUp(t);
   const { waiters } = setup;
   const worker = await startWorker(t, setup);
@@ -515,8 +515,8 @@ test('a cancelled request counts as in flight until its worker reports the end o
   t.is(waiters.countOf('image', 'a'), 3);
   worker.send(endingId, 1, 0, 'delta', Buffer.from('more'));
   worker.send(endingId, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
-  await waitFor('the request to be counted as ended', () => waiters.countOf('image', 'a') === 2);
-  // A request taken off its queue has no worker to report its end.
+  await waitFor('the end of the request to be noticed', () => waiters.countOf('image', 'a') === 2);
+  // No worker reports the end of a request that was removed from its queue.
   waiters.endDisconnected(queuedId);
   t.is(waiters.countOf('image', 'a'), 1);
   await worker.die();

@@ -22,7 +22,7 @@ async function hold(
   return share!;
 }
 
-test('stalled connections are closed for a waiting caller, starting with the account that holds the most memory', async (t) => {
+test('if a caller waits for memory, stalled connections are closed, first those of the account that holds the most', async (t) => {
   const budget = new FairBudget({ capacity: 20 * MB });
   const [first, second, other, idle] = [new Socket(), new Socket(), new Socket(), new Socket()];
   const large = [await hold(budget, 'ann', 5 * MB, first), await hold(budget, 'ann', 4 * MB, second)];
@@ -36,7 +36,7 @@ test('stalled connections are closed for a waiting caller, starting with the acc
   t.deepEqual(findMemoryBlockers([idle, other, second]), [second], 'a caller that reads is not disconnected');
   t.deepEqual(findMemoryBlockers([idle, other]), [other]);
   large[0]!.release();
-  // Its response has been read: the connection may be serving another request by now.
+  // The first response has been read, so its connection may be serving another request by now.
   t.deepEqual(findMemoryBlockers([idle, first]), []);
   for (const share of [...large, small]) share.release();
   for (const share of [await further, await waiting]) share.release();

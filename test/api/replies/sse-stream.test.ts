@@ -29,7 +29,7 @@ function createUnread(): ServerResponse {
   return unread as unknown as ServerResponse;
 }
 
-test('a worker is notified repeatedly that a reader is behind until the reader has caught up', async (t) => {
+test('while a reader is behind, its worker is notified repeatedly, until the reader has caught up', async (t) => {
   const response = createUnread();
   const controls: string[] = [];
   const stream = new SseStream(response, signalOf(response));
@@ -49,7 +49,7 @@ test('a worker is notified repeatedly that a reader is behind until the reader h
   await stream.finished;
 });
 
-test('a reader that is too far behind is disconnected as unread, and its worker is notified', async (t) => {
+test('if a reader is too far behind, it is disconnected, and its worker is notified', async (t) => {
   const response = createUnread();
   const cancels: unknown[] = [];
   const stream = new SseStream(response, signalOf(response));
@@ -65,7 +65,7 @@ test('a reader that is too far behind is disconnected as unread, and its worker 
   t.deepEqual(cancels, [{ isUnread: true }]);
 });
 
-/** A response that accepts everything. */
+/** A response whose reader accepts everything immediately. */
 function createRead(): { readonly response: ServerResponse; readonly written: string[] } {
   const written: string[] = [];
   const drained = Object.assign(createUnread(), {
@@ -75,14 +75,14 @@ function createRead(): { readonly response: ServerResponse; readonly written: st
   return { response: drained, written };
 }
 
-test('an event sent in pieces cannot be restarted by another attempt, and its end is separate from an error', async (t) => {
+test('in the middle of an event, another attempt cannot restart the stream, and an error is sent as a separate event', async (t) => {
   const { response, written } = createRead();
   const stream = new SseStream(response, signalOf(response));
   t.true(stream.mayRestart(), 'nothing has been sent');
   stream.delta(Buffer.from('data: a\n'));
   t.false(stream.mayRestart());
   stream.delta(Buffer.from('\n'));
-  t.true(stream.mayRestart(), 'the event is complete, however it was split');
+  t.true(stream.mayRestart(), 'the event is complete');
   stream.delta(Buffer.from('data: half'));
   stream.fail(new AppError('upstream_error'));
   await stream.finished;

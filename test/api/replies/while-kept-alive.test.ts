@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { whileKeptAlive } from '../../../api/replies/while-kept-alive.ts';
 
-test('an event stream gets keep-alive comments while its next event is pending, even if it then fails', async (t) => {
+test('an event stream gets keep-alive comments while its next event is pending, even if the stream then fails', async (t) => {
   const stream = new PassThrough();
   let written = '';
   const work = new Promise<string>((resolve) => {

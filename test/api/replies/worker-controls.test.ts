@@ -20,7 +20,7 @@ test('only the last control message for a request is resent; superseded messages
     const pending = waiterOf(workerId, requestId);
     for (const message of messages) controls.control(pending, message);
   };
-  // No worker listens yet. The reply to the first message arrives after the second one was sent.
+  // No worker listens yet, and Redis replies to the first message only after the second one was sent.
   send('paused', 'resume', 'pause');
   send('cancelled', 'resume', 'cancel');
   send('resumed', 'pause', 'resume');

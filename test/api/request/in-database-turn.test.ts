@@ -32,7 +32,7 @@ function createManualWork() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('accounts alternate at the database, however many calls one of them has queued', async (t) => {
+test('accounts get database turns alternately, even if one account has many queued calls', async (t) => {
   const services = createServices(1);
   const work = createManualWork();
   const run = (account: string, name: string) =>
@@ -63,7 +63,7 @@ test('queued work is never started once its caller has disconnected', async (t) 
   t.deepEqual(work.started, ['first', 'last']);
 });
 
-test('failing work releases its database turn', async (t) => {
+test('work that fails releases its database turn', async (t) => {
   const services = createServices(1);
   const { context } = createCall('ann');
   const failing = inDatabaseTurn(services, context, () => Promise.reject(new Error('away')));
@@ -71,7 +71,7 @@ test('failing work releases its database turn', async (t) => {
   t.is(await inDatabaseTurn(services, context, async () => 'there'), 'there');
 });
 
-test('work that continues after its caller got a 503 is aborted, keeps its database turn until it ends, and is logged if it fails, except in outages', async (t) => {
+test('after its caller got a 503, work is aborted but holds its database turn until it ends; its error is logged, except in outages', async (t) => {
   const logged: unknown[] = [];
   const services = createServices(1, 1, { error: ({ err }: { err: unknown }) => logged.push(err) });
   const bug = new Error('a bug');

@@ -8,7 +8,7 @@ import { clearCookies, setCookie } from '../../../api/request/session-cookies.ts
 
 const config = { publicUrl: 'http://127.0.0.1' } as const;
 
-test('work that ends after its response was sent sets no cookies, and does not fail', async (t) => {
+test('if work ends after its response was sent, no cookies are set, and the work does not fail', async (t) => {
   const app = new Koa();
   let context: ApiContext | undefined;
   let response: ServerResponse | undefined;

@@ -94,7 +94,7 @@ async function waitForMemoryRelease({ memory }: Pick<Setup, 'memory'>): Promise<
 const makeDeltas = (count: number, size: number): Buffer[] =>
   Array.from({ length: count }, () => randomBytes(size));
 
-test('a stream read with a pause after every few events is read from Redis only once', async (t) => {
+test('each byte of a stream is read from Redis only once, even if the reader pauses after every few events', async (t) => {
   const setup = await setUp(t);
   const request = createRequest();
   const deltas = makeDeltas(2_000, 3_250);
@@ -110,7 +110,7 @@ test('a stream read with a pause after every few events is read from Redis only 
   await waitForMemoryRelease(setup);
 });
 
-test('memory held by unread streams is bounded whatever their number, counted, and released when their callers disconnect', async (t) => {
+test('memory for unread streams is limited for any number of streams, taken from the budget, and released when callers disconnect', async (t) => {
   const setup = await setUp(t, 4 * MB);
   const request = createRequest();
   const bytes = await storeStream(setup.frames, request, makeDeltas(100, 65_000));
@@ -118,14 +118,14 @@ test('memory held by unread streams is bounded whatever their number, counted, a
   const count = 60;
   const readings = Array.from({ length: count }, () =>
     follow(setup, request, (followed, deltas) => {
-      // Each reader continues long enough to create a backlog, and then stops reading.
+      // Each reader stops reading after three events, so that a backlog builds up.
       if (deltas === 3) followed.pause();
     }),
   );
   await waitFor('all readers to have paused', () => readings.every((one) => one.deltas.length === 3));
   t.true(setup.memory.held > 0);
   t.true(setup.memory.held <= 4 * MB);
-  // In addition to the delivered bytes: the windows within the budget, and a small one for each stream.
+  // The delivered bytes, the read-ahead windows within the budget, and a small window outside it for each stream.
   t.true(setup.readBytes() < count * (3 * 65_031 + 70_000) + 4 * MB, String(setup.readBytes()));
   for (const { followed } of readings) followed.cancel();
   await waitForMemoryRelease(setup);
@@ -169,13 +169,13 @@ for (const { when, moveAt } of [
   });
 }
 
-test('a first attempt without output and a second attempt form one response, even after the move', async (t) => {
+test('if a first attempt has sent no output when a second starts, the response is that of the second, even after the move', async (t) => {
   const setup = await setUp(t);
   const request = createRequest();
   await setup.frames.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'dead', 1));
   await setup.frames.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'alive', 2));
   await setup.frames.append(request, 'delta', makeFrame(request, 'delta', 1, 'of the second', 2));
-  // A late frame of the first attempt, which had only been presumed dead.
+  // A frame that the first attempt, wrongly presumed dead, sends after the second has started.
   await setup.frames.append(request, 'delta', makeFrame(request, 'delta', 1, 'of the first', 1));
   const last = makeFrame(request, 'result', 2, 'end', 2);
   const { bytes } = (await setup.frames.append(request, 'result', last))!;
@@ -198,7 +198,7 @@ test('an error is delivered unchanged, even if frames before it are missing', as
   await t.throwsAsync(follow(setup, request).end, { message: 'too much' });
 });
 
-test('whole responses are read only as memory allows, and the next one is read when one is released', async (t) => {
+test('whole responses are read only if there is memory for them; when one is released, the next one is read', async (t) => {
   const setup = await setUp(t, 3 * MB);
   const request = createRequest();
   const response = randomBytes(1 * MB);
@@ -238,7 +238,7 @@ async function createJob(): Promise<HeartbeatRequest> {
   return { requestId: admitted.requestId, accountId };
 }
 
-/** A worker takes the job and stores this response. @returns the attempt */
+/** Takes the job from its queue as this worker, and stores this response. @returns the attempt */
 async function runJob(
   { responses }: Setup,
   request: HeartbeatRequest,
@@ -251,7 +251,7 @@ async function runJob(
   return job!.attempt;
 }
 
-test('a durable job delivers the response with which it is settled, and only after settlement', async (t) => {
+test('the response of a durable job is delivered only after settlement, and is that of the settled attempt', async (t) => {
   const setup = await setUp(t);
   const request = await createJob();
   const { accountId, requestId } = request;
@@ -277,7 +277,7 @@ test('a durable job delivers the response with which it is settled, and only aft
   t.is((await follow(setup, request).end).bytes.toString(), 'the response');
 });
 
-test('a durable job whose stored response is lost fails immediately, and one that failed reports its reason', async (t) => {
+test('if the stored response of a durable job is lost, reading it fails immediately; if the job failed, its error is reported', async (t) => {
   const setup = await setUp(t);
   const [lost, failed] = [await createJob(), await createJob()];
   for (const request of [lost, failed]) {

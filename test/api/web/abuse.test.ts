@@ -3,7 +3,7 @@ import { readCode, type ReceivedMail } from '../../support/mailbox.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { createWebUser, WebClient, webStoresOf, type WebClientOptions } from '../../support/web-client.ts';
 
-/** Malicious requests to the account area, which is served over https behind a proxy here. */
+/** Malicious requests to the account area, served over https behind a proxy. */
 
 let stack: TestStack;
 
@@ -178,7 +178,7 @@ test.serial(
   },
 );
 
-test.serial('a code is mailed in Russian or English, whatever language a browser requests', async (t) => {
+test.serial('a code is mailed in Russian or English, even if a browser requests neither', async (t) => {
   const languages = [
     '',
     '*',

@@ -19,7 +19,7 @@ import {
 } from '../../support/web-accounts.ts';
 import { webStoresOf, type WebClient } from '../../support/web-client.ts';
 
-/** Redeeming and reading an account as its web user works exactly as with its key. */
+/** A web user redeems codes for an account and reads its history exactly as with the account's key. */
 
 let stack: TestStack;
 
@@ -49,7 +49,7 @@ const redeem = <T = { error: { code: string; message: string }; detail: object[]
 ) => callWeb<T>(client, 'POST', `${path}/redeem`, { code });
 const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
 
-// Runs before any worker is started.
+// Must run first: another test starts a worker.
 test.serial(
   'the exact redeemed amounts are returned, and are in the refill logs immediately, even without a worker',
   async (t) => {
@@ -97,7 +97,7 @@ test('a code is redeemed once, even if it is used with the key and in the accoun
   t.is(formatRub((await stack.readAccount(user.account.id)).balanceNano), '11');
 });
 
-test('a rejected code gives the same error as with the key, and guesses with and without the key count together', async (t) => {
+test('a rejected code gives the same error as with the key, and guesses with and without the key have one common limit', async (t) => {
   const [user, other] = [await createLinkedUser(), await createLinkedUser()];
   const { apiKey, id } = user.account;
   const used = await createRefillCode(stack);
@@ -146,7 +146,7 @@ test('a banned account can neither redeem a code nor read its history, and the c
   t.is((await new RefillCodeStore(stack.mongo.db).find(code))?.redeemed, null);
 });
 
-test('a code that would raise the balance above its cap stays unused', async (t) => {
+test('a code that would raise the balance above the maximum is rejected, and stays unused', async (t) => {
   const user = await createLinkedUser('8999995');
   const code = await createRefillCode(stack);
   const { status, body } = await redeem(user, code);

@@ -13,7 +13,7 @@ export interface Caller {
 
 let callers = 0;
 
-/** A user with an account that no other test can slow down, ban or sign out. */
+/** A new user with an account, so that no other test can use up its limits, ban it or sign it out. */
 export async function createCaller(stack: TestStack): Promise<Caller> {
   const email = `fuzz-${(callers += 1)}@example.com`;
   const { client, user } = await createWebUser(stack, email);

@@ -121,7 +121,7 @@ test('ten simultaneous requests with one token get one code mailed', async (t) =
   );
 });
 
-test('with captchas off no token is needed, a token is ignored, and challenges are still issued', async (t) => {
+test('with captchas off, a token is neither needed nor checked, and challenges are still issued', async (t) => {
   const url = await startWith(t, 'off');
   t.is((await requestCode({ url })).status, 201);
   t.is((await requestCode({ url, captcha_token: 'x'.repeat(43) })).status, 201);

@@ -25,7 +25,7 @@ import {
 } from '../../support/web-accounts.ts';
 import { WebClient } from '../../support/web-client.ts';
 
-/** Unlinking, revealing and replacing a key need a code mailed for that action. */
+/** To unlink an account, or to reveal or replace its key, a user needs a code mailed for that action. */
 
 let stack: TestStack;
 
@@ -141,7 +141,7 @@ test('a mailed code replaces the key: the new one works, and the old one is inva
   t.deepEqual(revealed.body, { api_key: body.api_key });
 });
 
-test('a code is valid only for its action, account and user, and trying it elsewhere does not consume it', async (t) => {
+test('a code is valid only for its action, account and user, and using it for others does not make it invalid', async (t) => {
   const [user, otherUser] = [await createLinkedUser(), await createLinkedUser()];
   const second = { ...user, link: await linkAccount(user.client, await stack.createAccount()) };
   const code = await getMailedCode(user, 'reveal');
@@ -215,7 +215,7 @@ test('a code expires after ten minutes', async (t) => {
   await checkRefused(t, user, 'reveal', { challenge_id: body.challenge_id, code: readCode(mail) });
 });
 
-test('a malformed confirmation is a 422 for the field, and uses up no attempt', async (t) => {
+test('a malformed confirmation is a 422 for the field, and is not an attempt at the code', async (t) => {
   const user = await createLinkedUser();
   const right = await getMailedCode(user, 'unlink');
   for (const [field, value] of [
@@ -281,7 +281,7 @@ test('of two parallel unlinks with different codes one is a 204, and the other a
   );
 });
 
-test('if keys cannot be revealed, requesting it is a 404 without a mail, and the other actions still work', async (t) => {
+test('if revealing keys is turned off, requesting it is a 404 and no code is mailed, and the other actions still work', async (t) => {
   const config = loadConfig({ ...stack.env, REVEAL: 'off' });
   const api = await startApi(config, stack.env, stack.log);
   t.teardown(() => api.stop());
@@ -299,7 +299,7 @@ test('if keys cannot be revealed, requesting it is a 404 without a mail, and the
     t.is(response.body.error.code, 'not_found');
     t.regex(response.body.error.message, /keeps no copy of the key/);
   }
-  // The next mail with a code is for the next action, so none was sent before it.
+  // Mails arrive in order, and the next one has the code that unlinks: so no code to reveal the key was mailed.
   const unlink = await getMailedCode(elsewhere, 'unlink');
   t.is((await act(elsewhere, 'unlink', unlink)).status, 204);
 });
@@ -319,7 +319,7 @@ test('the key of a banned account cannot be replaced, and no code is mailed for 
   t.is((await act(user, 'unlink', unlink)).status, 204);
 });
 
-test('a mailbox gets ten codes an hour, and the next request is rejected with a retry-after', async (t) => {
+test('at most ten codes an hour are mailed to a mailbox, and the next request is rejected with a retry-after', async (t) => {
   const user = await createLinkedUser();
   for (let i = 0; i < 10; i++) t.is((await requestCode(user, 'reveal', user.email)).status, 201);
   const rejection = await requestCode<{ error: { code: string } }>(user, 'unlink', user.email);

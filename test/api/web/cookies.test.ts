@@ -52,7 +52,7 @@ async function checkCookies(
   }
 }
 
-test('a session is two host-only cookies: one valid for 15 minutes, and one for refreshes for 24 hours', async (t) => {
+test('a session has two host-only cookies: one is valid for 15 minutes, and one refreshes the session for 24 hours', async (t) => {
   const client = new WebClient(stack.url);
   await checkCookies(t, () => signIn(stack, client, createEmail()), { refreshLifeMs: 24 * hourMs });
   const refresh = () => client.request('POST', '/auth/refresh');
@@ -114,7 +114,7 @@ test('pages from all public addresses of the service are accepted, and with a pu
     t.is(await readErrorCode(await refreshFrom(origin), 403), 'origin_refused', origin);
 });
 
-test('without a public address, the Host header is trusted only if no one else can own that name', async (t) => {
+test('without a public address, the Host header is trusted only if it is a name that nobody else can own', async (t) => {
   const refreshAt = async (host: string): Promise<[number, string]> => {
     const caller = await openRaw(stack.url);
     caller.socket.write(
@@ -131,7 +131,7 @@ test('without a public address, the Host header is trusted only if no one else c
     t.deepEqual(await refreshAt(rebound), [403, 'origin_refused'], rebound);
 });
 
-test('no page from another origin may read with a session, even if other origins may call the API', async (t) => {
+test('a page from another origin cannot read with a session, even if other origins may call the API', async (t) => {
   const url = await startOtherApi(t, stack, { CORS_ORIGINS: '*' });
   const client = new WebClient(url);
   await signIn(stack, client, createEmail());

@@ -40,7 +40,7 @@ for (let wrongCount = 0; wrongCount < 8; wrongCount++) {
   test(`${wrongCount} wrong codes in parallel leave the right one ${isAccepted ? 'valid' : 'invalid'}`, async (t) => {
     const store = openStore();
     const { challengeId, code } = await store.create(signIn);
-    // On one connection Redis runs them in the order in which they are sent.
+    // On one connection, Redis runs the commands in the order in which they are sent.
     const attempts = [...Array.from({ length: wrongCount }, () => wrong(code)), code];
     const results = await Promise.all(attempts.map((code) => store.verify(challengeId, code, forSignIn)));
     t.is(results.at(-1)!.outcome, isAccepted ? 'right' : 'unknown');
@@ -64,7 +64,7 @@ test('any string sent as a code counts as an attempt, and never causes an error'
   );
 });
 
-test('a code is invalid for another purpose or subject, and trying that does not consume it', async (t) => {
+test('a code is invalid for another purpose or subject, and using it for those does not make it invalid', async (t) => {
   const store = openStore();
   const subject = `${randomUUID()}:${randomUUID()}`;
   const { challengeId, code } = await store.create({ purpose: 'reveal', email, subject });
@@ -117,7 +117,7 @@ test('codes have six digits, including leading zeros', async (t) => {
   t.is((await store.verify(withZero!.challengeId, withZero!.code, forSignIn)).outcome, 'right');
 });
 
-test("a code is valid for ten minutes by Redis's clock, however often it is tried", async (t) => {
+test("a code is valid for ten minutes by Redis's clock, and attempts at it do not extend that", async (t) => {
   const store = openStore();
   const beforeMs = Date.now();
   const { challengeId, code, expiresAt } = await store.create(signIn);
@@ -154,7 +154,7 @@ test("a challenge with another challenge's sealed data does not sign anyone in",
   });
 });
 
-test('Redis stores no code and no address in clear text, and equal codes look different', async (t) => {
+test('Redis stores no code and no address in clear text, and the stored forms of equal codes differ', async (t) => {
   const store = openStore();
   const challenges = await Promise.all(Array.from({ length: 20 }, () => store.create(signIn)));
   const macs = new Set<string>();

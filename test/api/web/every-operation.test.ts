@@ -109,7 +109,7 @@ for (const operation of withSession) {
     t.like(await call(t, operation, { headers }), unauthenticated, 'only a refresh cookie');
   });
 
-  test(`${operationId} with an expired or revoked session, or one of a banned user, is a 401`, async (t) => {
+  test(`${operationId} with an expired or revoked session, or with the session of a banned user, is a 401`, async (t) => {
     const { users, sessions } = webStoresOf(stack);
     const documents = stack.mongo.db.collection<{ _id: string }>('web_sessions');
     const past = new Date(Date.now() - 1);

@@ -72,7 +72,7 @@ async function unlink(user: WebUser, linkId: number): Promise<void> {
   await unlinkAccount(stores.web, link!);
 }
 
-test('a grant that a worker credited after an api process died is not credited again when the user returns later', async (t) => {
+test('if a worker credits a grant after an api process died, the grant is not credited again when the user returns', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { balanceNano, freeRequests } = stack.config.signup;
   await stores.accounts.createWithId(user.reservedAccountId, { userType: 'default', requestsPerMinute: 60 });
@@ -116,7 +116,7 @@ test('a first account without a name gets the default label', async (t) => {
   t.is((await createFirst(client)).body.account.label, 'Основной');
 });
 
-test('a user that has an account, created or linked, gets no first account', async (t) => {
+test('a user that has already created or linked an account gets no first account', async (t) => {
   const { client } = await createSeparateUser(stack);
   await createFirst(client);
   const { client: linked } = await createSeparateUser(stack);
@@ -134,7 +134,7 @@ test('one of ten parallel requests for a first account is a 201 with a working k
   await checkParallelFirsts(t, client);
 });
 
-test('one of ten parallel requests after a process died is a 201 with a working key, and the others are 409', async (t) => {
+test('after a process died, one of ten parallel requests is a 201 with a working key, and the others are 409', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   await leaveUnlinkedAccount(user);
   await checkParallelFirsts(t, client);
@@ -179,7 +179,7 @@ function watchStores(hooks: CallHooks): FirstAccountDeps {
 /** Thrown to simulate that the process was killed. */
 class Killed extends Error {}
 
-/** A request for a first account whose process dies at one of its calls. @returns whether it completed */
+/** Requests a first account in a process that dies at one of its store calls. @returns whether the request completed */
 async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Promise<boolean> {
   const dieFrom = (first: number) => (call: number) => {
     if (call >= first) throw new Killed();
@@ -198,7 +198,7 @@ async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Pr
   }
 }
 
-/** A request that stops before one of its calls until `finish` is called. */
+/** Requests a first account, and pauses before one of its store calls until `finish` is called. */
 async function pauseAt(user: WebUser, pausedAt: number) {
   let resume = (): void => undefined;
   const resumed = new Promise<void>((resolve) => (resume = resolve));
@@ -235,9 +235,9 @@ async function leaveUnlinkedAccount({ reservedAccountId: id }: WebUser): Promise
 }
 
 for (const isUnfinished of [false, true]) {
-  const what = isUnfinished ? 'for an account that a dead process left unfinished' : 'for a new account';
-  test(`however two requests ${what} interleave, one succeeds, and its key is the account’s`, async (t) => {
-    // The steps that create the account, create the link, reserve another id, and replace the key.
+  const what = isUnfinished ? 'for an account that a dead process did not link' : 'for a new account';
+  test(`if two requests ${what} interleave, one succeeds, and its key is the account’s`, async (t) => {
+    // The store calls that create the account, create the link, reserve another id, and replace the key.
     const pauses = [1, 3, 4, 5];
     const pairs = pauses.flatMap((one) => pauses.map((other) => [one, other] as const));
     for (const [one, other] of pairs) {
@@ -260,7 +260,7 @@ for (const isUnfinished of [false, true]) {
   });
 }
 
-/** Does the workers' part, without waiting until the claim is old enough. */
+/** Credits the grant as workers do, without waiting until the claim is old enough. */
 async function finishGrant({ _id }: WebUser): Promise<void> {
   const at = new Date(Date.now() - 60_000);
   await stack.mongo.db
@@ -288,7 +288,7 @@ for (const isCarriedOut of [false, true]) {
         t.like(await readProfile(again.body.api_key), { status: 200, body: { id: user.reservedAccountId } });
       } else {
         t.is(again.status, 409, 'the account was linked before the process died');
-        // Its key can be obtained with a mailed code.
+        // The user can obtain its key with a mailed code.
         const key = await stores.accounts.revealKey(user.reservedAccountId);
         t.like(await readProfile(key!), { status: 200, body: { id: user.reservedAccountId } });
       }
@@ -316,7 +316,7 @@ test('a grant is credited even if the process dies after promising it and the us
   t.is(formatRub(account.balanceNano), '5.000000001');
 });
 
-test('a first account requested while another is being linked is not added as a second, and its grant remains available', async (t) => {
+test('if another account is linked while a first account is being created, the first account is not added, and its grant remains available', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const { links } = stores.web;
   const { id: accountId } = await stack.createAccount();
@@ -339,7 +339,7 @@ test('a first account requested while another is being linked is not added as a 
   t.like(body.account, { balance: '5.000000001', free_requests: 3 });
 });
 
-test('an outage after linking the account does not lose its key', async (t) => {
+test('if an outage begins after the account was linked, its key is still returned', async (t) => {
   const { user } = await createSeparateUser(stack);
   const fail = (): Promise<never> => Promise.reject(new AppError('service_unavailable'));
   const hotAccounts = new Proxy(stores.hotAccounts, { get: () => fail });
@@ -350,7 +350,7 @@ test('an outage after linking the account does not lose its key', async (t) => {
   t.is(formatRub(account.balanceNano), '5.000000001');
 });
 
-test('a delayed request that runs after a first account was created and unlinked reverts nothing and replaces no key', async (t) => {
+test('if a delayed request runs after the first account was created and unlinked, it links nothing and replaces no key', async (t) => {
   const { client, user } = await createSeparateUser(stack);
   const first = (await createFirst(client)).body;
   await unlink(user, first.account.id);
@@ -380,7 +380,7 @@ const actions = fc.array(
   { minLength: 5, maxLength: 12 },
 );
 
-test('under random actions of two users, each gets the grant once, each code is credited once, and the ledger is consistent', async (t) => {
+test('under random actions of two users, each user gets one grant, each code is credited once, and the ledger is consistent', async (t) => {
   await fc.assert(
     fc.asyncProperty(actions, async (sequence) => {
       const parties: TestUser[] = [await createSeparateUser(stack), await createSeparateUser(stack)];

@@ -47,7 +47,7 @@ for (const name of Object.keys(webLimits) as WebLimitName[]) {
   });
 }
 
-/** The promised ratio between the limit of an IPv6 /48 and that of one network; ten unless listed here. */
+/** How many times the limit of one network is allowed for an IPv6 /48; ten unless listed here. */
 const siteFactors: Partial<Record<WebLimitName, number>> = {
   'mailed-codes-network': 2,
   'wrong-codes-network': 2,
@@ -76,7 +76,7 @@ for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-netwo
 }
 
 test.serial(
-  'only network limits have a second window for the /48; the limits of a mailbox and of a user have one',
+  'only network limits have a second window, for the /48; limits per mailbox and per user have one window',
   async (t) => {
     const limits = openLimits();
     for (const name of ['mailed-codes-mailbox', 'changes-user'] as const) {
@@ -117,7 +117,7 @@ test('a request rejected by one limit does not count towards the others', async 
   await t.throwsAsync(limits.take([parties[0]]), { message: /^The limit of 10 / });
 });
 
-test('a check does not count towards the limit, and failures count until it is reached', async (t) => {
+test('checking a limit is not an attempt, and failures are recorded until the limit is reached', async (t) => {
   const [limits, user, network] = [openLimits(), randomUUID(), randomUUID()];
   const parties = [
     { name: 'wrong-keys-user', who: user },
@@ -135,7 +135,7 @@ test('a check does not count towards the limit, and failures count until it is r
 });
 
 test.serial(
-  'Redis stores neither the rate-limited mailbox or address, nor a hash that others could compute',
+  'for rate limits, Redis stores neither the mailbox or address, nor a hash that others could compute',
   async (t) => {
     const who = 'somebody@example.com';
     await openLimits().take([{ name: 'mailed-codes-mailbox', who }]);

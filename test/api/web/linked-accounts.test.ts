@@ -118,7 +118,7 @@ test('a label that is empty, missing, too long or not a string is a 422 for that
   t.deepEqual(await list(client), [account]);
 });
 
-test('an account of another user and one that never existed cause the same 404 in every operation', async (t) => {
+test('in every operation, an account of another user gives the same 404 as one that never existed', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await linkAccount(owner.client, await stack.createAccount());
   const email = other.user.email;
@@ -209,7 +209,7 @@ test('a linked account cannot be linked by another user, or twice', async (t) =>
   t.deepEqual(await list(other.client), []);
 });
 
-/** Calls of every kind that are rejected before the requested operation starts. */
+/** One call for each reason to reject a call before its operation starts. */
 async function collectEarlyRefusals({
   client,
   user,
@@ -403,7 +403,7 @@ test('a user has at most a hundred accounts, even if many are linked simultaneou
   t.true((await links.list(user._id)).length <= maxLinks);
 });
 
-test('a list of a hundred accounts missing from Redis loads only a few at a time', async (t) => {
+test('if a hundred listed accounts are missing from Redis, only a few are loaded at a time', async (t) => {
   const account = { balanceNano: 0n, totalAddedNano: 0n } as HotAccount;
   let loading = 0;
   let maxLoading = 0;
@@ -427,7 +427,7 @@ test('a list of a hundred accounts missing from Redis loads only a few at a time
   t.true(maxLoading <= 8, `${maxLoading} were loaded at once`);
 });
 
-test('an account is not linked if its key cannot be verified again after linking', async (t) => {
+test('if the key cannot be verified a second time after linking, the account is not linked', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { id: accountId, apiKey } = await stack.createAccount();
   const outage = new AppError('service_unavailable');

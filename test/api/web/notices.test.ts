@@ -135,7 +135,7 @@ test('an action that fails is recorded as failed, and no notice is sent', async 
   t.deepEqual(noticesTo(other.user.email), []);
 });
 
-/** An unfinished event of a process that died that long ago. */
+/** Stores an unfinished event, as of a process that died some time ago. */
 async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 120_000): Promise<string> {
   const id = await dependencies.audit.start({
     userId: user._id,
@@ -170,7 +170,7 @@ test('if a process dies before the notice is queued, workers send it, once', asy
 test('if a process dies between queuing the notice and recording that, no second notice is sent', async (t) => {
   const { user } = await createSeparateUser(stack);
   const { _id: userId, email } = user;
-  // Too recent for the workers to pick it up.
+  // The event is too recent for workers to send its notice.
   const id = await leaveEvent(user, {}, -3_600_000);
   await dependencies.mails.add(createNotice({ email }), { id });
   await stack.mailbox!.waitForMail(email);
@@ -187,7 +187,7 @@ test('if a process dies between queuing the notice and recording that, no second
   t.is(noticesTo(email).length, 1);
 });
 
-test('if it is unknown whether an action completed, the event stays open, and the mail states that the outcome is unknown', async (t) => {
+test('if it is unknown whether an action completed, its event stays open, and the notice states that the outcome is unknown', async (t) => {
   const { user } = await createSeparateUser(stack);
   const event = { userId: user._id, action: 'key-regenerated', label: 'Mine' } as const;
   const outageError = new AppError('service_unavailable', { message: 'the response was lost' });
@@ -210,7 +210,7 @@ test('if it is unknown whether an action completed, the event stays open, and th
   t.notRegex(knownOutcomeMail.text!.replaceAll(/\s+/g, ' '), /не смогли подтвердить/);
 });
 
-test('a notice that cannot be queued does not block those behind it', async (t) => {
+test('a notice that cannot be queued does not block later notices', async (t) => {
   const { user } = await createSeparateUser(stack);
   const id = await leaveEvent(user);
   const event = { userId: 'nobody', action: 'key-revealed', notice: 'pending' } as const;

@@ -23,7 +23,7 @@ import {
 let stack: TestStack;
 test.before(async () => {
   const env = { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' };
-  // No worker yet, so that all MongoDB queries come from the api.
+  // No worker is started yet, so that all MongoDB queries come from the api.
   stack = await startStack({ mail: true, holdsMongo: true, workers: [], env });
 });
 test.after.always(() => stack?.close());
@@ -120,7 +120,7 @@ test('mails are in the language of the browser', async (t) => {
   }
 });
 
-test('a mailbox gets ten codes an hour, whatever the client address and purpose', async (t) => {
+test('a mailbox gets ten codes an hour, over all client addresses and purposes together', async (t) => {
   const email = createEmail();
   for (let i = 0; i < 10; i++) {
     const body = {
@@ -134,7 +134,7 @@ test('a mailbox gets ten codes an hour, whatever the client address and purpose'
   t.is((await requestCode({ email: createEmail() }, address)).status, 201, 'other mailboxes are unaffected');
 });
 
-test('a client address, or an IPv6 /64, gets a hundred codes mailed an hour', async (t) => {
+test('at most a hundred codes an hour are mailed for one client address, or one IPv6 /64', async (t) => {
   for (const [network, one, other, outside] of [
     ['198.18.0.1', '198.18.0.1', '198.18.0.1', '198.18.0.2'],
     ['2001:db8:0:9::/64', '2001:db8:0:9::1', '2001:db8:0:9:ffff::2', '2001:db8:0:a::1'],
@@ -147,7 +147,7 @@ test('a client address, or an IPv6 /64, gets a hundred codes mailed an hour', as
   }
 });
 
-test('a client address may enter a hundred wrong codes an hour, and a right code rejected after that stays valid', async (t) => {
+test('a client address may enter a hundred wrong codes an hour, and a right code rejected because of that stays valid', async (t) => {
   const address = '198.18.1.1';
   const client = new WebClient(stack.url, { headers: from(address) });
   await countAttempts(stack, 'wrong-codes-network', address, 99);
@@ -167,7 +167,7 @@ test('a code entered during a MongoDB outage is a 503, and is still valid afterw
   t.is((await verifyCode(client, code)).status, 200);
 });
 
-test('unknown, used and unrelated challenges do not count towards the limit of wrong codes', async (t) => {
+test('attempts at unknown, used or unrelated challenges do not count towards the limit of wrong codes', async (t) => {
   const address = '198.18.1.3';
   const client = new WebClient(stack.url, { headers: from(address) });
   await countAttempts(stack, 'wrong-codes-network', address, 99);

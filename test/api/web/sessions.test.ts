@@ -13,7 +13,7 @@ import { startWebStack } from '../../support/web-accounts.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 import { createEmail, signIn, from } from '../../support/web-sign-in.ts';
 
-/** How sessions are shown to their users, managed and refreshed. */
+/** Listing, ending and refreshing sessions. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -33,7 +33,7 @@ async function listSessions(client: WebClient): Promise<Session[]> {
 const isOpen = async (client: WebClient): Promise<boolean> =>
   (await client.request('GET', '/auth/me')).status === 200;
 
-/** A second copy of everything that a browser stores, as an attacker would have it. */
+/** A copy of everything that a browser stores, as an attacker would have it. */
 function copyOf(client: WebClient): WebClient {
   const copy = new WebClient(client.url);
   for (const [name, value] of client.cookies) copy.cookies.set(name, value);
@@ -119,7 +119,7 @@ test('a revoked session is invalid from the next request on, at every api proces
 
 type Created = Awaited<ReturnType<typeof createWebUser>>;
 
-test('a session of another user looks like one that does not exist', async (t) => {
+test('for a session of another user, the response is the same as for one that does not exist', async (t) => {
   const [{ client }, other] = [
     await createWebUser(stack, createEmail()),
     await createWebUser(stack, createEmail()),
@@ -180,7 +180,7 @@ test('signing out of a session that has ended is a 401 that clears the cookies',
   checkCleared(t, rejection);
 });
 
-test('no page of another origin can sign a user out, and the CSRF token is required if the session cookie is valid', async (t) => {
+test('a page of another origin cannot sign a user out, and the CSRF token is required if the session cookie is valid', async (t) => {
   const { client } = await createWebUser(stack, createEmail());
   const foreignOrigin = { origin: 'https://evil.example' };
   const withToken = copyOf(client);
@@ -197,7 +197,7 @@ test('no page of another origin can sign a user out, and the CSRF token is requi
   t.true(await isOpen(withToken));
 });
 
-test('all sessions can be ended, or all but the current one, and other users are unaffected', async (t) => {
+test('a user can end all sessions, or all but the current one, and sessions of other users are unaffected', async (t) => {
   const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
   const otherUser = await createWebUser(stack, createEmail());
   const logoutOthersResponse = await mine.client.request('POST', '/auth/logout-others');
@@ -275,7 +275,7 @@ test('reusing a refresh token ends its session, and the user is notified by mail
   t.true(mail.text!.includes('203.0.113.9'));
 });
 
-test('of 20 simultaneous refreshes with one token one succeeds, the session ends, and one mail is sent', async (t) => {
+test('of 20 simultaneous refreshes with one token, one succeeds; then the session ends, and one mail is sent', async (t) => {
   const email = createEmail();
   const { client } = await createWebUser(stack, email);
   const copies = Array.from({ length: 20 }, () => copyOf(client));
@@ -292,7 +292,7 @@ test('of 20 simultaneous refreshes with one token one succeeds, the session ends
   t.is((await audit.list(user._id, 100)).length, 1);
 });
 
-test('a banned user cannot continue a session that was left open', async (t) => {
+test('a banned user cannot continue an open session', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await webStoresOf(stack).users.ban(user._id, 'test');
   const rejection = await client.request('POST', '/auth/refresh');
@@ -301,7 +301,7 @@ test('a banned user cannot continue a session that was left open', async (t) => 
   t.deepEqual(await webStoresOf(stack).sessions.list(user._id), []);
 });
 
-test('a request whose session ends while its body is being sent has no effect', async (t) => {
+test('if a session ends while the body of a request is being sent, the request has no effect', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const body = JSON.stringify({ label: 'Mine' });
   const path = '/v1/web/api-accounts/first';
@@ -319,7 +319,7 @@ test('a request whose session ends while its body is being sent has no effect', 
   // 100 Continue is sent once the session has been checked.
   request.flushHeaders();
   await once(request, 'continue');
-  // By the api's clock, a session lookup is stale after half a second.
+  // The api reuses a session lookup for half a second; after that it checks the session again.
   await setTimeout(600);
   await webStoresOf(stack).sessions.revokeAll(user._id);
   request.end(body);
@@ -352,7 +352,7 @@ test('signing in with endOtherSessions locks out an attacker that repeatedly end
   );
 });
 
-test('sessions can be ended even after a stolen one has used up the limit of changes', async (t) => {
+test('sessions can be ended even if a stolen session has used up the limit of changes', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   await exhaustLimit(stack, 'changes-user', user._id);
   const change = await client.request('PATCH', '/auth/me', { timezone: 'Asia/Tokyo' });
@@ -362,7 +362,7 @@ test('sessions can be ended even after a stolen one has used up the limit of cha
   t.false(await isOpen(client));
 });
 
-test('only sessions that were actually ended are recorded, however many times ending them is requested', async (t) => {
+test('ending sessions is recorded only if it ended any, even if it is requested several times', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);

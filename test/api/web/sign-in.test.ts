@@ -55,7 +55,7 @@ test('a user signs up with a mailed code, changes the time zone, signs out, and 
   );
 });
 
-test('one mailbox is one user, however its address is written', async (t) => {
+test('one mailbox is one user, in every spelling of its address', async (t) => {
   const email = createEmail();
   const first = await createClient().signIn(email, readMailedCode);
   const uppercase = await createClient().signIn(` ${email.toUpperCase()} `, () => readMailedCode(email), {
@@ -158,7 +158,7 @@ test('signing in ends the previous session of the browser, even if its access co
   }
 });
 
-test('a session ended by a sign-in is in the audit log, and if its token had been replaced before, the user is notified', async (t) => {
+test('if a sign-in ends a session, the audit log has it; if its token had been replaced by a refresh before, the user is notified', async (t) => {
   const { audit, sessions } = webStoresOf(stack);
   for (const isReplaced of [false, true]) {
     const { client, user, sessionId } = await createWebUser(stack, createEmail());
@@ -171,7 +171,7 @@ test('a session ended by a sign-in is in the audit log, and if its token had bee
   }
 });
 
-test('the audit log has the session id that each sign-in created', async (t) => {
+test('the audit log has the id of the session that each sign-in created', async (t) => {
   const [email, client] = [createEmail(), createClient()];
   await signIn(stack, createClient(), email);
   await signIn(stack, client, email);
@@ -194,7 +194,7 @@ test("a failed sign-in leaves the browser's session unchanged", async (t) => {
   t.is((await client.request('GET', '/auth/me')).status, 200);
 });
 
-test('with sign-up off, signup is a 422 on the purpose for every address alike, and existing users can sign in', async (t) => {
+test('with sign-up off, signup is the same 422 for the purpose with every address, and existing users can sign in', async (t) => {
   const url = await startOtherApi(t, stack, { SIGNUP: 'off' });
   const { user } = await createWebUser(stack, createEmail());
   const bodies = new Set<string>();

@@ -13,7 +13,7 @@ const openWindow = (limit: number, windowSeconds = 3_600): SlidingWindow => ({
   windowSeconds,
 });
 
-/** A step of time, so long that the duration of a test run never moves an attempt across the edge of a window. */
+/** A step of time, far longer than a test run, so that no attempt expires merely because the test takes time. */
 const unitSeconds = 1_000;
 const lengths = [2, 5];
 const limits = [3, 4];
@@ -26,7 +26,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('pass' as const), units: fc.integer({ min: 1, max: 6 }) }),
 );
 
-/** The reference implementation: the times of all counted attempts, and the rule in one expression. */
+/** The reference implementation: the times of all recorded attempts, and the rule in one expression. */
 class Model {
   now = 0;
   readonly #counted: number[][] = [[], []];
@@ -77,10 +77,10 @@ test('a window admits exactly the attempts that the rule allows, in any sequence
   );
 });
 
-test('a slot is free again once its attempt is as old as the window, to the millisecond', async (t) => {
+test('a slot becomes free when its attempt is as old as the window, exact to the millisecond', async (t) => {
   const window = openWindow(1, 60);
   await useSlidingWindows(redis(), 'take', [window]);
-  // The attempt is a second from expiry, so that only a bug in the script could confuse the two cases.
+  // The attempt expires in a second. The check may come later on a slow machine, so either result must fit the times.
   await ageWindow(redis(), window.key, 59_000);
   const freeAtMs = (await readOldestMs(redis(), window.key)) + 60_000;
   const beforeMs = await readRedisMs(redis());
@@ -92,7 +92,7 @@ test('a slot is free again once its attempt is as old as the window, to the mill
   t.is(await useSlidingWindows(redis(), 'take', [window]), null);
 });
 
-test('exactly as many simultaneous attempts as the limit allows are admitted', async (t) => {
+test('the number of simultaneous attempts that are admitted is exactly the limit', async (t) => {
   const window = openWindow(10);
   const results = await Promise.all(
     Array.from({ length: 50 }, () => useSlidingWindows(redis(), 'take', [window])),
@@ -100,7 +100,7 @@ test('exactly as many simultaneous attempts as the limit allows are admitted', a
   t.is(results.filter((full) => full === null).length, 10);
 });
 
-test('if one window is full, the attempt counts in no other', async (t) => {
+test('if one of several windows is full, the attempt is not recorded in any of them', async (t) => {
   const [full, free] = [openWindow(1), openWindow(5)];
   await useSlidingWindows(redis(), 'take', [full]);
   for (let i = 0; i < 3; i++) t.is((await useSlidingWindows(redis(), 'take', [free, full]))?.index, 1);
@@ -120,7 +120,7 @@ test('if several windows are full, the one that stays full longest is reported',
   }
 });
 
-test('failures counted beyond the limit use no further memory, because each replaces the oldest one', async (t) => {
+test('failures beyond the limit use no additional memory, because each one replaces the oldest', async (t) => {
   const window = openWindow(3, 100);
   for (let i = 0; i < 3; i++) await useSlidingWindows(redis(), 'count', [window]);
   await ageWindow(redis(), window.key, 50_000);
@@ -134,7 +134,7 @@ test('failures counted beyond the limit use no further memory, because each repl
   );
 });
 
-test("a step back of Redis's clock restores no attempts, and blocks no caller for more than one window", async (t) => {
+test("if Redis's clock steps back, no slots become free, and no caller is blocked for longer than one window", async (t) => {
   const window = openWindow(2, 60);
   for (let i = 0; i < 2; i++) await useSlidingWindows(redis(), 'take', [window]);
   await ageWindow(redis(), window.key, -3_600_000);

@@ -14,9 +14,9 @@ import { watchRedis } from '../../support/watch-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { WebClient } from '../../support/web-client.ts';
 
-/** Stores, their files and the logs contain nothing that would grant access. */
+/** No store, file of a store or log contains a code, token or key that would grant access. */
 
-/** A user who does everything possible, and a record of every secret that the user receives in clear text. */
+/** A user who performs every action, and a record of every secret that the user receives in clear text. */
 class UserSession {
   readonly secrets = new Map<string, string>();
   readonly #stack: TestStack;
@@ -180,7 +180,7 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
   };
   t.deepEqual(found, { inRedis: [], toRedis: [], inMongo: [], inFiles: [], inLogs: [] });
 
-  // The searched data is not empty: each store contains the expected entries.
+  // Checks that there was data to search: each store contains the expected entries.
   t.true(inRedis.includes('email-code'));
   t.true(commands.some(({ args }) => args.includes('email-code')));
   t.true((await readAllOfMongo(stack.mongo.db)).includes(email));
@@ -188,7 +188,7 @@ test('neither the stores, their files, the commands to Redis nor logs of any lev
   t.true(captured.lines.some(({ path: requestPath }) => requestPath === '/v1/web/auth/verify-code'));
   t.log(`${session.secrets.size} secrets`);
 
-  // The search finds a secret that does leak.
+  // Checks that the search would find a leaked secret.
   await stack.redis.hset('leak', 'a', JSON.stringify({ token: client.csrfToken }));
   await stack.redis.xadd('leak-stream', '*', 'code', Buffer.from(`code ${code}`).toString('base64'));
   await stack.mongo.db

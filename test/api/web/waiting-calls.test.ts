@@ -14,7 +14,7 @@ import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 
-/** Calls whose session ends while they wait for a database turn. */
+/** What happens if a session ends while one of its calls waits for a database turn. */
 
 const reads: readonly Endpoint[] = [
   getWebUser,
@@ -64,7 +64,7 @@ for (const { operation, createHandler } of reads) {
     const cookies = { get: () => 'its token' };
     const context = { state, cookies } as unknown as ApiContext;
     const read = createHandler(services)(context, () => Promise.resolve());
-    // It waits longer than a session lookup stays valid.
+    // The call waits for longer than a session lookup stays valid.
     state.sessionFoundAtMs -= 1_000;
     turn.release();
     const error = await t.throwsAsync(async () => await read, { instanceOf: AppError });

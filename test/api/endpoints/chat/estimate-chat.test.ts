@@ -75,7 +75,7 @@ const png = makePng(8, 8, [200, 10, 10]).toString('base64');
 interface Counted {
   readonly body: ChatRequest;
   readonly tokens: number;
-  /** Reserved for the prompt, in tokens. */
+  /** Number of tokens reserved for the prompt. */
   readonly reserved: number;
   readonly wanted: number;
   readonly reasoning: readonly LoadedReasoning[];
@@ -317,7 +317,7 @@ for (const [where, body] of Object.entries(oversized)) {
   });
 }
 
-test('numbers that a dialect writes with more digits are tokenized as they are sent', async (t) => {
+test('numbers that a dialect writes with more digits than the caller are tokenized as sent to the vendor', async (t) => {
   const numbers = `{"n":[${Array.from({ length: 500 }, () => '1e20').join(',')}]}`;
   const pieces = [numbers.slice(0, 1_000), numbers.slice(1_000)].map((text) => ({ type: 'text', text }));
   for (const content of [numbers, pieces]) {
@@ -368,7 +368,7 @@ test('the token count of ordinary messages is exact, with four tokens added per 
   t.is(tokens, 3 + 4 + 3 + 4 + 2);
 });
 
-test('saved reasoning gets at most half of the context not used by the prompt, latest first, and never causes a rejection', async (t) => {
+test('saved reasoning is added latest first, to at most half of the context left by the prompt, and never causes a rejection', async (t) => {
   const value = (text: string): object => ({ kind: 'openai', model: 'deepseek-sim', reasoning: text });
   const turns = Array.from({ length: 4 }, (_, index) => [
     question,
@@ -389,7 +389,7 @@ test('saved reasoning gets at most half of the context not used by the prompt, l
 
 const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
 
-test('text that other vocabularies may split into more tokens is reserved at their count, and billed using our own', async (t) => {
+test('if other tokenizers may count more tokens in a text than ours, the larger number is reserved, and ours is billed', async (t) => {
   const spaces = ' '.repeat(20_000);
   const file = { filename: 'a.txt', file_data: toDataUri(Buffer.from(spaces), 'text/plain') };
   for (const content of [spaces, [{ type: 'text', text: spaces }], [{ type: 'file', file }]]) {
@@ -399,24 +399,24 @@ test('text that other vocabularies may split into more tokens is reserved at the
   }
 });
 
-test('a model with a tokenizer set in the catalog reserves exactly its count', async (t) => {
+test('if the catalog sets a tokenizer for a model, exactly the number of tokens that it counts is reserved', async (t) => {
   const { tokens, reserved } = await count('named', user(' '.repeat(20_000)));
   t.is(reserved, tokens);
 });
 
-test('prose reserves at most 1.3 times its count', async (t) => {
+test('for prose, at most 1.3 times the counted tokens are reserved', async (t) => {
   const prose = 'The keeper of the lighthouse had lived on the island for thirty years. '.repeat(50);
   const { tokens, reserved } = await count('openai', user(prose));
   t.true(reserved >= tokens && reserved <= 1.3 * tokens);
 });
 
-test('a prompt that fits the context using our own count is not rejected because other vocabularies may need more tokens', async (t) => {
+test('a prompt that fits the context by our own token count is not rejected, even if other tokenizers may count more', async (t) => {
   const { tokens, reserved } = await count('small-openai', user(`${' '.repeat(1_000)}a`.repeat(400)));
   t.true(tokens < 8_192);
   t.is(reserved, 8_192);
 });
 
-test('the reservation covers all choices that the routes serving the request generate', async (t) => {
+test('the reservation covers as many choices as the routes that serve the request will generate', async (t) => {
   const messages = [{ role: 'user', content: 'hi' }];
   for (const [id, n, choices] of [
     ['single', 8, 1],

@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../../../shared/contract/chat.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { countChoices, findServingRoutes } from '../../../../shared/routing/chat-needs.ts';
 
-/** The requests sent to vendors, and those rejected before they cause any cost. */
+/** Chat requests as prepared for vendors, and those rejected before they cause any cost. */
 
 const model = (id: string, upstreams: string[], more = ''): string => `
   - id: ${id}
@@ -68,7 +68,7 @@ const file = (name: string, data = 'data:application/pdf;base64,JVBERi0='): obje
   file: { filename: name, file_data: data },
 });
 
-test("a model's default effort applies if the caller sets none, and a model that does not reason gets none", (t) => {
+test("a model's default reasoning effort applies if the caller sets none, and no effort is sent to a model without reasoning", (t) => {
   t.is(prepare('reasoner', {}).reasoning_effort, 'low');
   t.is(prepare('reasoner', { reasoning_effort: 'high' }).reasoning_effort, 'high');
   t.is(prepare('simple', { reasoning_effort: 'high' }).reasoning_effort, null);
@@ -79,7 +79,7 @@ test("a model's default effort applies if the caller sets none, and a model that
   );
 });
 
-test('requests to an image model ask for images, in its default quality unless the caller sets one', (t) => {
+test('a request to an image model requests images by default, in the model’s default quality unless the caller sets one', (t) => {
   const prepared = prepare('painter', {});
   t.deepEqual(prepared.modalities, ['image', 'text']);
   t.is(prepared.image_quality, '1K');
@@ -153,7 +153,7 @@ test('web search is rejected if the catalog disables it for the model', (t) => {
   t.is(findRejection('plain', { web_search: 'links' }), 'not refused');
 });
 
-test('files must have a type that the model reads, stay within its maximum count, and be sent inline', (t) => {
+test('files must be inline, of a type that the model reads, and no more than its maximum number', (t) => {
   t.is(findRejection('reader', withPart(file('a.pdf'))), 'not refused');
   t.is(
     findRejection('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),

@@ -57,7 +57,7 @@ test('a request with a million invalid tokens is rejected with the first of them
   t.true(countTurns() >= 32);
 });
 
-test('text longer than its token array holds memory until the response is sent', async (t) => {
+test('if decoded text is longer than its token array, memory for it is held until the response is sent', async (t) => {
   const tokens = Array.from({ length: 1_000 }, () => longToken);
   const { requestMemory, close, read } = startRequest();
   await read([tokens]);
@@ -76,7 +76,7 @@ test('text longer than its token array holds memory until the response is sent',
   t.is(narrow.requestMemory.held, othersShare.amount);
 });
 
-test('memory already held for the text of a large body covers the decoded text too', async (t) => {
+test('memory already held for the text of a body also covers the decoded text, and only the excess is reserved', async (t) => {
   const { requestMemory, state, read } = startRequest();
   const share = requestMemory.tryAcquire('account', 150_000)!;
   state.bodyMemory = { share, textBytes: 100_000 };

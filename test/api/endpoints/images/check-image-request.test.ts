@@ -44,7 +44,7 @@ function check(model: string, more: Partial<AnyImageRequest> = {}, operation: Im
   return checkImageRequest({ model, prompt: 'a cat', ...more }, catalog.find(model)!, operation);
 }
 
-test('links, data URIs and base64 from all three fields form one ordered list that keeps their field paths', (t) => {
+test('links, data URIs and base64 from all three fields form one ordered list with the field path of each', (t) => {
   const checked = check('plain-editor', {
     images: [{ image_url: link }, { image_url: tinyPng, file_id: null }],
     image: [uri, link],
@@ -66,7 +66,7 @@ test('a generation with input images is an edit, and one without is not', (t) =>
   }
 });
 
-test('null fields count as absent, and `auto` leaves the choice to the catalog', (t) => {
+test('null fields are treated as absent, and with `auto` the default from the catalog applies', (t) => {
   const nulls = { n: null, size: null, quality: null, stream: null, partial_images: null, background: null };
   const checked = check('editor', { image: link, ...nulls });
   t.like(checked, { n: 1, size: '1024x1024', quality: 'low', partialImages: null });

@@ -17,7 +17,7 @@ import { captureLog, type CapturedLog } from '../../../support/captured-log.ts';
 import { parseNamedEvents } from '../../../support/named-events.ts';
 import { showJob, shownJobId } from '../../../support/show-job.ts';
 
-/** Responses to callers if a job changes between two reads of it. */
+/** Calls to the jobs API while the job changes, or Redis fails, between two reads of the job. */
 
 interface Served extends CapturedLog {
   readonly url: string;

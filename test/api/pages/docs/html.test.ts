@@ -28,7 +28,7 @@ const hostile = fc.oneof(
   ),
 );
 
-test('text can never open a tag, close an attribute or form an entity', (t) => {
+test('text is escaped, so that it cannot open a tag, close an attribute or form an entity', (t) => {
   fc.assert(
     fc.property(hostile, (text) => {
       const { text: markup } = html`<p title="${text}">${text}</p>`;

@@ -24,7 +24,7 @@ test('a field shows its type, whether it is required, its default, bounds and ch
   t.is(page?.bounds, 'at least 1');
 });
 
-test('objects are found behind references, in lists and maps, and among alternatives', (t) => {
+test('the fields of objects are found through references, in lists and maps, and among alternatives', (t) => {
   const [one, list, map, either] = listFields(
     {
       properties: {
@@ -44,7 +44,7 @@ test('objects are found behind references, in lists and maps, and among alternat
   );
 });
 
-test('a list of objects has the fields of its objects', (t) => {
+test('a list of objects shows the fields of its objects', (t) => {
   t.deepEqual(
     listFields({ type: 'array', items: reference }, schemas).map((field) => field.name),
     ['id'],

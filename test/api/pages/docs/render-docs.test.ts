@@ -22,7 +22,7 @@ test('every operation has a section with its path, and a navigation link to it',
   }
 });
 
-test('operations that need no key are marked as such, and in the account area also if they need no session', (t) => {
+test('operations that need no key are marked as such, and so are account area operations that need no session', (t) => {
   const accessOf = (operationId: string): string | undefined =>
     page
       .split(`<article class="operation" id="${operationId}">`)[1]
