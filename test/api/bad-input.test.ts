@@ -748,7 +748,10 @@ test.serial('a body with ten thousand errors is rejected quickly', async (t) => 
   const response = await stack.post(chat, account.apiKey, { model: 'chat', messages });
   t.is(response.status, 422);
   const tookMs = readThreadMs() - startedMs;
-  t.true(tookMs < 700, `took ${Math.round(tookMs)} ms: probably the time grows with the square of the errors`);
+  t.true(
+    tookMs < 700,
+    `took ${Math.round(tookMs)} ms: probably the time grows with the square of the errors`,
+  );
 });
 
 test.serial('three million inputs of the wrong type are rejected quickly', async (t) => {

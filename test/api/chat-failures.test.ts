@@ -141,12 +141,7 @@ const shortChunkTimeout = chats.addUpstream('betweenChunksTimeoutMs: 300');
 for (const [failure, model, status, code] of [
   ['is interrupted after output', chats.addModel('gpt-sim+cut-3'), 502, 'upstream_error'],
   ['breaks with an error', chats.addModel('gpt-sim+streamerror-3'), 502, 'upstream_error'],
-  [
-    'stalls',
-    chats.addModel('gpt-sim+stall-3', { upstream: shortChunkTimeout }),
-    504,
-    'upstream_timeout',
-  ],
+  ['stalls', chats.addModel('gpt-sim+stall-3', { upstream: shortChunkTimeout }), 504, 'upstream_timeout'],
 ] as const) {
   test(`if a stream ${failure}, it ends with an error event, and the caller pays for its output`, async (t) => {
     const account = await chats.stack.createAccount();

@@ -109,7 +109,11 @@ test('if the client half-closes after its stream has started, the stream continu
 
 for (const [name, model, version] of [
   ['if a client disconnects before the response starts, the vendor call is aborted', 'left', '1.1'],
-  ['if an HTTP/1.0 client half-closes and the response takes a while, it is treated as disconnected', 'old', '1.0'],
+  [
+    'if an HTTP/1.0 client half-closes and the response takes a while, it is treated as disconnected',
+    'old',
+    '1.0',
+  ],
 ] as const) {
   test(name, async (t) => {
     const vendorHold = vendor.hold(model);
