@@ -81,7 +81,7 @@ async function sendHonestWork({ url, apiKey }: Target): Promise<void> {
 
 type Attackers = Readonly<Record<'rich' | 'poor' | 'fresh', TestAccount>>;
 
-/** Each attack also has its own test file. Here the fast ones run one after another while the slow ones run in parallel. */
+/** Each attack also has its own test file. Here the fast ones run one after another, in parallel with the slow ones. */
 async function attack(url: string, { rich, poor, fresh }: Attackers): Promise<void> {
   const target = { url, apiKey: rich.apiKey };
   const slow = Promise.all([

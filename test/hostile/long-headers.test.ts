@@ -12,6 +12,6 @@ test('a request with a long header takes little more CPU time than one without',
     [...(await sendLongHeaders({ url: stack.url, rounds }))].toSorted((a, b) => a - b),
     [200, 401],
   );
-  // Client and gateway share one thread here. A single slow header took 314 ms, which is 12 s per kind of header in 40 rounds.
+  // Client and gateway share one thread here. One slow header took 314 ms: 12 s per kind of header in 40 rounds.
   t.true(readThreadMs() - beforeMs < 5_000, `${readThreadMs() - beforeMs} ms of CPU`);
 });
