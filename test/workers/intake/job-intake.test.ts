@@ -215,7 +215,7 @@ models:
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
     if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
-    // The worker is notified only of this cancellation. If it were not stopping, it would read the whole vendor response.
+    // The worker is notified only of this cancellation. If it did not stop, it would read the whole vendor response.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
   }
