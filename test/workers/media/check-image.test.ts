@@ -77,7 +77,7 @@ test('the pixels of an animation are those of all frames; a truncated animation 
     const bytes = await drawNoise(50, 400, 40)[format]().toBuffer();
     t.deepEqual<unknown, unknown>(await faultOf(bytes), { mediaType: `image/${format}`, pixels: 20_000 });
     const half = await faultOf(bytes.subarray(0, bytes.length / 2));
-    // Viewers show the existing frames of a truncated GIF, so it is accepted. A WebP declares its length and is rejected.
+    // A truncated GIF is accepted, because viewers show its existing frames. A WebP is rejected: it states its length.
     t.deepEqual<unknown, unknown>(
       half,
       format === 'gif' ? { mediaType: 'image/gif', pixels: 10_000 } : damaged,

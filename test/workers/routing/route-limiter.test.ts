@@ -575,7 +575,7 @@ test('a renewal does not restore a lease that is released right after it', async
   t.is(await redis().zcard(key), 0);
 });
 
-/** A Redis client that loses the replies to scripts while `away`. The scripts themselves run only if `arrive` is set. */
+/** A Redis client that loses the replies to scripts while `away`. The scripts run only if `arrive` is set. */
 function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
   const lost = new Error('Connection is closed.');
