@@ -92,7 +92,7 @@ data: {"type": "message_stop"}
 
 `;
 
-/** "Streaming request with tool use" of the same page, with shorter arguments and thinking. Trailing spaces are part of it. */
+/** "Streaming request with tool use" of the same page, with shorter arguments and thinking. Keeps trailing spaces. */
 const TOOLS = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":100,"cache_read_input_tokens":28,"output_tokens":2},"content":[],"stop_reason":null}   }
 
