@@ -215,7 +215,7 @@ test.serial('a call that times out before it has a connection is never sent', as
   server.on('request', () => (requests += 1));
   const calls = [failWith(t, post(), 'timeout'), failWith(t, post(), 'timeout')];
   const startedAtMs = performance.now();
-  // Blocks so that both calls time out in one event loop turn. Otherwise the second might get the connection of the first.
+  // Blocks so that both calls time out in one event loop turn. Otherwise the second might get the first's connection.
   server.once('request', () => {
     while (performance.now() < startedAtMs + totalMs + 10);
   });

@@ -103,7 +103,7 @@ for (const [dialect, toRequest] of Object.entries(dialects)) {
       };
       const quarters = repeat(4, () => max / 4);
       measureMs(quarters);
-      // One conversation takes as long as four of a quarter the size if the time is linear, and four times as long if it
+      // One conversation takes as long as four of a quarter of its size if time is linear, and four times as long if it
       // is quadratic. Times below 50 ms are taken as 50 ms.
       let best = Infinity;
       for (let i = 0; i < 4 && best >= 2; i++)
