@@ -117,7 +117,7 @@ async function sweep(): Promise<void> {
   for (let round = 0; round < 3; round++) await sweeper.sweep();
 }
 
-/** The number of worker deaths counted against a job. */
+/** Returns the number of worker deaths recorded for a job. */
 const readDeaths = async (accountId: string, id: string): Promise<number> =>
   Number((await stack.redis.hget(redisKeys.job(accountId, id), 'x')) ?? 0);
 

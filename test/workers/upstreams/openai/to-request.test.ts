@@ -125,7 +125,7 @@ test('a fetched image is sent as bytes with the caller’s other fields, and oth
   ]);
 });
 
-test('a search that is turned off is not requested, whatever its options', (t) => {
+test('a search that is turned off is not requested, even with options', (t) => {
   t.is(chat({ web_search: false, web_search_options: {} })['web_search_options'], undefined);
 });
 
