@@ -6,17 +6,17 @@ import { waitFor } from '../support/wait-for.ts';
 import type { Receipt } from './paid-load.ts';
 import type { ProcessStack } from './process-stack.ts';
 
-/** Audits the money of a stack from outside. */
+/** Audits the charges and balances of a stack from outside its processes. */
 
-/** Time for a dead reader's lease to expire and another reader to take over, perhaps after an outage. */
+/** Time for a dead ledger reader's lease to expire and for another to take over, perhaps after an outage. */
 const ledgerTimeoutMs = 30_000;
 const pollMs = 100;
 
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
 
 /**
- * Checks receipts: each must be exactly one ledger entry with that amount. Waits for entries that are still on their
- * way to MongoDB.
+ * Checks that each receipt has exactly one ledger entry with its amount. Waits for entries that have not reached
+ * MongoDB yet.
  */
 export async function checkReceipts(
   { ledger }: Pick<ProcessStack, 'ledger'>,
@@ -50,14 +50,14 @@ const describe = (value: object): string =>
     .map(([name, field]) => `${name} ${String(field)}`)
     .join(', ');
 
-/** The entries found within the time that the ledger may take after a death; the caller reports missing ones. */
+/** Returns the entries found within the time that the ledger may take after a process dies. Some may be missing. */
 async function waitForEntries(
   ledger: ProcessStack['ledger'],
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, LedgerDocument>> {
   const deadlineMs = performance.now() + ledgerTimeoutMs;
   for (;;) {
-    // MongoDB may be the one that was killed; then nothing is found until it is back.
+    // If the killed process was MongoDB, nothing is found until it is back.
     const found = await ledger.findEntries(ids).catch(() => []);
     if (found.length === ids.length || performance.now() > deadlineMs)
       return new Map(found.map((entry) => [entry._id, entry]));
@@ -65,18 +65,18 @@ async function waitForEntries(
   }
 }
 
-/** Resolves when everything settled is in MongoDB, and no reservations remain. */
+/** Resolves when all settled charges are in MongoDB and no reservations remain. */
 export async function waitUntilQuiet(
   { redis }: Pick<ProcessStack, 'redis'>,
   timeoutMs: number,
 ): Promise<void> {
   const areEmpty = async (count: (shard: number) => Promise<number>): Promise<boolean> =>
     (await Promise.all(shards.map(count))).every((length) => length === 0);
-  await waitFor('the streams to be read', () =>
+  await waitFor('the ledger streams to be read', () =>
     areEmpty((shard) => redis.xlen(redisKeys.ledgerStream(shard))).catch(() => false),
   );
   await waitFor(
-    'the last reservation to end',
+    'the last reservation to be settled or released',
     () => areEmpty((shard) => redis.hlen(redisKeys.reservations(shard))).catch(() => false),
     timeoutMs,
   );

@@ -6,7 +6,7 @@ export interface LoadOptions {
   readonly accounts: readonly TestAccount[];
 }
 
-/** Callers that send one request after another, whatever happens. */
+/** Callers that send one request after another, even after failures. */
 export abstract class CallerLoad {
   /** Counts by response status; `cut` if the connection or stream broke. */
   readonly outcomes = new Map<string, number>();
@@ -39,7 +39,7 @@ export abstract class CallerLoad {
   /** The calls that each caller repeats. */
   protected abstract listCallers(): (() => Promise<void>)[];
 
-  /** Distributes calls over all accounts and processes. */
+  /** Distributes calls over all accounts and api processes. */
   protected nextTurn(): number {
     this.#turn += 1;
     return this.#turn;

@@ -30,7 +30,7 @@ import { startRole } from '../support/worker-process.ts';
 import { verifyLedger } from './audit.ts';
 
 /**
- * Durable jobs whose processes die, freeze or stop. There is one stack, whose own worker takes no jobs and only does
+ * Durable jobs while their processes die, freeze or stop. There is one stack; its own worker runs no jobs and only does
  * maintenance.
  */
 
@@ -81,7 +81,7 @@ const waitForAllJobs = (accounts: readonly TestAccount[]): Promise<boolean> =>
 const sumReceipts = (jobs: readonly JobRecord[]): bigint =>
   jobs.reduce((sum, { receipt }) => sum + (receipt?.costNano ?? 0n), 0n);
 
-/** Asserts that all the account's jobs succeeded, that their cost is what it lost, and that nothing is still held. */
+/** Asserts that the account's jobs all succeeded, its balance fell by their cost, and no reservation remains. */
 async function checkPaidOnce(t: ExecutionContext, { id }: TestAccount, count: number): Promise<void> {
   const jobs = await listAllJobs(stack.redis, id);
   t.is(jobs.length, count);
@@ -117,11 +117,11 @@ async function sweep(): Promise<void> {
   for (let round = 0; round < 3; round++) await sweeper.sweep();
 }
 
-/** The number of worker deaths counted against a job. */
+/** Returns the number of worker deaths recorded for a job. */
 const readDeaths = async (accountId: string, id: string): Promise<number> =>
   Number((await stack.redis.hget(redisKeys.job(accountId, id), 'x')) ?? 0);
 
-test('a worker asked to stop finishes active jobs and hands back the rest, which does not count as a death', async (t) => {
+test('a worker asked to stop finishes active jobs and returns unstarted jobs to the queue, without counting a worker death for them', async (t) => {
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('gpt-narrow');
@@ -129,14 +129,14 @@ test('a worker asked to stop finishes active jobs and hands back the rest, which
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push(await enqueueChat(stack, account.id, 'narrow-chat'));
   await waitFor('the calls', () => held.waiting === 2);
-  await waitFor('the next one to be taken', async () => {
+  await waitFor('the worker to fetch the next job', async () => {
     const jobs = await listAllJobs(stack.redis, account.id);
     return jobs.filter(({ workerId }) => workerId !== null).length === 3;
   });
   const exited = first.terminate();
-  // No other worker is running yet, so jobs handed back are queued.
+  // No other worker is running yet, so returned jobs stay in the queue.
   const waiting = redisKeys.jobsWaiting(account.id, 'chat', 'narrow-chat');
-  await waitFor('the jobs to be handed back', async () => (await stack.redis.zcard(waiting)) === 3);
+  await waitFor('the jobs to be returned to the queue', async () => (await stack.redis.zcard(waiting)) === 3);
   t.is(first.child.exitCode, null);
   await startRole(t, 'worker', stack.env);
   held.end();
@@ -151,7 +151,7 @@ test('a worker asked to stop finishes active jobs and hands back the rest, which
   t.deepEqual(await Promise.all(ids.map((id) => readDeaths(account.id, id))), [0, 0, 0, 0, 0]);
 });
 
-test('a job still active after the shutdown grace period is handed back, runs on another worker and is charged once', async (t) => {
+test('a job still active after the shutdown grace period returns to the queue, runs on another worker and is charged once', async (t) => {
   const account = await stack.createAccount();
   const first = await stack.startWorker({ queues: ['chat'] });
   const held = vendor.hold('gpt');
@@ -173,7 +173,7 @@ test('a job still active after the shutdown grace period is handed back, runs on
   await second.stop();
 });
 
-test('a job whose worker died between storing the response and settling runs again, and only the new response is returned', async (t) => {
+test('if a worker dies between storing a response and settling its job, the job runs again and only the new response is returned', async (t) => {
   const { redis, config } = stack;
   const account = await stack.createAccount();
   const line = { queue: 'chat', model: 'chat' } as const;
@@ -200,7 +200,7 @@ test('a job whose worker died between storing the response and settling runs aga
   await worker.stop();
 });
 
-test('a worker frozen until its lease expired neither charges nor ends a job that another worker has taken over', async (t) => {
+test('a worker that resumes after its lease expired neither charges nor ends the job, because another worker now runs it', async (t) => {
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
   const held = vendor.hold('gpt');
@@ -225,14 +225,14 @@ test('a worker frozen until its lease expired neither charges nor ends a job tha
   t.is((await readJob(stack, account, id)).response!['id'], id);
 });
 
-test('an api process that dies after admission leaves a reservation, which is swept, and no job', async (t) => {
+test('if an api process dies after admission, its reservation is released by the sweep and no job is created', async (t) => {
   const { redis } = stack;
   const account = await stack.createAccount();
   const job = await admitChat(stack, account.id, 'chat');
   await ageReservation(redis, account.id, job.id, 60_000);
   await sweep();
   t.is((await stack.readAccount(account.id)).reservedNano, 0n);
-  // An api process that was only frozen cannot enqueue a job without a reservation.
+  // Even if the api process had only been frozen, it could not enqueue the job now, because the reservation is gone.
   await t.throwsAsync(placeJob(redis, redis, job), { message: /Send it again/ });
   t.is(
     (await releaseReservation(redis, { requestId: job.id, accountId: account.id, claimHash: null })).outcome,
@@ -241,7 +241,7 @@ test('an api process that dies after admission leaves a reservation, which is sw
   t.deepEqual(await listAllJobs(redis, account.id), []);
 });
 
-test('a job whose api process died before queuing it for fair scheduling still runs, and its reservation is not swept', async (t) => {
+test('if an api process dies before queuing a job for fair scheduling, the job still runs and its reservation is not swept', async (t) => {
   const { redis } = stack;
   const account = await stack.createAccount();
   const job = await admitChat(stack, account.id, 'chat');
@@ -257,7 +257,7 @@ test('a job whose api process died before queuing it for fair scheduling still r
 });
 
 testWithOwnStore('Redis')(
-  'a restart of Redis with queued and active jobs fails none of them, and each is charged once',
+  'if Redis restarts, queued and active jobs still succeed, and each is charged once',
   async (t) => {
     const account = await stack.createAccount();
     const first = await startRole(t, 'worker', stack.env, ['--queues', 'chat', '--concurrency', '4']);
@@ -288,8 +288,8 @@ const listIds = async (accounts: readonly TestAccount[], status: string): Promis
   return (await Promise.all(lists)).flat();
 };
 
-// The last test, because most of its jobs are still queued at the end.
-test('a restart of all workers with 10 000 queued and 64 active jobs loses none and charges none twice', async (t) => {
+// This test is the last, because most of its jobs are still queued at its end.
+test('if all workers restart with 10 000 queued and 64 active jobs, no job is lost or charged twice', async (t) => {
   t.timeout(120_000);
   const accounts = await Promise.all(Array.from({ length: 16 }, () => stack.createAccount()));
   const total = 10_064;

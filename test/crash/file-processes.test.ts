@@ -8,7 +8,7 @@ import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
-/** The processes that read files for an api process. */
+/** The child processes that read files for an api process. */
 
 const chatWith = (pdf: Buffer): object => ({
   model: 'reader',
@@ -30,7 +30,7 @@ async function isAlive(pid: string): Promise<boolean> {
   return stat !== null && !/\) Z /.test(stat);
 }
 
-test('file readers end with their api process, whether it is stopped or killed during a read, and have none of its secrets', async (t) => {
+test('file readers exit when their api process is stopped or killed during a read, and have none of its secrets', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const catalog = `${vendorCatalog(vendor.url)}
@@ -58,5 +58,5 @@ test('file readers end with their api process, whether it is stopped or killed d
   const busyReader = await waitForReader(busy.child.pid!);
   await busy.kill();
   await aborted;
-  await waitFor('the reader to end', async () => !(await isAlive(busyReader)));
+  await waitFor('the reader to exit', async () => !(await isAlive(busyReader)));
 });

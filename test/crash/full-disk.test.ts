@@ -99,7 +99,7 @@ async function sendAll({ url, apiKey }: SmallDisk): Promise<number[]> {
   );
 }
 
-test('on a full disk requests are 503 and nothing exits; with free space everything recovers by itself, and the ledger is consistent', async (t) => {
+test('while the disk is full requests get a 503 and no process exits; once space is freed, service recovers without a restart and the ledger is consistent', async (t) => {
   if (!canMount()) {
     t.log('skipped: a small disk needs a mount of its own, and `unshare -rm` is not allowed here');
     t.pass();
@@ -109,7 +109,7 @@ test('on a full disk requests are 503 and nothing exits; with free space everyth
   t.deepEqual(await sendAll(disk), [200, 200, 200, 200]);
   disk.fill();
   await waitFor(
-    'Redis to notice',
+    'Redis to notice that the disk is full',
     async () => (await sendAll(disk)).every((status) => status === 503),
     60_000,
   );
@@ -128,15 +128,15 @@ test('on a full disk requests are 503 and nothing exits; with free space everyth
   });
 
   disk.free();
-  await waitFor('service', async () => (await sendAll(disk)).every((status) => status === 200), 60_000);
-  await waitFor('health', async () => {
+  await waitFor('requests to be served again', async () => (await sendAll(disk)).every((status) => status === 200), 60_000);
+  await waitFor('health to recover', async () => {
     const health = (await (await fetch(`${disk.url}/v1/health`)).json()) as { status: string };
     return health.status === 'ok';
   });
   await waitFor('the console to report it', () => /are written again; \d+ lines? /.test(disk.output()));
 
   t.true(disk.isRunning());
-  // No part died, and the loss of log lines was reported once.
+  // No process died, and the loss of log lines was reported once.
   t.notRegex(disk.output(), /stopped \(/);
   t.is(disk.output().split('lines are lost').length, 2, disk.output());
   const verified = await runAdmin({ DATA_DIR: disk.dataDir }, 'ledger', 'verify', '--json');

@@ -42,7 +42,7 @@ const stream = {
   messages: [{ role: 'user', content: text }],
 };
 
-test('a second api process returns the response of the first one, during the stream and afterwards', async (t) => {
+test('a request repeated at a second api process gets the response of the first, during the stream and afterwards', async (t) => {
   const { stack, vendor, account } = await setUp(t);
   await stack.startWorker();
   const other = String((await startRole(t, 'api', stack.env)).readyLine['url']);
@@ -59,7 +59,7 @@ test('a second api process returns the response of the first one, during the str
   t.is(vendor.requests.counters.total, 1);
 });
 
-test('a caller attached at another api process gets the whole response when the owning process is killed midway', async (t) => {
+test('if the api process that owns a request is killed midway, a repeated request at another api process gets the whole response', async (t) => {
   const { stack, vendor, account } = await setUp(t);
   await stack.startWorker();
   const owner = await startRole(t, 'api', stack.env);
@@ -84,7 +84,7 @@ for (const { kind, path, body } of [
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
   { kind: 'embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one two' } },
 ]) {
-  test(`an ${kind} whose api process is killed can be replayed at another api process`, async (t) => {
+  test(`if an api process is killed during an ${kind}, another api process can replay the response`, async (t) => {
     const { stack, vendor, account } = await setUp(t);
     await stack.startWorker();
     const owner = await startRole(t, 'api', stack.env);
@@ -106,7 +106,7 @@ for (const { kind, path, body } of [
   { kind: 'chat', path: chats, body: { model: 'slow-chat', messages: [{ role: 'user', content: 'a b c' }] } },
   { kind: 'image', path: '/v1/images/generations', body: { model: 'slow-image', prompt: 'a red fox' } },
 ]) {
-  test(`both callers of one ${kind} get the same response if its worker is killed before any output`, async (t) => {
+  test(`if the worker is killed before any output, both callers of one ${kind} get the same response`, async (t) => {
     const { stack, vendor, account } = await setUp(t);
     const worker = await startRole(t, 'worker', stack.env);
     const key = createKey();
@@ -127,7 +127,7 @@ for (const { kind, path, body } of [
   });
 }
 
-test('when the worker of a stream is killed midway, both its readers get an error, its output is charged once, and the key can be retried', async (t) => {
+test('if the worker of a stream is killed midway, both readers get an error, the output is charged once, and the key can be used again', async (t) => {
   const { stack, account } = await setUp(t);
   const worker = await startRole(t, 'worker', stack.env);
   const key = createKey();
@@ -178,7 +178,7 @@ async function startSilentObjectStore(
   return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, upload };
 }
 
-test('a long stream whose worker is killed while copying it to the object store is replayed from Redis', async (t) => {
+test('if a worker is killed while copying a long stream to the object store, the stream is replayed from Redis', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const { endpoint, upload } = await startSilentObjectStore(t);

@@ -33,7 +33,7 @@ export async function waitForJobs(
 }
 
 /**
- * Checks the finished jobs of these accounts: each job answered with 202 must exist, have ended once, in the state its
+ * Checks the finished jobs of these accounts: each job accepted with 202 must exist, have ended once, in the state its
  * caller first saw, be in the ledger with its stated cost, and have a response if and only if it succeeded.
  */
 export async function checkJobs(
@@ -76,7 +76,7 @@ const toReceipt = ({ id, accountId, receipt }: JobRecord): Receipt => ({
   free: receipt!.free,
 });
 
-/** A job is failed after its worker has died three times. Nothing else may fail, because no vendor does. */
+/** A job fails after its worker has died three times. No other failure is expected, because no vendor call fails. */
 const abandonedMessage = /^The work failed repeatedly/;
 
 function findProblems(job: JobRecord): string[] {

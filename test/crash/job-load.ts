@@ -3,7 +3,7 @@ import { hasEnded, respondAsync, type JobBody } from '../support/jobs.ts';
 import type { TestAccount } from '../support/stack.ts';
 import { CallerLoad } from './caller-load.ts';
 
-/** A durable job that was answered with 202: from then on it must not be lost. */
+/** A durable job that was accepted with a 202, so that it must not be lost. */
 export interface JobTicket {
   readonly id: string;
   readonly account: TestAccount;
@@ -21,10 +21,10 @@ const requests: readonly { readonly path: string; readonly body: object }[] = [
 ];
 
 const callersPerRequest = 2;
-/** A caller polls its job at this interval and for this long; then it abandons it, and submits the next. */
+/** A caller polls its job at this interval and for this long; then it stops polling, and submits the next. */
 const pollIntervalMs = 150;
 const followMs = 4_000;
-/** One in this many jobs is cancelled as soon as it is enqueued, whatever its state is by then. */
+/** One in this many jobs is cancelled as soon as it is enqueued, even if it is already running or done. */
 const jobsPerCancellation = 8;
 const callTimeoutMs = 30_000;
 const refusedPauseMs = 100;

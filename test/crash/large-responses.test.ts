@@ -8,7 +8,7 @@ import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';
 import { listenTo } from '../support/listen-to.ts';
 
-test('when a worker is killed between two pieces, another one completes its responses, and each caller is charged once', async (t) => {
+test('if a worker is killed between two pieces of a response, another worker completes its responses, and each caller is charged once', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -25,7 +25,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   )) as string[];
   const spy = await listenTo(t, stack.config.redisUrl, ...replyChannels);
   const worker = await startRole(t, 'worker', stack.env);
-  // Each result is larger than what may be requested at a time, so after the first piece none has been sent completely.
+  // Each result is larger than the maximum that is requested at a time, so it is incomplete after the first piece.
   const killAfterPiece = async (): Promise<void> => {
     const hasPiece = (message: Buffer): boolean => decodeFrames(message).some(({ kind }) => kind === 'piece');
     while (!hasPiece(await spy.receive()));

@@ -13,7 +13,7 @@ import { startRole } from '../support/worker-process.ts';
  * the rest.
  */
 
-test('charges nothing for a chat whose api process is killed before any output', async (t) => {
+test('charges nothing for a chat if its api process is killed before any output', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url) });
@@ -31,7 +31,7 @@ test('charges nothing for a chat whose api process is killed before any output',
 });
 
 testWithOwnStore('Redis')(
-  'charges only part of a stream that is interrupted by an outage of Redis',
+  'charges for only part of a stream if a Redis outage interrupts it',
   async (t) => {
     const vendor = await startVendorSimulator();
     t.teardown(() => vendor.close());
@@ -76,7 +76,7 @@ for (const { kind, path, body, cost } of [
     cost: 14_000n,
   },
 ]) {
-  test(`an ${kind} whose api process is killed during the vendor call is completed and charged once`, async (t) => {
+  test(`if an api process is killed during the vendor call of an ${kind}, the call completes and is charged once`, async (t) => {
     const vendor = await startVendorSimulator();
     t.teardown(() => vendor.close());
     const stack = await useStack(t, { catalog: vendorCatalog(vendor.url) });
@@ -93,7 +93,7 @@ for (const { kind, path, body, cost } of [
   });
 }
 
-test('charges at most once for an image whose caller disconnected before its worker was killed, and nothing hangs', async (t) => {
+test('charges at most once for an image if its caller disconnects and its worker is then killed, and nothing hangs', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });

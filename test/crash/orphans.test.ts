@@ -35,7 +35,7 @@ const calls = [
   { kind: 'an embedding', path: '/v1/embeddings', body: { model: 'slow-embedding', input: 'one' } },
 ];
 
-/** Above the promised 30 s, because the machine may be busy. */
+/** More than the documented 30 s, because the machine may be busy. */
 const releaseTimeoutMs = 60_000;
 
 async function checkReleased(t: ExecutionContext, { stack, account }: Setup): Promise<void> {
@@ -48,7 +48,7 @@ async function checkReleased(t: ExecutionContext, { stack, account }: Setup): Pr
   t.is(reservedNano, 0n);
 }
 
-test('requests whose api process is killed while they are queued release their reservations', async (t) => {
+test('if an api process is killed, its queued requests release their reservations', async (t) => {
   const setup = await setUp(t);
   const { stack, account, vendor } = setup;
   const api = await startRole(t, 'api', stack.env);
@@ -61,11 +61,11 @@ test('requests whose api process is killed while they are queued release their r
   );
   await api.kill();
   t.true((await pending).every((result) => result.status === 'rejected'));
-  // It does maintenance, and takes no work.
+  // This worker does maintenance, and runs no requests.
   await stack.startWorker({ queues: [] });
   await checkReleased(t, setup);
   t.is(await readAmountCharged(stack, account.id, '100'), 0n);
-  // Nobody waits for the remaining queue entries any more: they do not call a vendor.
+  // Nobody waits for the requests still in the queues, so a worker removes them without calling a vendor.
   await stack.startWorker();
   await waitFor('the queues to be empty', async () => {
     const waiting = await Promise.all([
@@ -83,7 +83,7 @@ test('requests whose api process is killed while they are queued release their r
 });
 
 for (const { kind, path, body } of calls) {
-  test(`${kind} releases its reservation if its api process and worker are both killed midway`, async (t) => {
+  test(`if the api process and the worker of ${kind} are both killed midway, its reservation is released`, async (t) => {
     const setup = await setUp(t);
     const { stack, account, vendor } = setup;
     const api = await startRole(t, 'api', stack.env);
@@ -98,7 +98,7 @@ for (const { kind, path, body } of calls) {
   });
 }
 
-test("a request that runs or waits for longer than an orphan's lifetime keeps its reservation", async (t) => {
+test("a reservation is not released while its request runs or waits, even for longer than an orphan's lifetime", async (t) => {
   const setup = await setUp(t);
   const { stack, account, vendor } = setup;
   await stack.startWorker({ ...allQueues, concurrency: 1 });
@@ -108,7 +108,7 @@ test("a request that runs or waits for longer than an orphan's lifetime keeps it
   await waitFor('both reservations', async () => (await findReservations(stack, account.id)).length === 2);
   const both = new Set(await findReservations(stack, account.id));
   const held = redisKeys.heldRequests(shardOf(account.id));
-  // Both reservations exist until the first response: each can only end with its response.
+  // Until the first response both reservations must exist: each ends only with the response of its request.
   const first = await slow;
   t.is(first.status, 200);
   t.true(both.has(first.headers.get('x-request-id')!));
@@ -126,7 +126,7 @@ test("a request that runs or waits for longer than an orphan's lifetime keeps it
   t.is(
     await stack.redis.hlen(redisKeys.orphans(shardOf(account.id))),
     0,
-    'neither was mistaken for an orphan',
+    'neither reservation was mistaken for an orphan',
   );
   t.is(Number(await readAmountCharged(stack, account.id, '100')) / 1e9, costs[0]! + costs[1]!);
   await waitFor('the heartbeats to be deleted', async () => (await stack.redis.zcard(held)) === 0, 60_000);

@@ -4,7 +4,7 @@ import { parseSse } from '../support/sse-events.ts';
 import { toNano } from '../support/observe.ts';
 import { CallerLoad } from './caller-load.ts';
 
-/** The cost that a caller was billed, with the complete response received. */
+/** What a caller was billed according to a response that it received completely. */
 export interface Receipt {
   readonly requestId: string;
   readonly accountId: string;
@@ -12,7 +12,7 @@ export interface Receipt {
   readonly free: boolean;
 }
 
-/** The load's catalog: each model takes a moment, so that a death interrupts work in flight. */
+/** The load's catalog: each model responds after a moment, so that killing a process interrupts requests in flight. */
 export function loadCatalog(vendorUrl: string): string {
   const route = (model: string): string => `routes: [{ upstream: vendor, model: "${model}" }]`;
   return `
@@ -35,7 +35,7 @@ interface LoadRequest {
 const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }];
 const streamed = { messages, stream: true, stream_options: { include_usage: true } };
 
-/** Callers by kind: callers that wait for a dead worker's lock must not prevent the others from calling. */
+/** Separate callers per kind of request, so that those waiting for a dead worker's lock do not hold up other kinds. */
 const callers: readonly { readonly count: number; readonly requests: readonly LoadRequest[] }[] = [
   {
     count: 4,
@@ -66,7 +66,7 @@ const callers: readonly { readonly count: number; readonly requests: readonly Lo
 const responseTimeoutMs = 60_000;
 const refusedPauseMs = 100;
 
-/** Callers that send one request after another, record what they were billed, and retry whatever happens. */
+/** Callers that send one request after another, record what they were billed, and retry after any failure. */
 export class PaidLoad extends CallerLoad {
   readonly receipts: Receipt[] = [];
   readonly #requestIds = new Set<string>();

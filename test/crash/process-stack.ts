@@ -18,7 +18,7 @@ import { openMongoVictim, openRedisVictim, type Victim } from './store-victims.t
 
 /** The product as an operator runs it, with each part in its own process: two apis, two workers, Redis, MongoDB. */
 export interface ProcessStack {
-  /** The processes that a test may kill; of the stores only the test's own. */
+  /** The processes that a test may kill, with a store only if the test started it. */
   readonly victims: readonly Victim[];
   /** URLs of the api processes. */
   readonly urls: readonly string[];

@@ -13,7 +13,7 @@ import { loadCatalog, PaidLoad } from './paid-load.ts';
 import { useProcessStack, type ProcessStack } from './process-stack.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
-/** More rounds find more problems, if there is time for them. */
+/** More rounds take longer and find more problems. */
 const rounds = process.env['TEST_LONG'] === 'on' ? 50 : 16;
 /** How long the load runs before each death, plus a random part. */
 const workMs = 250;
@@ -21,7 +21,7 @@ const workMs = 250;
 const roundsBetweenAudits = rounds / 2;
 /** Reservations of requests that died with their processes are released within this time. */
 const releaseTimeoutMs = 45_000;
-/** The long version takes four minutes on a quiet two-core machine, and longer on a busy one. */
+/** The long version takes four minutes on an idle two-core machine, and longer on a busy one. */
 const testTimeoutMs = 12 * 60_000;
 
 /** Rich accounts, accounts that can barely pay, and accounts whose free requests run out during the test. */
@@ -38,7 +38,7 @@ const wallets = [
 const firstPoorIndex = 4;
 const topUp = '0.5';
 
-/** Credits an account once, and retries until it is confirmed. @returns nano-roubles */
+/** Credits an account once, and retries until the refill is confirmed. @returns nano-roubles */
 async function refill(
   { redis, hotAccounts }: ProcessStack,
   accountId: string,
@@ -59,7 +59,7 @@ async function refill(
   return amountNano;
 }
 
-test('whatever is killed under load, every receipt and durable job is charged exactly once, no job is lost, and all balances agree', async (t) => {
+test('if any process is killed under load, every receipt and durable job is charged exactly once, no job is lost, and all balances agree', async (t) => {
   t.timeout(testTimeoutMs);
   const random = createSeededRandom(process.env['TEST_SEED']);
   t.log(`TEST_SEED=${random.seed}`);
@@ -94,7 +94,7 @@ test('whatever is killed under load, every receipt and durable job is charged ex
     await delay(workMs + random.next() * workMs);
     const victim = random.choose(stack.victims);
     await victim.kill();
-    // Receipts from before this round have had time to reach MongoDB, whichever process reads the ledger now.
+    // Receipts from before this round have had time to reach MongoDB, even if another process reads the ledger now.
     const receipts = load.receipts.slice(checked, receiptsBefore);
     // The whole ledger is verified under load, while the killed process comes back. Any damage done after that
     // persists, and is found in the next round or by the final audit.
@@ -109,7 +109,7 @@ test('whatever is killed under load, every receipt and durable job is charged ex
     checked = receiptsBefore;
     if (round % roundsBetweenAudits === 0) {
       await stopAll();
-      // A lost job and a lost reservation wait concurrently for the leases of their dead processes.
+      // Jobs and reservations of dead processes wait for leases to expire. Both waits run concurrently.
       await waitForJobs(stack, accounts, releaseTimeoutMs);
       await waitUntilQuiet(stack, releaseTimeoutMs);
       t.deepEqual(await checkJobs(stack, accounts, jobLoad.tickets), [], event);

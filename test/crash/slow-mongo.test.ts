@@ -25,7 +25,7 @@ const isServed = (stack: TestStack, account: TestAccount, call: typeof chat): Pr
 
 for (const [what, call] of Object.entries(calls)) {
   test.serial(
-    `${what} with a key that is only in MongoDB is a 503 in time, and a retry finds the key`,
+    `${what} with a key that is only in MongoDB gets a 503 within its time limit, and a retry finds the key`,
     async (t) => {
       const stack = await useStack(t, { holdsMongo: true, api: { keyWaitMs: shortMs } });
       const account = await stack.createAccount();
@@ -43,7 +43,7 @@ for (const [what, call] of Object.entries(calls)) {
   );
 
   test.serial(
-    `${what} of an account that is only in MongoDB is a 503 in time, and a retry finds the account`,
+    `${what} of an account that is only in MongoDB gets a 503 within its time limit, and a retry finds the account`,
     async (t) => {
       const stack = await useStack(t, { holdsMongo: true, api: { accountWaitMs: shortMs } });
       const account = await stack.createAccount();
@@ -63,7 +63,7 @@ for (const [what, call] of Object.entries(calls)) {
 }
 
 test.serial(
-  'while MongoDB hangs callers get a 503 in time, and they are served once it responds',
+  'while MongoDB hangs callers get a 503 within their time limit, and they are served once it responds',
   async (t) => {
     const waits = { keyWaitMs: shortMs, accountWaitMs: shortMs, databaseWaitMs: shortMs };
     const stack = await useStack(t, { holdsMongo: true, api: waits });

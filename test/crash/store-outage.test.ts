@@ -5,13 +5,13 @@ import { waitFor } from '../support/wait-for.ts';
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
 testWithOwnStore('Redis')(
-  'while Redis is down every request is a 503 with retry-after, and service recovers by itself',
+  'while Redis is down every request gets a 503 with retry-after, and afterwards requests are served without a restart',
   async (t) => {
     const stack = await useStack(t, { durableRedis: true });
     const account = await stack.createAccount();
     t.is((await stack.post('/v1/chat/completions', account.apiKey, chat)).status, 200);
     await stack.killRedis();
-    await waitFor('the api to notice', () => stack.redis.status !== 'ready');
+    await waitFor('the api to notice the outage', () => stack.redis.status !== 'ready');
     const responses = await Promise.all([
       stack.post('/v1/chat/completions', account.apiKey, chat),
       stack.post('/v1/chat/completions', account.apiKey, { ...chat, stream: true }),
@@ -58,7 +58,7 @@ testWithOwnStore('MongoDB')(
     await stack.restartMongo();
     const { balanceNano } = await stack.readAccount(account.id);
     t.true(spent > 0);
-    await waitFor('the ledger', async () => {
+    await waitFor('the ledger to catch up', async () => {
       const stored = await stack.mongo.db.collection('accounts').findOne({ _id: account.id as never });
       return stored?.['balanceNano'] === balanceNano;
     });

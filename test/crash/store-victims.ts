@@ -10,18 +10,18 @@ import { sharedStores, openTestMongo, openTestRedis } from '../support/stores.ts
 
 const mongoPassword = 'test-mongo-password';
 
-/** A process that is killed and comes back at the same address with the same data. */
+/** A process that can be killed and restarted at the same address with the same data. */
 export interface Victim {
   readonly name: string;
   /** Sends SIGKILL, and resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Resolves when it serves again. */
+  /** Restarts the process, and resolves when it serves again. */
   restart(): Promise<void>;
 }
 
 export interface StoreWithVictims {
   readonly url: string;
-  /** Empty if the store is not the test's own. */
+  /** Empty if the test did not start the store itself. */
   readonly victims: readonly Victim[];
 }
 

@@ -43,7 +43,7 @@ async function checkChargedOnce(
 
 const messages = [{ role: 'user', content: 'one two three' }];
 
-test('a chat whose worker is killed before any output runs again on another worker and is charged once', async (t) => {
+test('if the worker of a chat is killed before any output, the chat runs again on another worker and is charged once', async (t) => {
   const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   const first = await startRole(t, 'worker', stack.env);
@@ -73,7 +73,7 @@ for (const { kind, path, body, model } of [
     model: 'emb+slow-4000',
   },
 ]) {
-  test(`an ${kind} job whose worker is killed runs again on another worker and is charged once`, async (t) => {
+  test(`if the worker of an ${kind} job is killed, the job runs again on another worker and is charged once`, async (t) => {
     const { stack, vendor } = await setUp(t);
     const account = await stack.createAccount();
     const first = await startRole(t, 'worker', stack.env);
@@ -90,7 +90,7 @@ for (const { kind, path, body, model } of [
   });
 }
 
-test('a stream whose worker is killed midway ends with an error, and its output is charged once', async (t) => {
+test('if the worker of a stream is killed midway, the stream ends with an error and its output is charged once', async (t) => {
   const { stack } = await setUp(t);
   const account = await stack.createAccount();
   const worker = await startRole(t, 'worker', stack.env);
@@ -124,7 +124,7 @@ test('a stream whose worker is killed midway ends with an error, and its output 
   t.is(await countReservations(stack, account.id), 0);
 });
 
-test('a stream whose worker is killed is billed from the usage that its vendor had reported, beyond its visible output', async (t) => {
+test('if the worker of a stream is killed, the charge includes usage that the vendor had reported beyond the visible output', async (t) => {
   const chunk = (delta: object, completion: number): string =>
     JSON.stringify({
       choices: [{ index: 0, delta, finish_reason: null }],
@@ -145,12 +145,12 @@ test('a stream whose worker is killed is billed from the usage that its vendor h
   await caller.readUntil('last');
   await worker.kill();
   t.regex(await caller.rest(), /upstream_error/);
-  // The row only appears once a worker reads the ledger.
+  // The row only appears in MongoDB once a worker reads the ledger.
   await stack.startWorker();
   t.like(await findRow(stack, caller.requestId()), { completionTokens: 4_001, counted: true });
 });
 
-test('with no worker left every caller gets a 503, nothing is charged and nothing hangs', async (t) => {
+test('if no worker runs, every caller gets a 503, nothing is charged and nothing hangs', async (t) => {
   const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   const responses = await Promise.all([
@@ -164,9 +164,9 @@ test('with no worker left every caller gets a 503, nothing is charged and nothin
     const { error } = (await response.json()) as { error: { code: string } };
     t.is(error.code, 'service_unavailable');
   }
-  await waitFor('the releases', async () => (await countReservations(stack, account.id)) === 0);
+  await waitFor('the reservations to be released', async () => (await countReservations(stack, account.id)) === 0);
   t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
-  // A new worker finds the requests on their queues, and does not call a vendor for them.
+  // A new worker removes the requests from their queues without calling a vendor.
   await stack.startWorker();
   const queues = Object.values(bullQueues)
     .flat()
@@ -192,7 +192,7 @@ test('a worker asked to stop finishes its work in flight and exits with 0', asyn
   t.is(await exitCode, 0);
 });
 
-test('a worker whose grace period ends releases its slots, and its work runs again immediately', async (t) => {
+test('when the shutdown grace period ends, a worker releases its slots and its requests run again immediately on another worker', async (t) => {
   t.timeout(90_000);
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
@@ -226,7 +226,7 @@ models: [{ id: chat, type: chat, context: 8192, pricing: { prompt: 1, completion
   await checkChargedOnce(t, stack, account.id, Number(cost.toFixed(9)));
 });
 
-test('when an api process is killed its chats are cancelled at the vendor, and charged for what was generated', async (t) => {
+test('if an api process is killed, its chats are cancelled at the vendor and charged for what was generated', async (t) => {
   const { stack, vendor } = await setUp(t);
   const account = await stack.createAccount();
   await startRole(t, 'worker', stack.env);

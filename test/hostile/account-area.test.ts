@@ -14,7 +14,7 @@ import { readInParallel } from './attacks/parallel-reads.ts';
 /** The BSON of a command that looks up a session. */
 const lookUpMark = '\u0002find\0\r\0\0\0web_sessions\0';
 
-/** The account area is open to everyone: requests from outsiders or its own users must not block other users. */
+/** Anyone can send requests to the account area, with or without an account. They must not block its users. */
 
 let stack: TestStack;
 
@@ -44,7 +44,7 @@ test.serial('made-up cookies are rejected even while MongoDB is slow', async (t)
   const before = proxy.countSent(lookUpMark);
   proxy.hold(lookUpMark);
   const waiting = Array.from({ length: 16 }, () => client.request('GET', '/auth/me'));
-  await waitFor('session lookups', () => proxy.countSent(lookUpMark) >= before + 4);
+  await waitFor('four session lookups', () => proxy.countSent(lookUpMark) >= before + 4);
   const statuses = await sendMadeUpSessions({
     url: stack.url,
     prefix: '__Host-',
@@ -56,7 +56,7 @@ test.serial('made-up cookies are rejected even while MongoDB is slow', async (t)
   for (const response of await Promise.all(waiting)) t.is(response.status, 200);
 });
 
-test.serial('a user whose MongoDB queries are slow does not affect other users', async (t) => {
+test.serial('if the MongoDB queries of one user are slow, other users are not affected', async (t) => {
   const [{ client, user }, other] = [
     await createWebUser(stack, 'greedy@example.com'),
     await createWebUser(stack, 'patient@example.com'),
@@ -74,7 +74,7 @@ test.serial('a user whose MongoDB queries are slow does not affect other users',
 });
 
 test.serial(
-  'a logout-others call in flight when its own session is ended does not end sessions started later',
+  'if a session ends while its logout-others call is in flight, the call does not end sessions started later',
   async (t) => {
     const { client: thief, user } = await createWebUser(stack, 'robbed@example.com', {
       headers: from('203.0.113.66'),
@@ -94,7 +94,7 @@ test.serial(
   },
 );
 
-test.serial('hanging calls of a stolen session do not prevent the owner from ending it', async (t) => {
+test.serial('the owner of a stolen session can end it while calls of that session hang', async (t) => {
   const [{ client: thief }, { client: owner }] = [
     await createWebUser(stack, 'hanging@example.com'),
     await createWebUser(stack, 'hanging@example.com'),
@@ -105,7 +105,7 @@ test.serial('hanging calls of a stolen session do not prevent the owner from end
     'content-type': 'application/json',
     'content-length': '100',
   };
-  // One more than allowed: once it is rejected, all others are in flight.
+  // One call more than allowed: once one is rejected, all others are in flight.
   const refused = await new Promise<number | undefined>((resolve) => {
     for (let i = 0; i <= maxCallsPerAccount; i++) {
       const request = http.request(`${stack.url}/v1/web/auth/me`, { method: 'PATCH', headers, agent: false });
@@ -139,14 +139,14 @@ test.serial('a flood of captchas from one network is limited, and another networ
 });
 
 test.serial(
-  'of 250 log reads of one user those over the limit are rejected, while others chat and sign in',
+  'if one user sends 250 log reads, those over the limit are rejected and other users can chat and sign in',
   async (t) => {
     const { client, user } = await createWebUser(stack, 'reader@example.com');
     const [reader, other] = [await stack.createAccount(), await stack.createAccount()];
     const link = { userId: user._id, accountId: reader.id, label: 'mine' };
     const { _id: linkId } = await webStoresOf(stack).links.create(link);
     const seen: number[] = [];
-    // Held, so that as many calls as are admitted are in flight simultaneously, however slowly they arrive.
+    // Admitted calls are held at MongoDB, so that all of them are in flight together even if they arrive slowly.
     stack.mongoProxy!.hold(reader.id);
     const attack = readInParallel({
       url: stack.url,
@@ -196,7 +196,7 @@ test.serial('over https, cookies without the __Host- prefix are ignored', async 
   ];
   for (const name of names) t.is((await readMe(`${name}=${access}`)).status, 401, name);
   t.is((await refresh(`mg_refresh=${again}`)).status, 401);
-  // A cookie without the prefix does not override one with it, either.
+  // A cookie without the prefix does not override a cookie with it either.
   const { client: intruder } = await createWebUser(stack, 'intruder@example.com');
   const planted = `mg_session=${intruder.cookies.get('__Host-mg_session')!}`;
   const mine = `__Host-mg_session=${access}`;
@@ -219,7 +219,7 @@ test.serial(
       access.toLowerCase(),
       encodeURIComponent(`${access}\n`),
       `"${access}`,
-      // The last character has two unused bits.
+      // Only some bits of the last character carry data; two are unused.
       `${access.slice(0, -1)}${access.endsWith('B') ? 'C' : 'B'}`,
       randomBytes(64).toString('base64url'),
       'x'.repeat(8_000),
@@ -232,7 +232,7 @@ test.serial(
   },
 );
 
-test.serial('if a cookie is sent twice the first one counts, and two users are never mixed', async (t) => {
+test.serial('if a cookie is sent twice the first one is used, and cookies of two users are never combined', async (t) => {
   const [one, two] = [
     await createWebUser(stack, 'one@example.com'),
     await createWebUser(stack, 'two@example.com'),

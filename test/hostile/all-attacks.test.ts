@@ -81,7 +81,7 @@ async function sendHonestWork({ url, apiKey }: Target): Promise<void> {
 
 type Attackers = Readonly<Record<'rich' | 'poor' | 'fresh', TestAccount>>;
 
-/** Each attack also has its own test file; here they run one after the other, with the slow ones in parallel to all. */
+/** Each attack also has its own test file. Here the fast ones run one after another, in parallel with the slow ones. */
 async function attack(url: string, { rich, poor, fresh }: Attackers): Promise<void> {
   const target = { url, apiKey: rich.apiKey };
   const slow = Promise.all([
@@ -119,16 +119,16 @@ async function collectGarbage(role: RoleProcess): Promise<Memory> {
 }
 
 const maxGrowthFactor = 1.3;
-/** Allowed growth between two rounds of attacks: tables and compiled code vary by less than this. */
+/** Allowed memory growth between two rounds of attacks: tables and compiled code vary by less than this. */
 const leakedMb = 10;
 const roles = ['api', 'worker'] as const;
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  'after all attacks api and worker use as much memory as before, and no more after a second round',
+  'after all attacks api and worker use as much memory as before, and a second round adds nothing',
   async (t) => {
-    // The timeout restarts with every assertion, so this applies to each part.
+    // The timeout restarts with every assertion, so it limits the time between two assertions.
     t.timeout(300_000);
     const [endless, vendor] = await Promise.all([startEndlessVendor(), startVendorSimulator()]);
     t.teardown(() => Promise.all([endless.close(), vendor.close()]));
@@ -163,7 +163,7 @@ onLinux(
         const readMb = (): number => readRssMb(running[role].child.pid!);
         const peakMb = readMb();
         const maxMb = before[role].rssMb * maxGrowthFactor;
-        // Without a forced collection, because it is idle.
+        // The process must free this memory without a forced garbage collection, because it is idle.
         await waitFor(
           () => `the ${role} to release memory: ${readMb()} MB, initially ${before[role].rssMb} MB`,
           () => readMb() <= maxMb,

@@ -8,7 +8,7 @@ import { startWorker } from '../../workers/worker.ts';
 import { allQueues } from '../support/stack.ts';
 
 /**
- * `node attacked-role.js api|worker`: the role with shorter timeouts for callers, so that tests with it are short. On
+ * `node attacked-role.js api|worker`: runs the role with shorter timeouts for callers, so that tests are short. On
  * SIGUSR2 it collects all garbage and logs the remaining memory.
  */
 

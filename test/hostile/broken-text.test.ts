@@ -15,9 +15,9 @@ interface Refusal {
   readonly detail: readonly { readonly loc: readonly (string | number)[]; readonly type: string }[];
 }
 
-// Serial, because it compares all traces that work leaves.
+// Serial, because it checks that no request left data in the stores, including those of other tests.
 test.serial(
-  'a body with invalid text is a 422 with its location, is free, and is not stored under an Idempotency-Key',
+  'a body with invalid text gets a 422 with the location, is not charged, and is not stored under its Idempotency-Key',
   async (t) => {
     const account = await stack.createAccount();
     const before = await readTraces(stack, account.id);

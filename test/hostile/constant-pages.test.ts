@@ -3,10 +3,10 @@ import { useStack } from '../support/stack.ts';
 import { readThreadMs } from '../support/thread-clock.ts';
 import { floodConstantPages } from './attacks/constant-pages.ts';
 
-/** Public pages need no key and are billed to nobody, so they must be nearly free. */
+/** Public pages need no key and nobody is charged for them, so they must use almost no CPU time. */
 
 // Serial, because the next test measures this process.
-test.serial('pipelined floods of public pages are answered completely, while others chat', async (t) => {
+test.serial('all requests of a pipelined flood for public pages are answered, while other callers chat', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
   const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
@@ -17,7 +17,7 @@ test.serial('pipelined floods of public pages are answered completely, while oth
 });
 
 test.serial(
-  'a large page takes no more CPU time than a few small ones, even when it is compressed',
+  'a large page takes no more CPU time than a few small pages, even when it is compressed',
   async (t) => {
     const stack = await useStack(t, { workers: [] });
     const measureMs = async (path: string): Promise<number> => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { useStack } from '../support/stack.ts';
 import { sendForwardedText } from './attacks/forwarded-text.ts';
 
-test('X-Forwarded-For is stored only if it is an address', async (t) => {
+test('X-Forwarded-For is stored only if it is an IP address', async (t) => {
   const stack = await useStack(t, { env: { TRUST_PROXY: 'on' } });
   const { apiKey } = await stack.createAccount();
   const addresses = await sendForwardedText({ url: stack.url, apiKey });

@@ -54,13 +54,13 @@ function checkError(
   t.is(error.code, code, `${name}: ${status}`);
   t.is(detail.error, code, name);
   t.is(detail.message_en, error.message);
-  // The text describes the status, unless it is the code's own.
+  // The message describes the status, or is that of payload_too_large.
   t.true(detail.message_ru.startsWith(httpStatusErrors[status]?.ru ?? errorKinds.payload_too_large.ru), name);
   t.is(error.type, 'invalid_request_error', name);
   t.is(headers['allow'], status === 501 ? 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT' : undefined, name);
 }
 
-test('a malformed request gets the documented error response, with an id, and its connection is closed', async (t) => {
+test('a malformed request gets the documented error response with a request id, and its connection is closed', async (t) => {
   const stack = await useStack(t);
   const { apiKey } = await stack.createAccount();
   const seen = await sendMalformedRequests({ url: stack.url, apiKey });
@@ -72,7 +72,7 @@ test('a malformed request gets the documented error response, with an id, and it
     t.is(responses[0]?.status, status, `${name}: ${responses[0]?.body}`);
     checkError(t, name, responses[0], code);
   }
-  // The request before it is valid, and is served.
+  // The request before the garbage is valid, and is served.
   t.deepEqual(
     seen.afterRequest.map(({ status }) => status),
     [200, 400],

@@ -2,7 +2,7 @@ import test from 'ava';
 import { useStack } from '../support/stack.ts';
 import { sendManyKeys } from './attacks/many-keys.ts';
 
-test('an invalid body with very many fields is a 422', async (t) => {
+test('an invalid body with very many fields gets a 422', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   t.deepEqual(await sendManyKeys({ url: stack.url, apiKey }), [422, 422]);

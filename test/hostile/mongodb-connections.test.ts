@@ -42,14 +42,14 @@ async function checkUnharmed(t: ExecutionContext, server: EmbeddedProcess, url: 
   t.is(await server.stop(), 0);
 }
 
-test('an invalid MongoDB message ends its connection, and affects no other client', async (t) => {
+test('an invalid MongoDB message closes its connection, and does not affect other clients', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const { opened, closed } = await sendMalformedMessages({ mongodbUrl });
   t.is(closed, opened);
   await checkUnharmed(t, server, url, peakBytes);
 });
 
-test('unauthenticated held connections are limited, and do not lock out authenticated clients', async (t) => {
+test('the number of idle unauthenticated connections is limited, and they do not lock out authenticated clients', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const held = await holdMongoConnections({ mongodbUrl, whileHeld: () => writeAndRead(url) });
   t.true(held <= 256, `${held} connections are held`);
@@ -62,7 +62,7 @@ test('the server survives more connections than its open file limit', async (t) 
   await checkUnharmed(t, server, url, peakBytes);
 });
 
-test('commands whose replies are not read are no longer accepted', async (t) => {
+test('the server stops accepting commands from a client that does not read the replies', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
   const { sentBytes, takenBytes } = await leaveMongoAnswersUnread({ mongodbUrl });
   t.log(`${takenBytes} of ${sentBytes} bytes were accepted`);

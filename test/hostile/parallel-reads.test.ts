@@ -7,7 +7,7 @@ import { usageEvent } from '../support/billing.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { readInParallel } from './attacks/parallel-reads.ts';
 
-/** Account reads are free: hundreds of simultaneous reads must not block other callers. */
+/** Account reads are not charged: hundreds of simultaneous reads must not block other callers. */
 
 let stack: TestStack;
 
@@ -28,11 +28,11 @@ async function fillLog(accountId: string): Promise<void> {
   await new LedgerStore(stack.mongo.db).insertLogs(rows);
 }
 
-test('of 500 simultaneous reads of one account those over the limit are rejected, while others chat, read and check health', async (t) => {
+test('if one account sends 500 simultaneous reads, those over the limit are rejected and others can chat, read and check health', async (t) => {
   const [attacker, other] = [await stack.createAccount(), await stack.createAccount()];
   await fillLog(attacker.id);
   const seen = new Set<number>();
-  // Held, so that as many reads as are admitted are in flight simultaneously, however slowly they arrive.
+  // Admitted reads are held at MongoDB, so that all of them are in flight together even if they arrive slowly.
   stack.mongoProxy!.hold(attacker.id);
   const attack = readInParallel({
     url: stack.url,
@@ -62,7 +62,7 @@ test('of 500 simultaneous reads of one account those over the limit are rejected
   t.is((await callApi(stack.url, attacker.apiKey, 'GET', '/users/request_logs')).status, 200);
 });
 
-test('reads cancelled immediately leave nothing behind that would keep the account from reading', async (t) => {
+test('after many immediately cancelled reads the account can still read', async (t) => {
   const attacker = await stack.createAccount();
   await fillLog(attacker.id);
   const { id: _, ...account } = attacker;

@@ -6,7 +6,7 @@ import { useStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { pipelineReads } from './attacks/pipelined-reads.ts';
 
-test('of 5000 reads pipelined on ten connections at most ten run concurrently, and they end when their callers disconnect', async (t) => {
+test('if 5000 reads are pipelined on ten connections, at most ten run concurrently, and they end when the callers disconnect', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   const responses: ServerResponse[] = [];
@@ -29,7 +29,7 @@ test('of 5000 reads pipelined on ten connections at most ten run concurrently, a
   t.deepEqual([...new Set(statuses)], [200]);
   t.true(responses.length > 1_000, 'they were read ahead');
   t.true(maxInFlight > 0 && maxInFlight <= 11, `${maxInFlight} in flight`);
-  await waitFor('the last one to end', () => !responses.some(isInFlight));
+  await waitFor('the last read to end', () => !responses.some(isInFlight));
   const started = responses.filter((response) => response.hasHeader('x-request-id'));
   t.true(started.length < responses.length / 2, `${started.length} of ${responses.length} were started`);
 });

@@ -26,7 +26,7 @@ async function startS3(t: ExecutionContext, options: EmbeddedProcessOptions = {}
   return { server, s3Endpoint: server.endpoint, peakBytes: (await server.readPeakBytes()) ?? 0 };
 }
 
-/** Checks that a client with the keys is served on a new connection. */
+/** Checks that a client that signs its requests is served on a new connection. */
 async function writeAndRead(endpoint: string, isFirst = false): Promise<void> {
   const options = { endpoint, region: 'us-east-1', forcePathStyle: true, credentials };
   const client = new S3Client(options);
@@ -48,14 +48,14 @@ async function checkUnharmed(t: ExecutionContext, server: EmbeddedProcess, befor
   t.is(await server.stop(), 0);
 }
 
-test('an unsigned request ends its connection, whatever length it announces', async (t) => {
+test('an unsigned request closes its connection, even if it announces a long body', async (t) => {
   const { server, s3Endpoint, peakBytes } = await startS3(t);
   const { opened, closed } = await sendUnsignedRequests({ s3Endpoint });
   t.is(closed, opened);
   await checkUnharmed(t, server, peakBytes);
 });
 
-test('unsigned held connections are limited, and do not lock out clients with the keys', async (t) => {
+test('the number of idle connections without a signed request is limited, and they do not lock out clients that sign', async (t) => {
   const { server, s3Endpoint, peakBytes } = await startS3(t);
   const held = await holdS3Connections({ s3Endpoint, whileHeld: () => writeAndRead(s3Endpoint) });
   t.true(held <= 256, `${held} connections are held`);

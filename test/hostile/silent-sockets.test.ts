@@ -5,7 +5,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 import { openSilentSockets } from './attacks/silent-sockets.ts';
 
-test('400 silent connections from one address do not lock out others from a process with 256 files', async (t) => {
+test('400 silent connections from one address do not lock out other addresses from a process that may open 256 files', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
   const { readyLine } = await startRole(t, 'api', stack.env, [], 256);
@@ -15,7 +15,7 @@ test('400 silent connections from one address do not lock out others from a proc
   t.true(seen.closed >= 400 - 128, `${seen.closed} were closed`);
 });
 
-test('connections whose bodies do not arrive are closed so that others from the same address are served', async (t) => {
+test('connections waiting for missing bodies are closed so that new connections from the same address are served', async (t) => {
   const stack = await useStack(t, {
     workers: [],
     env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },
@@ -36,18 +36,18 @@ test('connections whose bodies do not arrive are closed so that others from the 
       ({ status }) => status,
       () => 0,
     );
-  await waitFor('a free connection', async () => (await readModels()) === 200);
-  // Before their timeout, which would free connections too.
+  await waitFor('a new connection to be served', async () => (await readModels()) === 200);
+  // Within less than the body timeout, after which the connections would be closed anyway.
   t.true(performance.now() - startedAtMs < 20_000);
   for (let i = 0; i < 20; i++) t.is(await readModels(), 200);
   t.false(slow.socket.destroyed);
   for (const { socket } of callers) socket.destroy();
 });
 
-test('a process that has run out of files serves again once some are free', async (t) => {
+test('a process that has run out of file descriptors serves again once some are closed', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { apiKey } = await stack.createAccount();
-  // More connections than files.
+  // More connections than file descriptors.
   const env = { ...stack.env, MAX_CONNECTIONS: '1000', MAX_CONNECTIONS_PER_ADDRESS: '1000' };
   const api = await startRole(t, 'api', env, [], 256);
   const url = api.readyLine['url'] as string;
@@ -62,7 +62,7 @@ test('a process that has run out of files serves again once some are free', asyn
   t.is(await api.terminate(), 0);
 });
 
-test('an address has no more connections than the configured maximum', async (t) => {
+test('one address cannot have more connections than the configured maximum', async (t) => {
   const stack = await useStack(t, {
     workers: [],
     env: { MAX_CONNECTIONS: '100', MAX_CONNECTIONS_PER_ADDRESS: '10' },

@@ -5,7 +5,7 @@ import { sendSlowBodies } from './attacks/slow-bodies.ts';
 
 const bodyTimes = { smallMs: 4_000, stallMs: 4_000, graceMs: 1_000 };
 
-test('unfinished small bodies hold a limited part of the body memory, and end with 408', async (t) => {
+test('unfinished small bodies of an account use a limited part of the body memory, and get a 408', async (t) => {
   const stack = await useStack(t, { workers: [], api: { requestMemoryBytes: 2_000_000, bodyTimes } });
   const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
   const attack = sendSlowBodies({ url: stack.url, apiKey: slow.apiKey });
@@ -14,12 +14,12 @@ test('unfinished small bodies hold a limited part of the body memory, and end wi
   t.is(await post(), 404, 'another account has memory');
   const { ended } = await attack;
   t.deepEqual(Object.keys(ended).toSorted(), ['408', '503']);
-  // Half of two megabytes, in bodies of 60 KB.
+  // One account may use half of the two megabytes, which is enough for this many bodies of 60 KB.
   t.true(ended['408']! <= 17, `${ended['408']} were held`);
   t.is(ended['408']! + ended['503']!, 200);
   const isServed = async (): Promise<boolean> =>
     (await stack.post('/v1/embeddings', slow.apiKey, body)).status === 404;
-  await waitFor('memory for the account itself', isServed);
+  await waitFor('the account itself to be served again', isServed);
 });
 
 test('a caller that sends its key but no body gets a 408 and is disconnected as soon as the timeout expires', async (t) => {

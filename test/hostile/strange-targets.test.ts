@@ -6,7 +6,7 @@ for (const [where, env] of [
   ['', {}],
   [', with CORS enabled', { CORS_ORIGINS: '*' }],
 ] as const) {
-  test(`no request target crashes the process or causes a server error${where}`, async (t) => {
+  test(`strange request targets neither crash the process nor cause a server error${where}`, async (t) => {
     const stack = await useStack(t, { workers: [], env });
     for (const [request, statuses] of await sendStrangeTargets(stack)) {
       t.is(statuses.length, 1, request);

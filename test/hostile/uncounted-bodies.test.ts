@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { watchRedis } from '../support/watch-redis.ts';
 import { sendUncountedBodies } from './attacks/uncounted-bodies.ts';
 
-/** The api does not tokenize requests of accounts that would be rejected whatever they send. */
+/** The api does not tokenize requests of accounts that would be rejected for any request. */
 
 const catalog = `
 upstreams: { builtin: { kind: builtin } }
@@ -73,7 +73,7 @@ const refusals: Record<string, { status: number; prepare: (account: TestAccount)
 
 for (const [what, { status, prepare }] of Object.entries(refusals)) {
   test.serial(
-    `for an account that ${what} the first request is tokenized, and later ones are not`,
+    `for an account that ${what}, the first request is tokenized and later ones are not`,
     async (t) => {
       const account = await stack.createAccount();
       await prepare(account);
@@ -85,7 +85,7 @@ for (const [what, { status, prepare }] of Object.entries(refusals)) {
   );
 
   test.serial(
-    `only a few of many simultaneous requests are tokenized for an account that ${what}`,
+    `if an account that ${what} sends many requests simultaneously, only a few are tokenized`,
     async (t) => {
       const account = await stack.createAccount();
       await prepare(account);
@@ -98,7 +98,7 @@ for (const [what, { status, prepare }] of Object.entries(refusals)) {
 }
 
 test.serial(
-  'requests too long for their model count against the rate limit after the first one',
+  'after the first one, requests too long for their model use up the rate limit',
   async (t) => {
     const account = await stack.createAccount({ rpm: 5 });
     const statuses = await attack(account, 12, 1, 'short-echo');
@@ -107,7 +107,7 @@ test.serial(
   },
 );
 
-test.serial('an account with a sufficient balance and free rate limit needs no pre-admission', async (t) => {
+test.serial('an account with a sufficient balance and requests left in its rate limit needs no pre-admission', async (t) => {
   const account = await stack.createAccount();
   const queries = await watchAdmissions(t, account);
   t.deepEqual([...(await attack(account, 5, 1))], [[200, 5]]);
@@ -116,7 +116,7 @@ test.serial('an account with a sufficient balance and free rate limit needs no p
 });
 
 test.serial(
-  "a rejected account is served once it may be, and each request uses its model's rate-limit slots only once",
+  "a rejected account is served once the reason is gone, and each request uses only one slot of the model's rate limit",
   async (t) => {
     const account = await stack.createAccount({ balance: '0', rpm: 12 });
     t.deepEqual([...(await attack(account, 1, 1, 'heavy-echo'))], [[402, 1]]);

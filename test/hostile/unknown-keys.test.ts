@@ -7,13 +7,13 @@ import { readStatus, sendUnknownKeys } from './attacks/unknown-keys.ts';
 /** The BSON of a string field with this name, which occurs in every key lookup and in no other query of the api. */
 const lookUpMark = '\u0002keyHash\0';
 
-test('while MongoDB is slow, a flood of bogus keys uses only a few connections, and a key from another network is looked up', async (t) => {
+test('while MongoDB is slow, a flood of unknown keys uses only a few connections, and a key from another network is looked up', async (t) => {
   const stack = await useStack(t, { holdsMongo: true, workers: [], api: { keyWaitMs: 60_000 } });
   const account = await stack.createAccount();
   const proxy = stack.mongoProxy!;
   proxy.hold(lookUpMark);
   const flood = sendUnknownKeys({ url: stack.url, requests: 400, concurrency: 400 });
-  await waitFor('the flood', () => proxy.countSent(lookUpMark) >= 5);
+  await waitFor('the lookups of the flood', () => proxy.countSent(lookUpMark) >= 5);
   const other = readStatus(stack.url, account.apiKey, undefined, '127.0.0.2');
   await waitFor('the lookup of the other key', () => proxy.countSent(hashSecret(account.apiKey)) === 1);
   t.is(proxy.countSent(lookUpMark), 6);

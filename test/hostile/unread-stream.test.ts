@@ -6,7 +6,7 @@ import { findRow, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { leaveStreamUnread } from './attacks/unread-stream.ts';
 
-test('an unread stream ends with its connection and its vendor call, and the log and the history row give the reason', async (t) => {
+test('if a caller does not read a stream, its connection and vendor call end, and the log and the history row give the reason', async (t) => {
   const vendor = await startEndlessVendor();
   t.teardown(() => vendor.close());
   const catalog = `

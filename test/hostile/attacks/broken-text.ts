@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import type { Target } from './target.ts';
 
-/** Larger than what is read before the account is checked. */
+/** Size of a large body: more than the gateway reads before it checks the account. */
 const largeChars = 100_000;
 
 /** Bytes that never occur in UTF-8 text. */
@@ -33,7 +33,7 @@ export interface BrokenText {
   readonly body: string;
 }
 
-/** Sends a body in pieces, so that its characters are split between them. */
+/** Sends a body in pieces, so that some characters are split between two pieces. */
 async function sendInPieces(
   { url, apiKey }: Target,
   pieces: readonly Buffer[],

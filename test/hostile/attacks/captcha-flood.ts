@@ -9,7 +9,7 @@ export interface CaptchaFlood extends Pick<Target, 'url'> {
 }
 
 /**
- * Requests captchas, all simultaneously, each from a different address in one network.
+ * Requests captchas simultaneously, each from a different address in one network.
  * @returns the number of responses by status
  */
 export async function floodCaptchas({

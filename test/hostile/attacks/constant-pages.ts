@@ -9,7 +9,7 @@ export interface ConstantPagesTarget extends Pick<Target, 'url'> {
   readonly paths?: readonly string[];
 }
 
-/** Pages that need no key. */
+/** Paths of pages that need no key. */
 const publicPaths = [
   '/docs',
   '/v1/openapi.json',

@@ -6,7 +6,7 @@ import type { Target } from './target.ts';
 /** None of these is a valid proxy address. */
 const texts = ['<script>alert(1)</script>', `x${'9'.repeat(8_000)}`, '203.0.113.7, nobody', '0x7f.1', 'ÿ'];
 
-/** Sends requests with made-up proxy addresses. @returns the addresses in the request log for them */
+/** Sends requests with made-up proxy addresses. @returns the addresses stored for them in the request log */
 export async function sendForwardedText({ url, apiKey }: Target): Promise<string[]> {
   const ids: string[] = [];
   for (const text of texts) {

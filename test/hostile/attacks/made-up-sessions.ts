@@ -5,9 +5,9 @@ import type { Target } from './target.ts';
 export interface MadeUpSessionsOptions extends Pick<Target, 'url'> {
   readonly requests: number;
   readonly concurrency: number;
-  /** Prefix of the cookie names, which is needed if the service is reached over https. */
+  /** Prefix of the cookie names, required if the service uses https. */
   readonly prefix?: string;
-  /** A valid token; some of the made-up ones differ from it in one character. */
+  /** A valid token; some made-up tokens differ from it in one character. */
   readonly issued?: string;
 }
 

@@ -7,7 +7,7 @@ const host = 'host: gateway\r\n';
 const chunked = (chunks: string): string =>
   `POST /v1/embeddings HTTP/1.1\r\n${host}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`;
 
-/** Bytes that are not a valid request, or not an acceptable one, keyed by the problem. */
+/** Bytes that are not a valid or not an acceptable request, keyed by the problem. */
 const malformed: Readonly<Record<string, string | Buffer>> = {
   garbage: 'hello\r\n\r\n',
   'a TLS handshake': Buffer.from('16030100a5010000a10303', 'hex'),
@@ -34,11 +34,11 @@ const malformed: Readonly<Record<string, string | Buffer>> = {
 export interface MalformedResponses {
   /** Responses keyed by a description of the request. */
   readonly malformed: Readonly<Record<string, readonly RawResponse[]>>;
-  /** Responses to requests with a key, which are malformed in their bodies. */
+  /** Responses to requests with an API key and a malformed body. */
   readonly bodies: Readonly<Record<string, readonly RawResponse[]>>;
   /** Responses to a valid request followed by garbage. */
   readonly afterRequest: readonly RawResponse[];
-  /** Responses to garbage that continues after its response. */
+  /** Responses to garbage that is still sent after the gateway has responded. */
   readonly continuing: readonly RawResponse[];
 }
 

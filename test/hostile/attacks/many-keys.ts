@@ -1,7 +1,7 @@
 import { postJson } from '../../support/post-json.ts';
 import type { Target } from './target.ts';
 
-/** More than the maximum number of function arguments, and fewer values than a body may hold. */
+/** More than the maximum number of function arguments, and fewer than the maximum number of values in a body. */
 const keys = 190_000;
 
 /** Sends bodies with very many fields and one error. @returns the statuses of the responses */

@@ -4,7 +4,7 @@ import { encodeMessage } from '../../support/mongo-wire-client.ts';
 const count = 600;
 
 /**
- * Holds connections that send nothing, half a message, a byte at intervals, or only `hello`, all simultaneously while
+ * Keeps connections open that send nothing, half a message, a byte at intervals, or only `hello`, all together while
  * `whileHeld` runs.
  * @returns the number of connections still open at the end
  */

@@ -6,13 +6,13 @@ import { createSeededRandom } from '../../crash/seeded-random.ts';
 
 export interface MalformedMessagesReport {
   readonly opened: number;
-  /** Connections closed by the server, with or without a reply before. */
+  /** Number of connections closed by the server, whether or not it replied first. */
   readonly closed: number;
 }
 
 const noiseBytes = 65_536;
 
-/** Invalid message lengths, lengths not allowed before authentication, unterminated sections, and noise. */
+/** Invalid message lengths, lengths not allowed before authentication, unterminated sections, and random bytes. */
 export async function sendMalformedMessages({
   mongodbUrl,
 }: {
@@ -30,7 +30,7 @@ function sendTo(socket: Socket, message: Buffer): void {
   if (!socket.destroyed) socket.write(message);
 }
 
-/** 2 GB, 48 MB (the maximum for authenticated clients), zero and negative lengths; each many times. */
+/** Message lengths of 2 GB, 48 MB (the maximum for authenticated clients), zero and below; each many times. */
 function announcedLengths(): Buffer[] {
   const lengths = [0x7fff_ffff, 48_000_000, 1_000_000, 15, 0, -1, -0x8000_0000];
   return Array.from({ length: 20 }, () => lengths)
@@ -68,7 +68,7 @@ function noise(): Buffer[] {
   const random = createSeededRandom('14');
   return Array.from({ length: 100 }, () => {
     const bytes = Buffer.from(Array.from({ length: 2_000 }, () => Math.floor(random.next() * 256)));
-    // A valid length, so that the rest is parsed.
+    // A valid length, so that the server parses the rest of the message.
     bytes.writeInt32LE(bytes.length, 0);
     return bytes;
   });

@@ -3,14 +3,14 @@ import { encodeMessage } from '../../support/mongo-wire-client.ts';
 
 export interface UnreadAnswersReport {
   readonly sentBytes: number;
-  /** Bytes handed to the kernel, which may still hold some of them. */
+  /** Bytes written to the kernel, which may not have sent all of them yet. */
   readonly takenBytes: number;
 }
 
 const connections = 4;
 const bytesEach = 20_000_000;
 
-/** Pipelines very many commands that need no password, and reads none of the replies. */
+/** Pipelines very many commands that need no password, and does not read the replies. */
 export async function leaveMongoAnswersUnread({
   mongodbUrl,
 }: {

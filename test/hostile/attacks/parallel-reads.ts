@@ -1,13 +1,13 @@
 import type { Target } from './target.ts';
 
 export interface ParallelReadsTarget extends Target {
-  /** Replaces the key. */
+  /** Headers sent in place of the API key. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Number of simultaneous calls. */
   readonly count?: number;
-  /** Paths below `/v1`, used in rotation; by default those of the history. */
+  /** Paths below `/v1`, used in rotation; by default the paths of the request history. */
   readonly paths?: readonly string[];
-  /** Aborts calls in flight. */
+  /** Aborts the calls in flight. */
   readonly signal?: AbortSignal;
   /** Called with the status of each response. */
   readonly onAnswer?: (status: number) => void;
@@ -27,7 +27,7 @@ export interface ParallelReads {
 
 const historyPaths = ['/users/request_logs', '/users/stats', '/users/refill_logs?page_size=100'];
 
-/** Sends reads of one account, all simultaneously, each on its own connection. */
+/** Sends reads of one account simultaneously, each on its own connection. */
 export async function readInParallel({
   url,
   apiKey,

@@ -6,7 +6,7 @@ export interface PipelinedReads {
   readonly statuses: readonly number[];
 }
 
-/** Pipelines many database reads on each of a few connections, and reads none of the responses. */
+/** Pipelines many database reads on each of a few connections, and does not read the responses. */
 export async function pipelineReads({
   url,
   apiKey,

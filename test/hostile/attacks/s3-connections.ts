@@ -12,7 +12,7 @@ export interface S3Target {
 
 const requestLine = 'PUT /model-gateway/x HTTP/1.1\r\nHost: s3\r\n';
 
-/** Noise, bodies announced as 2 GB, unterminated headers: all without a signature, and never finished. */
+/** Random bytes, bodies announced as 2 GB, unterminated headers: all without a signature, and incomplete. */
 export async function sendUnsignedRequests({
   s3Endpoint,
 }: S3Target): Promise<{ opened: number; closed: number }> {
@@ -39,7 +39,7 @@ export async function sendUnsignedRequests({
 }
 
 /**
- * Holds connections that send nothing, or a header byte at intervals, while `whileHeld` runs.
+ * Keeps connections open that send nothing, or a header byte at intervals, while `whileHeld` runs.
  * @returns the number of connections still open at the end
  */
 export async function holdS3Connections({

@@ -4,7 +4,7 @@ import type { Target } from './target.ts';
 
 export interface SilentSocketsOptions {
   readonly count?: number;
-  /** The attack continues until the gateway has closed this many connections, and fails if it does not. */
+  /** The attack waits until the gateway has closed this many connections, and throws if it does not. */
   readonly minClosed?: number;
 }
 
@@ -18,14 +18,14 @@ export interface SilentSockets {
   readonly statuses: readonly number[];
 }
 
-/** After 20 s they would be closed because of the missing data. */
+/** Must be under 20 s, after which the gateway closes the connections anyway because their data is missing. */
 const beforeTimeoutMs = 10_000;
 
-/** A separate loopback address, because connections are limited per address. */
+/** The other caller uses a separate loopback address, because connections are limited per address. */
 const attacker = '127.0.0.2';
 
 /**
- * Opens connections and leaves them idle: without any data, within their headers, and before the first byte of their
+ * Opens connections and leaves them idle before the first byte, within the headers, or before the first byte of the
  * body.
  */
 export async function openSilentSockets({

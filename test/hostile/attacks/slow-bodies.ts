@@ -2,11 +2,11 @@ import { openRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
 export interface SlowBodies {
-  /** The number of requests by the status that ended them. */
+  /** The number of requests by response status. */
   readonly ended: Readonly<Record<string, number>>;
 }
 
-/** Sends many small bodies without their last byte, waits until the gateway has ended each, and records how. */
+/** Sends many small bodies without their last byte, and waits until the gateway has ended each request. */
 export async function sendSlowBodies({
   url,
   apiKey,

@@ -1,7 +1,7 @@
 import { sendRaw } from '../../support/raw-caller.ts';
 import type { Target } from './target.ts';
 
-/** Request targets that URL parsers stumble over; Latin-1, one character per byte. */
+/** Request targets that may confuse URL parsers, in Latin-1: one character per byte. */
 const targets = [
   'http://[x/',
   'http://[x',
@@ -39,13 +39,13 @@ const targets = [
 /** The headers of a CORS preflight. */
 const preflight = 'host: gateway\r\norigin: https://page.example\r\naccess-control-request-method: POST\r\n';
 
-/** @returns the statuses of the responses to each target: exactly one, unless something is wrong */
+/** @returns the statuses of the responses to each target; more or fewer than one is a bug */
 export async function sendStrangeTargets({
   url,
 }: Pick<Target, 'url'>): Promise<Map<string, readonly number[]>> {
   const seen = new Map<string, readonly number[]>();
   for (const target of targets) {
-    // Without a Host the request is rejected before its target matters; preflights are answered early.
+    // Without a Host the request is rejected before its target matters; preflights are answered before routing.
     for (const host of ['', 'host: gateway\r\n', preflight]) {
       for (const method of ['GET', 'OPTIONS']) {
         const bytes = Buffer.from(

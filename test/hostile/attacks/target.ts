@@ -1,4 +1,4 @@
-/** The target of an attack, and the key used for it. */
+/** The gateway that is attacked, and the API key used for it. */
 export interface Target {
   /** URL of the gateway, without a trailing slash. */
   readonly url: string;

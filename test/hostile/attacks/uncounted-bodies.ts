@@ -3,7 +3,7 @@ import { postJson } from '../../support/post-json.ts';
 import type { Target } from './target.ts';
 
 export interface UncountedBodiesOptions extends Target {
-  /** A chat model whose context fits the text. */
+  /** A chat model with a context large enough for the text. */
   readonly model: string;
   readonly requests: number;
   readonly concurrency: number;

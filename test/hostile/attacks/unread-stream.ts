@@ -19,7 +19,7 @@ export async function leaveStreamUnread({
   const head = await caller.until('\r\n\r\n');
   caller.socket.pause();
   const requestId = /x-request-id: (\S+)/i.exec(head)?.[1] ?? '';
-  // A socket that is not being read only learns of its end by writing.
+  // A socket that is not read only notices that it was closed when it writes.
   const timer = setInterval(() => caller.socket.write('\r\n'), 100);
   await caller.closed;
   clearInterval(timer);

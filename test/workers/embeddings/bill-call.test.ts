@@ -12,7 +12,7 @@ const inputs = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-test('others in a call never raise the bill of an account above our count plus its slack, whatever the vendor reports', (t) => {
+test('for any vendor report, other accounts in a call never raise the bill of an account above our count plus its slack', (t) => {
   fc.assert(
     fc.property(inputs, fc.double({ min: 0, max: 30, noNaN: true }), fc.nat(100), (all, factor, more) => {
       const ownTokens = all.map(({ tokens }) => tokens);
@@ -26,7 +26,7 @@ test('others in a call never raise the bill of an account above our count plus i
       const slack = sum(accounts.map((id) => findSlack(sumOf(id, ownTokens))));
       t.is(agrees, Math.abs(reported - countedSum) <= findTolerance(countedSum, accounts.length));
       if (accounts.length === 1 || (agrees === true && reported <= countedSum + slack)) {
-        t.is(sum(tokens), reported, 'all that the vendor charges is billed');
+        t.is(sum(tokens), reported, 'all tokens that the vendor reported are billed');
         t.false(isCounted);
       } else {
         t.deepEqual(tokens, ownTokens);
@@ -43,7 +43,7 @@ test('others in a call never raise the bill of an account above our count plus i
   );
 });
 
-test('the slack is a tenth of our count for the account, and not a token more', (t) => {
+test('the slack is exactly a tenth of our count for the account', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
     { accountId: 'bob', tokens: 60 },
@@ -63,20 +63,20 @@ test('the slack is a tenth of our count for the account, and not a token more', 
   t.like(billCall(texts, 109 - 15), { tokens: ownTokens, agrees: false, isCounted: true });
 });
 
-test('many short inputs have no more slack than one long input, so they cannot hide another account’s text', (t) => {
+test('many short inputs have no more slack than one long input, so an excess caused by another account is not billed to them', (t) => {
   const words = Array.from({ length: 200 }, () => ({ accountId: 'ann', tokens: 1 }));
   const bill = billCall([...words, { accountId: 'eve', tokens: 67 }], 200 + 442);
   t.like(bill, { agrees: false, isCounted: true });
   t.is(sum(bill.tokens.slice(0, 200)), 200);
 });
 
-test('text that the vendor counts far higher than we do costs other accounts in the call nothing', (t) => {
+test('if the vendor counts a text far higher than we do, other accounts in the call are not billed for the difference', (t) => {
   const call = [
     ...Array.from({ length: 9 }, () => ({ accountId: 'eve', tokens: 160 })),
     { accountId: 'bob', tokens: 10 },
   ];
   t.is(billCall(call, 9 * 4_640 + 10).tokens.at(-1), 10);
-  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor does text that it counts lower');
+  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor if it counts a text far lower');
 });
 
 test('an account alone in a call is billed exactly what the vendor reports', (t) => {
@@ -85,7 +85,7 @@ test('an account alone in a call is billed exactly what the vendor reports', (t)
   t.like(billCall(call, null), { tokens: [3, 5], agrees: null, isCounted: true });
 });
 
-test('a vector is cached without tokens that may belong to other inputs of its call', (t) => {
+test('the token count cached with a vector excludes tokens that may belong to other inputs of its call', (t) => {
   const pair = [100, 100].map((tokens) => ({ accountId: 'ann', tokens }));
   const ownTokens = { tokens: [100, 100], isCounted: true };
   t.like(billCall(pair, 5_100), { tokens: [2_550, 2_550], isCounted: false, kept: ownTokens });
@@ -94,12 +94,12 @@ test('a vector is cached without tokens that may belong to other inputs of its c
   t.like(
     billCall(pair, 100),
     { kept: { tokens: [50, 50], isCounted: false } },
-    'a vocabulary of longer words',
+    'the vendor counts fewer tokens than we do',
   );
   t.like(billCall(pair.slice(1), 5_000), { kept: { tokens: [5_000], isCounted: false } }, 'alone');
 });
 
-test('a cached vector never costs more than at first, nor, in a shared call, more than our count plus the tolerance', (t) => {
+test('a cached vector never costs more than its first computation, and never more than our count plus the tolerance if the call had several inputs', (t) => {
   fc.assert(
     fc.property(inputs, fc.integer({ min: 1, max: 100_000 }), (all, reported) => {
       const { tokens, kept } = billCall(all, reported);
@@ -111,7 +111,7 @@ test('a cached vector never costs more than at first, nor, in a shared call, mor
   );
 });
 
-test('a report of zero tokens is ignored, and everybody is billed by our count', (t) => {
+test('a report of zero tokens is ignored, and all inputs are billed by our count', (t) => {
   const texts = [
     { accountId: 'ann', tokens: 9 },
     { accountId: 'ann', tokens: 60 },

@@ -23,7 +23,7 @@ const createRequest = (inputs: readonly string[], progress?: (done: number) => v
   return new PendingRequest({ accountId: 'ann', inputs, ...defaults } satisfies EmbeddingTask);
 };
 
-test('the vectors of a call are released once every request that received any has dropped them, and not before', async (t) => {
+test('the buffer of a call is released when the last request that received one of its vectors drops them', async (t) => {
   let releases = 0;
   const hold = new BufferRef(() => {
     releases += 1;
@@ -45,7 +45,7 @@ test('the vectors of a call are released once every request that received any ha
   const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
   a.deliver(outcome);
   b.deliver(outcome);
-  // A second delivery of the same input holds nothing twice, and neither does a cancelled request.
+  // Delivering the same input again adds no second reference to the buffer. A cancelled request holds no reference.
   first.deliver(1, outcome);
   hold.drop();
   t.is(releases, 0);
@@ -57,7 +57,7 @@ test('the vectors of a call are released once every request that received any ha
   t.is(releases, 1);
 });
 
-test('a cancelled request gets the outcomes of inputs that were sent to a model, without vectors, and nothing else', async (t) => {
+test('a cancelled request gets the outcomes of inputs already sent to a model, without vectors, and the cancellation for all others', async (t) => {
   let releases = 0;
   const hold = new BufferRef(() => {
     releases += 1;
@@ -91,7 +91,7 @@ test('a cancelled request gets the outcomes of inputs that were sent to a model,
   t.is(releases, 1);
 });
 
-test('a request cancelled before anything was sent to a model has reached none', async (t) => {
+test('a request cancelled before any input was sent is reported as not having reached a model', async (t) => {
   const cancelled = createRequest(['a']);
   const input = new PendingInput(cancelled, 'a', 1);
   input.claim(cancelled, 0);
@@ -99,7 +99,7 @@ test('a request cancelled before anything was sent to a model has reached none',
   t.like(await cancelled.answer, { reachedModel: false, hasDisconnected: true });
 });
 
-test('an input retried after its call failed is retried only for the requests that still wait', async (t) => {
+test('after a failed call, an input is retried only for the requests that still wait for it', async (t) => {
   const [cancelled, waiting] = [createRequest(['a']), createRequest(['a'])];
   const input = new PendingInput(cancelled, 'a', 1);
   input.claim(cancelled, 0);
@@ -123,11 +123,11 @@ test('an input retried after its call failed is retried only for the requests th
   t.deepEqual(
     (await waiting.answer).outcomes,
     [outcome],
-    'all of the time, because it was retried for this request alone',
+    'the request is billed the whole time, because the input was retried for it alone',
   );
 });
 
-test('unsent inputs of a failed request are no longer wanted, unless other requests share them', async (t) => {
+test('unsent inputs of a failed request are no longer needed, unless other requests share them', async (t) => {
   const [failing, other] = [createRequest(['a', 'b', 'c']), createRequest(['c'])];
   const [a, b, c] = ['a', 'b', 'c'].map((text, i) => {
     const input = new PendingInput(failing, text, 1);
@@ -140,7 +140,7 @@ test('unsent inputs of a failed request are no longer wanted, unless other reque
   t.deepEqual([...failing.withdraw(refused)], [b, c]);
   t.true(a.isNeeded, 'it was sent to a model');
   t.false(b.isNeeded);
-  t.true(c.isNeeded, 'another request wants it');
+  t.true(c.isNeeded, 'another request needs it');
   const outcome = {
     vector: Buffer.alloc(4),
     hold: null,

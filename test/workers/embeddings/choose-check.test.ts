@@ -12,7 +12,7 @@ const countedSum = 1_967;
 /** The tolerance: a tenth, plus two tokens per account. */
 const tolerance = 196 + 6;
 
-test('nobody is checked if a call has one account, or the vendor counts no more than we do', (t) => {
+test('no account is checked if a call has only one, or if the vendor counts no more than we do', (t) => {
   t.is(
     chooseCheck(tokensOf, { countedSum, excess: 0 }, () => 0),
     null,
@@ -23,7 +23,7 @@ test('nobody is checked if a call has one account, or the vendor counts no more 
   );
 });
 
-test('the more of the tolerance an excess uses, the likelier a check is', (t) => {
+test('the probability of a check is the excess divided by the tolerance', (t) => {
   for (const excess of [20, 100, tolerance]) {
     t.not(
       chooseCheck(tokensOf, { countedSum, excess }, () => (excess - 0.1) / tolerance),
@@ -37,18 +37,18 @@ test('the more of the tolerance an excess uses, the likelier a check is', (t) =>
   }
 });
 
-test('only accounts that could not have caused the excess unnoticed on their own are checked', (t) => {
+test('only accounts for which the excess would exceed their own tolerance are checked', (t) => {
   const choose = (excess: number, pick: number): string | null => {
     const random = [0, pick];
     return chooseCheck(tokensOf, { countedSum, excess }, () => random.shift()!);
   };
   t.is(choose(50, 0), 'eve');
-  t.is(choose(50, 0.99), 'eve', 'fifty more is within the tolerance of each other account');
+  t.is(choose(50, 0.99), 'eve', 'an excess of fifty is within the tolerance of every other account');
   t.deepEqual([choose(100, 0), choose(100, 0.99)], ['ann', 'eve']);
-  t.is(choose(8, 0), null, 'eight more is within her tolerance as well');
+  t.is(choose(8, 0), null, 'an excess of eight is within the tolerance of every account');
 });
 
-test('an account that hides in the tolerance of others is isolated after a few calls, as long as it sends such texts', (t) => {
+test('if the vendor counts the texts of one account higher, hidden by the tolerance of others, the account is isolated after a few calls and stays so', (t) => {
   let seed = 7;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   const quarantine = new Quarantine(() => 0);

@@ -25,7 +25,7 @@ const task: Omit<EmbeddingTask, 'inputs'> = {
   log: undefined as never,
 };
 
-/** Delivers each vector to its own request, all with one call. @returns the outcome of each request */
+/** Delivers each vector of one call to its own request. @returns the outcome of each request */
 async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOutcome[]> {
   const inputs: PendingInput[] = [];
   const requests = vectors.map((_, i) => {
@@ -46,7 +46,7 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   return results.map((result) => result.outcomes[0]!);
 }
 
-test('only inputs whose vector is not finite fail in a shared call', async (t) => {
+test('in a shared call, only inputs with a non-finite vector fail', async (t) => {
   for (const wrong of [NaN, Infinity, -Infinity, 3.5e38]) {
     const [good, bad, other] = await deliver([
       [1, -2],
@@ -62,7 +62,7 @@ test('only inputs whose vector is not finite fail in a shared call', async (t) =
   }
 });
 
-test('the error of each request states which of its own inputs has a vector that is not finite', async (t) => {
+test('the error of each request states which of its own inputs has a non-finite vector', async (t) => {
   const first = new PendingRequest({ ...task, inputs: [] });
   const [good, bad] = [new PendingInput(first, 'good', 1), new PendingInput(first, 'bad', 1)];
   const requests = [['good', 'bad'], ['bad', 'good', 'bad'], ['bad']].map((inputs) => {

@@ -7,10 +7,10 @@ import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 
-/** The stop signal of work that is never stopped. */
+/** A stop signal that is never aborted. */
 const never = new AbortController().signal;
 
-test('a queue without waiting callers leaves no acquire pending at the limiter, and a later caller starts a new one', async (t) => {
+test('when no caller waits any more, the pending acquire at the limiter is cancelled, and a later caller starts a new one', async (t) => {
   // A limiter whose slots are all taken.
   const acquireSignals: AbortSignal[] = [];
   const acquire: RouteLimiter['acquire'] = (_, { signal }) => {
@@ -62,7 +62,7 @@ test('a queue without waiting callers leaves no acquire pending at the limiter, 
   );
 });
 
-test('a text that is requested again while its call is searched for bad inputs is computed again', async (t) => {
+test('if a text is requested again while its call is searched for bad inputs, the text is computed again', async (t) => {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
   const searched: (() => void)[] = [];
@@ -116,7 +116,7 @@ test('a text that is requested again while its call is searched for bad inputs i
   t.is(
     calls.filter((inputs) => inputs.includes('text 0')).length,
     3,
-    'rejected, cleared, and for the later request',
+    'once in the rejected call, once in the call without the bad input, once for the later request',
   );
 });
 
@@ -189,7 +189,7 @@ function createHeldScheduler(): {
   });
 }
 
-test('work that must stop immediately does not wait for a vendor call in flight', async (t) => {
+test('a request that must stop immediately does not wait for the vendor call in flight', async (t) => {
   const scheduler = createHeldScheduler();
   const [signals, stop] = [new AbortController(), new AbortController()];
   const result = scheduler.embed('ann', ['one', 'two'], signals.signal, stop.signal);
@@ -204,7 +204,7 @@ test('work that must stop immediately does not wait for a vendor call in flight'
   call.respond();
 });
 
-test('a vendor call in flight continues when its last caller disconnects, and that caller gets the outcome', async (t) => {
+test('if the last caller disconnects, the vendor call in flight continues and that caller gets the outcome', async (t) => {
   const scheduler = createHeldScheduler();
   const cancellation = new AbortController();
   const cancelled = scheduler.embed('ann', ['one', 'two'], cancellation.signal);
@@ -221,7 +221,7 @@ test('a vendor call in flight continues when its last caller disconnects, and th
   );
 });
 
-test('a call that fails after all of its callers disconnected is not retried', async (t) => {
+test('if a call fails after all of its callers disconnected, it is not retried', async (t) => {
   const scheduler = createHeldScheduler();
   const cancellation = new AbortController();
   const cancelled = scheduler.embed('ann', ['one'], cancellation.signal);
@@ -251,7 +251,7 @@ test('a failed call is retried for the callers that still wait, without the inpu
   t.like((await waiting).outcomes[0], { tokens: 1 });
 });
 
-test('a caller that disconnects while a search for bad inputs waits for a slot fails immediately, and its inputs are not searched', async (t) => {
+test('if a caller disconnects while a search for bad inputs waits for a slot, its request fails immediately and its inputs are not searched', async (t) => {
   const scheduler = createHeldScheduler();
   const cancellation = new AbortController();
   const cancelled = scheduler.embed('ann', ['hers'], cancellation.signal);

@@ -3,7 +3,7 @@ import { Quarantine } from '../../../workers/embeddings/quarantine.ts';
 
 const tokens = (counts: Record<string, number>): Map<string, number> => new Map(Object.entries(counts));
 
-test('an account with a rejected input shares no calls for a minute after the last rejection, whatever it sends', (t) => {
+test('an account with a rejected input shares no calls for a minute after the last rejection, even if its other calls agree', (t) => {
   let nowMs = 5;
   const quarantine = new Quarantine(() => nowMs);
   t.is(quarantine.cohortOf('ann'), null);
@@ -21,7 +21,7 @@ test('an account with a rejected input shares no calls for a minute after the la
   t.is(quarantine.cohortOf('bob'), null);
 });
 
-test('all accounts of a divergent call are isolated; calls that agree on as many tokens clear an account immediately', (t) => {
+test('all accounts of a divergent call are isolated; an account is cleared once it has as many tokens in calls that agree', (t) => {
   const quarantine = new Quarantine(() => 0);
   quarantine.addDivergentCall(tokens({ ann: 10, bob: 20, eve: 500 }));
   const cohorts = ['ann', 'bob', 'eve'].map((id) => quarantine.cohortOf(id));
@@ -37,7 +37,7 @@ test('all accounts of a divergent call are isolated; calls that agree on as many
   t.is(quarantine.cohortOf('bob'), null);
 });
 
-test('an account whose own call diverges stays isolated for ten minutes, whatever else it sends or is checked for', (t) => {
+test('if a call of one account alone diverges, the account stays isolated for ten minutes, even if later calls agree or it is checked', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
   quarantine.addDivergentCall(tokens({ ann: 10, eve: 10 }));
@@ -56,7 +56,7 @@ test('an account whose own call diverges stays isolated for ten minutes, whateve
   t.is(quarantine.cohortOf('eve'), null, 'a past divergence does not affect a later check');
 });
 
-test('a checked account is isolated until its own calls agree on as many tokens, or for a minute', (t) => {
+test('a checked account is isolated until it has as many tokens in calls that agree, at most for a minute', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
   for (const id of ['ann', 'bob']) quarantine.addCheck(id, 10);
@@ -68,7 +68,7 @@ test('a checked account is isolated until its own calls agree on as many tokens,
   t.is(quarantine.cohortOf('ann'), null);
 });
 
-test('one bad account among hundreds is isolated after the second divergent call, and costs the others few calls', (t) => {
+test('one bad account among hundreds is alone in its calls after the second divergent call, and the others need few extra calls', (t) => {
   const quarantine = new Quarantine(() => 0);
   const accounts = Array.from({ length: 512 }, (_, i) => `account ${i}`);
   const bad = 'account 77';
@@ -94,7 +94,7 @@ test('one bad account among hundreds is isolated after the second divergent call
   t.deepEqual(groupByCohort(), [[bad]]);
 });
 
-test('only a limited number of accounts is remembered, the latest ones', (t) => {
+test('only the latest accounts are remembered, up to a limit', (t) => {
   const quarantine = new Quarantine(() => 0);
   for (let i = 0; i < 20_000; i++) quarantine.addRejected(`account ${i}`);
   t.is(quarantine.cohortOf('account 0'), null);

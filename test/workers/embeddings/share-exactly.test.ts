@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { shareExactly } from '../../../workers/embeddings/share-exactly.ts';
 
-test('shares are whole, sum to the total, and are within one of the exact share', (t) => {
+test('shares are integers, sum to the total, and differ by at most one from the exact shares', (t) => {
   fc.assert(
     fc.property(
       fc.nat(300_000),

@@ -21,7 +21,7 @@ interface SpaceOptions {
   readonly maxBytes?: number;
 }
 
-/** A space of a new model, unless one is given. */
+/** Creates a vector space, for a new model unless one is given. */
 function createSpace(options: SpaceOptions = {}): VectorSpace {
   const { modelId = randomUUID(), dimensions = 64, ttlSeconds = 1_000, maxBytes = 1_000_000 } = options;
   return { modelId, dimensions, identity: 'one', limits: { ttlSeconds, maxBytes } };
@@ -57,7 +57,7 @@ async function expectExact(t: ExecutionContext, { modelId }: VectorSpace): Promi
   );
 }
 
-test('a cached vector is found by its name, bit for bit, with what was billed for it', async (t) => {
+test('a cached vector is found by its name and returned bit for bit, with its billed tokens', async (t) => {
   const space = createSpace({ dimensions: 1536 });
   const vectors = createVectors(space, ['a', 'b', 'c']);
   await openStore().write(space, vectors);
@@ -97,12 +97,12 @@ test('thousands of inputs are looked up and cached with commands of limited size
   );
   t.true(cached.every((one, i) => one !== null && one.vector.equals(vectors[i]!.vector)));
   t.is(await countCalls('mget'), 8);
-  // Each script was sent by its hash first, which this Redis did not know yet.
+  // This Redis did not know the scripts yet, so each was first sent by its hash and then in full.
   const writes = (await countCalls('evalsha')) + (await countCalls('eval'));
   t.true(writes >= 13 && writes <= 30, `${writes} scripts for 12.6 MB`);
 });
 
-test('many writes never exceed the limit, and the oldest entries are dropped first', async (t) => {
+test('the cache never exceeds its limit during many writes, and drops its oldest entries first', async (t) => {
   const space = createSpace({ dimensions: 256 });
   const store = openStore();
   const names = createNames(3_000);
@@ -145,7 +145,7 @@ test('a second write neither duplicates nor refreshes an existing entry', async 
   await expectExact(t, space);
 });
 
-test('a lowered limit holds after a few writes', async (t) => {
+test('after the limit is lowered, a few writes reduce the cache to it', async (t) => {
   const wide = createSpace({ dimensions: 256, maxBytes: 5_000_000 });
   await openStore().write(wide, createVectors(wide, createNames(3_000)));
   const narrow = createSpace({ modelId: wide.modelId, dimensions: 256 });
@@ -154,7 +154,7 @@ test('a lowered limit holds after a few writes', async (t) => {
   await expectExact(t, narrow);
 });
 
-test('entries expire on time, are then not counted, and leave nothing behind', async (t) => {
+test('expired entries are no longer found or counted, and the list of their order expires too', async (t) => {
   const space = createSpace({ ttlSeconds: 1 });
   const store = openStore();
   const names = createNames(1_500);
@@ -188,7 +188,7 @@ test('expired entries are dropped gradually by later writes', async (t) => {
   t.deepEqual(lengths, [1_501, 1_002, 503, 4, 5]);
 });
 
-test('an entry that is cached again after it expired outlives its first record', async (t) => {
+test('if an expired entry is cached again, dropping its first record does not drop the new entry', async (t) => {
   const space = createSpace({ dimensions: 2048, ttlSeconds: 1_000 });
   const brief = { ...space, limits: { ...space.limits, ttlSeconds: 1 } };
   await openStore().write(space, createVectors(space, ['old']));
@@ -197,7 +197,7 @@ test('an entry that is cached again after it expired outlives its first record',
   const others = createNames(50);
   await openStore().write(space, createVectors(space, others));
   await openStore().write(space, createVectors(space, ['text']));
-  // The records of `old` and of the first `text` are dropped, and with them one entry.
+  // The records of `old` and of the first `text` are dropped, but only the entry of `old`.
   let written = 0;
   while (
     (await redis().lindex(redisKeys.cachedVectorsOrder(space.modelId), 0))!.split(' ')[0] !== others[0]
@@ -209,7 +209,7 @@ test('an entry that is cached again after it expired outlives its first record',
   await expectExact(t, space);
 });
 
-test('bytes that are not a vector of the requested length are a miss, and are replaced by the new vector', async (t) => {
+test('cached bytes that are not a vector of the requested length are a miss, and are replaced by the new vector', async (t) => {
   const space = createSpace({ dimensions: 4 });
   const [vector] = createVectors(space, ['good']);
   await openStore().write(space, [vector!]);
@@ -242,20 +242,20 @@ test('bytes that are not a vector of the requested length are a miss, and are re
   t.deepEqual(await openStore().read(createSpace({ ...space, dimensions: 5 }), ['good']), [null]);
 });
 
-test('a value of another type is a miss', async (t) => {
+test('a Redis value of another type is a miss', async (t) => {
   const space = createSpace();
   await redis().rpush(redisKeys.cachedVector(space.modelId, 'list'), 'x');
   t.deepEqual(await openStore().read(space, ['list']), [null]);
 });
 
-test('a vector of another length than that of the space is not cached', async (t) => {
+test('a vector is not cached if its length differs from that of its space', async (t) => {
   const space = createSpace({ dimensions: 4 });
   await openStore().write(space, createVectors(createSpace({ dimensions: 3 }), ['odd']));
   await openStore().write(space, []);
   t.is((await countCachedVectors(redis(), space.modelId)).entries, 0);
 });
 
-test('many workers that cache the same and other vectors concurrently keep entries and counts consistent', async (t) => {
+test('entries and counts stay consistent while many workers cache the same and different vectors concurrently', async (t) => {
   const space = createSpace({ dimensions: 512 });
   const common = createNames(100);
   const clients = await Promise.all(
@@ -298,7 +298,7 @@ test('hits and misses are counted per input, with corrupted entries as misses', 
   t.true((await redis().ttl(redisKeys.cachedVectorsUse(space.modelId))) > 29 * 86_400);
 });
 
-test('without Redis nothing is found, nothing is cached and nothing fails', async (t) => {
+test('without Redis lookups find nothing and writes do nothing, without an error', async (t) => {
   const away = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => away.disconnect());
   const store = new VectorCacheStore(away, log);
@@ -315,7 +315,7 @@ test('an error from Redis is a miss', async (t) => {
   t.deepEqual(await store.read(space, ['a']), [null]);
 });
 
-test('a Redis that does not respond is a miss after a second', async (t) => {
+test('if Redis does not respond, a lookup is a miss after a second', async (t) => {
   const server = await startTestRedis();
   const [ownClient, other] = [server.url, server.url].map((url) => createRedis(url, 'commands', log));
   t.teardown(async () => {

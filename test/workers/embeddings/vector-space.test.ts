@@ -35,17 +35,17 @@ function nameIn(model: CatalogModel, dimensions: number | null = null, account =
 
 const name = nameIn(createModel());
 
-test('a model without a cache has no space', (t) => {
+test('a model without a cache has no vector space', (t) => {
   t.is(findVectorSpace(createModel({ cache: '' }), null), null);
   t.is(findVectorSpace(undefined, null), null);
 });
 
-test('a name is the same wherever and whenever it is created', (t) => {
+test('the same account, model and text always give the same name', (t) => {
   t.is(nameIn(createModel()), name);
   t.regex(name, /^[\w-]{32}$/);
 });
 
-test('prices, weights, limits and the order of routes do not affect a name', (t) => {
+test('prices, weights, limits and the order of routes do not change a name', (t) => {
   for (const same of [
     createModel({ more: 'pricing: { prompt: 2 }' }),
     createModel({ routes: '{ upstream: own, model: b, weight: 3 }, { upstream: lab, model: a }' }),
@@ -71,7 +71,7 @@ test('another account, model, text, length or route target gives another name', 
   t.is(new Set(names).size, names.length);
 });
 
-test('texts that differ in half a character, or in where the account ends and the text starts, have different names', (t) => {
+test('names differ if texts differ in half a surrogate pair, or if the same characters are split differently between account and text', (t) => {
   const model = createModel();
   const texts = ['\uD83D', '\uD83C', '\uFFFD', '😀'].map((text) => nameIn(model, null, 'ann', text));
   t.is(new Set(texts).size, 4);

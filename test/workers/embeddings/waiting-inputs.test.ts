@@ -6,7 +6,7 @@ import {
   type WaitingInput,
 } from '../../../workers/embeddings/waiting-inputs.ts';
 
-/** The items of a call that is made for the next account in turn. */
+/** Takes the items of a call for the account whose turn is next. */
 const take = (waiting: WaitingInputs<Item>, plan: CallPlan): Item[] =>
   waiting.take([...waiting.accountIds()][0] ?? '', plan);
 
@@ -29,14 +29,14 @@ function fill(accounts: readonly string[], tokens = 1): WaitingInputs<Item> {
   return waiting;
 }
 
-test('a call includes every account once before any account twice', (t) => {
+test('a call takes one item of every account before a second item of any', (t) => {
   const waiting = fill([...Array.from({ length: 2_048 }, () => 'heavy'), 'light', 'other']);
   const taken = take(waiting, { enough: 8, maxInputs: 8, maxTokens: 1_000 });
   t.deepEqual(
     taken.map(({ accountId }) => accountId),
     ['heavy', 'light', 'other', 'heavy', 'heavy', 'heavy', 'heavy', 'heavy'],
   );
-  // The heavy account is still first in turn, and the light one joins after it.
+  // The heavy account is still first, and the light account queues behind it.
   waiting.add(itemOf('light', 9_999));
   t.deepEqual(
     take(waiting, { enough: 2, maxInputs: 2, maxTokens: 1_000 }).map(({ accountId }) => accountId),
@@ -44,7 +44,7 @@ test('a call includes every account once before any account twice', (t) => {
   );
 });
 
-test('no item is lost, repeated or reordered within its account, and no call of several items exceeds a limit', (t) => {
+test('no item is lost, repeated or reordered within its account, and calls of several items stay within the limits', (t) => {
   const items = fc.array(fc.record({ account: fc.constantFrom('a', 'b', 'c'), tokens: fc.nat(50) }));
   fc.assert(
     fc.property(
@@ -89,7 +89,7 @@ test('no item is lost, repeated or reordered within its account, and no call of 
   t.pass();
 });
 
-test('once every account is in a call, the rest of it is a long run of one account, and then of another', (t) => {
+test('after one item per account, a call takes many items in a row from one account, then from the next', (t) => {
   const waiting = fill(Array.from({ length: 1_200 }, (_, i) => (i % 2 === 0 ? 'a' : 'b')));
   const takeRuns = (enough: number): [string, number][] => {
     const runs: [string, number][] = [];
@@ -114,7 +114,7 @@ test('once every account is in a call, the rest of it is a long run of one accou
   ]);
 });
 
-test('a started group is completed within the call, unless that takes more than twice the intended number', (t) => {
+test('a call takes the rest of a started group, unless it would then have more than twice the intended number of inputs', (t) => {
   const takeSizes = (groups: readonly number[], enough: number, maxInputs: number): number[] => {
     const waiting = new WaitingInputs<Item>();
     for (const size of groups) {
@@ -150,7 +150,7 @@ test('accounts share calls only within their cohort, and cohorts take turns', (t
   t.deepEqual(Array.from({ length: 6 }, takeAccounts), ['a,b', 'x1', 'b,a', 'x2,x3', 'x3,x2', 'a,b']);
 });
 
-test('inputs that share no calls are sent only with those of their own account and dimensions, in turn', (t) => {
+test('inputs that share no calls are sent only with inputs of the same account and dimensions, and such groups take turns', (t) => {
   const waiting = new WaitingInputs<Item>();
   const unshared = (accountId: string, number: number, dimensions: number | null = null): Item => ({
     ...itemOf(accountId, number),
@@ -171,13 +171,13 @@ test('inputs that share no calls are sent only with those of their own account a
   t.deepEqual(calls, [[0, 2], [1, 3], [4], [7, 6, 8], [5]]);
 });
 
-test('a call starts with the account that it is made for, whatever waits before it', (t) => {
+test('a call starts with the account that it is made for, even if other accounts are first in the queue', (t) => {
   const waiting = fill(['a', 'b', 'c', 'd', 'e', 'f']);
   const plan = { enough: 3, maxInputs: 3, maxTokens: 1_000 };
   const takeFor = (accountId: string): string[] =>
     waiting.take(accountId, plan).map((item) => item.accountId);
   t.deepEqual(takeFor('e'), ['e', 'a', 'b']);
-  t.deepEqual(takeFor('gone'), ['c', 'd', 'f'], 'the others in turn, because it no longer waits');
+  t.deepEqual(takeFor('gone'), ['c', 'd', 'f'], 'the next accounts in the queue, because this one has nothing waiting');
 });
 
 test('an account whose item does not fit in a call is first in the next call', (t) => {
@@ -199,7 +199,7 @@ test('an account whose item does not fit in a call is first in the next call', (
   );
 });
 
-test('an input that is no longer wanted is removed, wherever it waits', (t) => {
+test('an input that is no longer needed is removed from any position in the queue', (t) => {
   const waiting = new WaitingInputs<Item>();
   const entries = ['a', 'a', 'b', 'a'].map((accountId, number) => waiting.add(itemOf(accountId, number)));
   for (const index of [0, 2, 2]) waiting.remove(entries[index]!);
@@ -233,7 +233,7 @@ test('three hundred different dimensions of one account delay another account by
   t.is(calls.flat().length, 301);
 });
 
-test('the dimensions of one account take turns, however many inputs wait for each, and none starves next to calls of others', (t) => {
+test('the dimensions of one account take turns, and none of them starves while other accounts keep sending inputs', (t) => {
   const waiting = new WaitingInputs<Item>();
   let number = 0;
   for (const dimensions of [null, 8, 16]) {
@@ -251,7 +251,7 @@ test('the dimensions of one account take turns, however many inputs wait for eac
   }
 });
 
-test('a long queue is taken in time that grows linearly with it', (t) => {
+test('the time to take all of a long queue grows linearly with its length', (t) => {
   const waiting = fill(Array.from({ length: 300_000 }, () => 'a'));
   let count = 0;
   while (waiting.size > 0) count += take(waiting, { enough: 2_048, maxInputs: 2_048, maxTokens: 1e9 }).length;

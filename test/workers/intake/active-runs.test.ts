@@ -37,26 +37,26 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return pending;
 }
 
-test('bytes that were requested before are known immediately', async (t) => {
+test('a wait for bytes that were already requested ends immediately', async (t) => {
   const { run, requestUpTo } = start();
   requestUpTo(100);
   t.is(await run.whenRequested(0), 100);
   t.is(await run.whenRequested(99), 100);
 });
 
-test('a wait ends when enough bytes are requested, and not for fewer', async (t) => {
+test('a wait ends only when enough bytes are requested', async (t) => {
   const { run, requestUpTo } = start();
   const requested = run.whenRequested(10);
   t.true(await isPending(requested));
   requestUpTo(10);
-  t.true(await isPending(requested), 'that many were known already');
+  t.true(await isPending(requested), 'ten bytes are not enough: the wait is for more than ten');
   requestUpTo(5);
   t.true(await isPending(requested));
   requestUpTo(11);
   t.is(await requested, 11);
 });
 
-test('a lower number that arrives later does not reduce the requested bytes', async (t) => {
+test('a later request for a lower number of bytes does not reduce the requested bytes', async (t) => {
   const { run, requestUpTo } = start();
   requestUpTo(100);
   requestUpTo(40);
@@ -68,7 +68,7 @@ test('a lower number that arrives later does not reduce the requested bytes', as
   t.is(await more, 200);
 });
 
-test('the highest of several simultaneous requests counts', async (t) => {
+test('of several simultaneous requests for bytes, the highest number applies', async (t) => {
   const { run, requestUpTo } = start();
   const requested = run.whenRequested(0);
   requestUpTo(1);
@@ -77,7 +77,7 @@ test('the highest of several simultaneous requests counts', async (t) => {
   t.is(await requested, 3);
 });
 
-test('bytes requested of another request, or of a run that has ended, do not count for this run', async (t) => {
+test('bytes requested for another request, or for a run that has ended, do not apply to this run', async (t) => {
   const { runs, run, requestUpTo } = start();
   requestUpTo(7);
   run.end();
@@ -90,7 +90,7 @@ test('bytes requested of another request, or of a run that has ended, do not cou
   t.is(await requested, 1);
 });
 
-test('waits of a cancelled run fail, both pending and later ones', async (t) => {
+test('when a run is cancelled, its pending and later waits fail', async (t) => {
   const { runs, run, requestUpTo } = start();
   const requested = run.whenRequested(0);
   runs.control({ action: 'cancel', requestId: 'one' });
@@ -99,7 +99,7 @@ test('waits of a cancelled run fail, both pending and later ones', async (t) => 
   await t.throwsAsync(run.whenRequested(0), { instanceOf: CallerGone });
 });
 
-test('when a channel has no listener its runs stop waiting, while those of others do not', async (t) => {
+test('when a channel has no listener, its runs stop waiting and runs of other channels continue to wait', async (t) => {
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two' }, 'other channel', 1);
   const [requested, otherAsked] = [run.whenRequested(0), other.whenRequested(0)];
@@ -110,7 +110,7 @@ test('when a channel has no listener its runs stop waiting, while those of other
   await t.throwsAsync(otherAsked, { instanceOf: CallerGone });
 });
 
-test('a run whose caller does not read resumes when the caller disconnects', async (t) => {
+test('a run paused because its caller does not read resumes when the caller disconnects', async (t) => {
   const { runs, run } = start();
   runs.control({ action: 'pause', requestId: 'one' });
   const resumed = run.whenResumed();
@@ -120,7 +120,7 @@ test('a run whose caller does not read resumes when the caller disconnects', asy
   t.is(run.whenResumed(), null);
 });
 
-test('a disconnected caller is distinguished from one whose response an internal error blocks', (t) => {
+test('a disconnected caller is distinguished from an internal error that prevents sending the response', (t) => {
   const causes = [
     { cancel: (runs: ActiveRuns) => runs.control({ action: 'cancel', requestId: 'one' }), isInternal: false },
     {
@@ -137,14 +137,14 @@ test('a disconnected caller is distinguished from one whose response an internal
   }
 });
 
-test('a caller that did not read is distinguished from one that disconnected, but charged alike', (t) => {
+test('a caller that did not read is distinguished from one that disconnected, but is charged in the same way', (t) => {
   const { runs, run } = start();
   runs.control({ action: 'cancel', requestId: 'one', isUnread: true });
   t.true(run.signal.reason instanceof CallerStalled);
   t.true(hasCallerDisconnected(run.signal));
 });
 
-test('a replaced run ends, and requested bytes count for its replacement', async (t) => {
+test('a replaced run ends, and only bytes requested from its replacement apply to the replacement', async (t) => {
   const { runs, run, requestUpTo } = start();
   requestUpTo(100);
   const waiting = run.whenRequested(100);
@@ -152,16 +152,16 @@ test('a replaced run ends, and requested bytes count for its replacement', async
   await t.throwsAsync(waiting, { instanceOf: RunReplaced });
   const requested = later.whenRequested(0);
   requestUpTo(100);
-  t.true(await isPending(requested), 'bytes requested of the earlier run do not count');
+  t.true(await isPending(requested), 'bytes requested from the earlier run do not apply');
   run.end();
   t.is(runs.size, 1, 'the end of the earlier run does not end the later');
   requestUpTo(50, 'one', 2);
   t.is(await requested, 50);
 });
 
-// Serial, because no other test may see these timers.
+// Serial, because mocked timers would affect other tests.
 test.serial(
-  'a result that nobody requests is given up after five minutes, and each request postpones that',
+  'waiting for a result to be requested fails after five minutes, and each request restarts that time',
   async (t) => {
     const { run, requestUpTo } = start();
     requestUpTo(10);
@@ -183,7 +183,7 @@ test.serial(
   },
 );
 
-test.serial('a paused run ends as stalled once no pause message has arrived for half a minute', (t) => {
+test.serial('a paused run ends as stalled when no pause message has arrived for half a minute', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const { runs, run } = start();

@@ -10,7 +10,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
 
-test('a worker with a backlog does not block its process while Redis is down, and continues once Redis is back', async (t) => {
+test('a worker with a queue of jobs does not block its process while Redis is down, and continues once Redis is back', async (t) => {
   const server = await startTestRedis();
   const { url, port } = server;
   const bullmq = createRedis(url, 'bullmq', log);
@@ -36,7 +36,7 @@ test('a worker with a backlog does not block its process while Redis is down, an
   t.teardown(() => worker.close(true));
   const queue = openBullQueue<string>('backlog', redis);
   for (const name of ['first', 'second', 'third']) await queue.add(name, name);
-  await waitFor('the first job to be taken', async () => (await queue.getActiveCount()) === 1);
+  await waitFor('the first job to start', async () => (await queue.getActiveCount()) === 1);
 
   await server.stop();
   await waitFor('the connection loss to be noticed', () => bullmq.status !== 'ready');
@@ -58,5 +58,5 @@ test('a worker with a backlog does not block its process while Redis is down, an
       () => false,
     ),
   );
-  await waitFor('the job added after the outage to be taken', () => done.has('fourth'));
+  await waitFor('the job added after the outage to run', () => done.has('fourth'));
 });

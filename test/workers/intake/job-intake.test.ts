@@ -47,7 +47,7 @@ async function expectNothingHeld(
   );
 }
 
-test('a job is run, charged once and stored with its response, and then holds nothing', async (t) => {
+test('a job is run, charged once and stored with its response, and its reservation and queue entries are gone', async (t) => {
   const stack = await useStack(t);
   const { id: accountId } = await stack.createAccount();
   const before = await readBalance(stack.redis, accountId);
@@ -66,7 +66,7 @@ test('a job is run, charged once and stored with its response, and then holds no
   t.is(await stack.redis.exists(redisKeys.jobBody(accountId, id)), 0);
 });
 
-test('a job that is cancelled while it waits is refunded and never runs', async (t) => {
+test('if a job is cancelled while it waits, it never runs and its reservation is refunded', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { id: accountId } = await stack.createAccount();
   const id = await enqueueChat(stack, accountId, 'demo-echo');
@@ -99,7 +99,7 @@ for (const { kind, path, body } of [
   { kind: 'chats', path: '/v1/chat/completions', body: message },
   { kind: 'embeddings', path: '/v1/embeddings', body: inputs },
 ]) {
-  test(`one account's backlog of ${kind} delays another's single job by the running call and one more`, async (t) => {
+  test(`many queued ${kind} of one account delay a job of another account only by the running call and one more`, async (t) => {
     const calls: HeldCall[] = [];
     let isDone = false;
     const vendor = await startScriptedVendor(async ({ input, messages }) => {
@@ -137,8 +137,8 @@ models:
     await Promise.all(backlog);
     await waitFor('the first call', () => calls.length === 1);
     const { id } = await createJob(stack, single, path, body('single'));
-    // However many jobs of the other account wait in the worker, this one is taken while the first call still runs.
-    await waitFor('the job to be taken', async () => {
+    // The worker accepts this job while the first call still runs, although many jobs of the other account wait.
+    await waitFor('the worker to accept the job', async () => {
       return (await new JobStore(stack.redis).find(single.id, id))?.job.attempts === 1;
     });
     const started: string[] = [];
@@ -163,7 +163,7 @@ const respondWithVectors = (count: number): object => ({
 
 const pricing = 'pricing: { type: tokens, prompt: 100, completion: 200 }';
 
-test('jobs cancelled while their worker stops end before it does: generated output is charged, and unstarted jobs are free', async (t) => {
+test('jobs cancelled while their worker stops end before it exits: generated output is charged, unstarted jobs are not', async (t) => {
   const embeddingCalls: (() => void)[] = [];
   const vendor = await startScriptedVendor(async (_, path, { cut }) => {
     if (path.endsWith('/embeddings')) {
@@ -208,14 +208,14 @@ models:
   const unstarted = await enqueueChat(stack, accountId, 'chat');
   await whenJob(stack, accountId, unstarted, ({ workerId }) => workerId !== null);
 
-  // The worker does not know of the cancellation yet when it hands back unstarted jobs.
+  // The worker does not know of the cancellation yet when it returns unstarted jobs to the queue.
   await cancelJob(stack.redis, accountId, unstarted);
   const stopped = worker.stop();
   t.like(await whenEnded(stack, accountId, unstarted), { status: 'cancelled', receipt: { costNano: 0n } });
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
     if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
-    // The worker is notified of this one only. Unless it stops, it reads the vendor's response to its end.
+    // The worker is notified only of this cancellation. If it did not stop, it would read the whole vendor response.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
   }
@@ -231,12 +231,12 @@ models:
   }
   t.is(before.balance - (await readBalance(stack.redis, accountId)).balance, spent);
   await expectNothingHeld(t, stack, accountId);
-  // A process would not wait for these calls.
+  // Ends the vendor calls still held. A worker in its own process would exit without waiting for them.
   for (const end of embeddingCalls) end();
   await stopped;
 });
 
-test('a job for a model that a worker does not know is left to one that does, or ends at its deadline', async (t) => {
+test('a worker leaves a job for an unknown model to a worker that knows it; if there is none, the job ends at its deadline', async (t) => {
   const catalogOf = (...ids: string[]): string => `
 upstreams: { builtin: { kind: builtin } }
 models:

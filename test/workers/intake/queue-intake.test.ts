@@ -11,7 +11,7 @@ test.after.always(() => stack.close());
 
 // Serial, because each test uses the only worker.
 test.serial(
-  'a worker stops even while the connections that its queues wait on are reconnecting',
+  'a worker can stop while the Redis connections of its queues are reconnecting',
   async (t) => {
     const worker = await stack.startWorker();
     const listConnections = async (): Promise<string[]> => {
@@ -32,7 +32,7 @@ test.serial(
 );
 
 test.serial(
-  'a request that was queued past its deadline fails with that reason, free of charge',
+  'if a request is still queued at its deadline, it fails with that reason and is not charged',
   async (t) => {
     const account = await stack.createAccount();
     const timeoutMs = 1;

@@ -17,7 +17,7 @@ const createRun = () => ({
   hasBegun: true,
 });
 
-test('a job that finishes while leases are renewed does not count as running again', async (t) => {
+test('if a job finishes while leases are renewed, it is not recorded as running again', async (t) => {
   const turns = new JobTurns(redis());
   const [finishing, continuing] = [createRun(), createRun()];
   const active = new Map([finishing, continuing].map((run) => [run.taken.id, run]));

@@ -18,7 +18,7 @@ const large = JSON.stringify({
 });
 const payloadKeys = redisKeys.payload('*');
 
-test('a large chat is taken from the store, which is empty afterwards', async (t) => {
+test('the stored body of a large chat is read by the worker and then deleted', async (t) => {
   const stack = await useStack(t, { workers: [], catalog });
   const account = await stack.createAccount({ balance: '100' });
   const pending = stack.post('/v1/chat/completions', account.apiKey, large);
@@ -30,7 +30,7 @@ test('a large chat is taken from the store, which is empty afterwards', async (t
   t.deepEqual(await stack.redis.keys(payloadKeys), []);
 });
 
-test('a chat whose body is lost fails immediately, free of charge', async (t) => {
+test('if the stored body of a chat is lost, the chat fails immediately and is not charged', async (t) => {
   const stack = await useStack(t, { workers: [], catalog });
   const account = await stack.createAccount({ balance: '100' });
   const pending = stack.post('/v1/chat/completions', account.apiKey, large);
@@ -44,7 +44,7 @@ test('a chat whose body is lost fails immediately, free of charge', async (t) =>
   t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
-test('a large embedding request that is cancelled in its queue is neither stored nor read, and is free', async (t) => {
+test('if a large embedding request is cancelled in its queue, its body is deleted unread and it is not charged', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {

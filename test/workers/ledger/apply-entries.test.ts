@@ -57,7 +57,7 @@ async function openStore(t: ExecutionContext) {
   return { mongo, store, accounts };
 }
 
-test('entries applied again, in other batches and by concurrent readers, count once', async (t) => {
+test('entries that are applied several times, in other batches and by concurrent readers, change the sums once', async (t) => {
   const { mongo, store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -67,7 +67,7 @@ test('entries applied again, in other batches and by concurrent readers, count o
     appliedMs: 0,
     appliedSeq: 0,
   } as never);
-  // 9 before 10: ids sort as numbers, not as text.
+  // Ids are compared as numbers: 9 comes before 10.
   const entries = [refill(100, 9, 1_000n), charge(100, 10, 7n), charge(101, 0, 11n), charge(101, 1, 13n)];
   await applyEntries(store, entries.slice(0, 2));
   await applyEntries(store, entries.slice(0, 3));
@@ -76,7 +76,7 @@ test('entries applied again, in other batches and by concurrent readers, count o
     applyEntries(store, entries),
     applyEntries(store, entries.slice(1)),
   ]);
-  // Readers that were overtaken fail. Applying the entries once more changes nothing.
+  // A reader fails if another one applied entries first. Applying all entries once more changes nothing.
   await applyEntries(store, entries);
   t.like(await accounts.findOne({ _id: 'a' }), {
     balanceNano: 969n,
@@ -95,7 +95,7 @@ test('entries applied again, in other batches and by concurrent readers, count o
   });
 });
 
-test('a reader that was overtaken fails before anything is trimmed, and the next attempt applies the remaining entries', async (t) => {
+test('if another reader applies entries first, a reader fails before it trims the stream, and its next attempt applies the rest', async (t) => {
   const { store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -150,7 +150,7 @@ test('every split of a stream into batches, with any of them applied again, give
   }
 });
 
-test('a request that is settled again by a Redis that lost its settlement counts once', async (t) => {
+test('if Redis loses a settlement and settles the request again, MongoDB applies its amounts once', async (t) => {
   const { store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -164,7 +164,7 @@ test('a request that is settled again by a Redis that lost its settlement counts
   await applyEntries(store, [first]);
   await applyEntries(store, [{ ...first, streamId: { ms: 200, seq: 0 } }]);
   t.is(await store.entries.countDocuments({}), 1);
-  // The sums include its second stream id, so restoring the account does not take it from the stream again.
+  // The applied position includes the second stream id, so restoring the account does not apply that entry again.
   t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 93n, appliedMs: 200, appliedSeq: 0 });
   t.like(await store.stats.findOne({ _id: 'a:2026-11-21' }), { requests: 1, costNano: 7n });
 });

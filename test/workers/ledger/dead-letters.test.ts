@@ -15,7 +15,7 @@ import { openLedgerServices, type LedgerServices } from '../../support/ledger-se
 import { captureLog } from '../../support/captured-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** As pino writes it. */
+/** The level of errors as pino writes it. */
 const errorLevel = 50;
 
 async function openStores(t: ExecutionContext) {
@@ -53,13 +53,13 @@ async function listLetters(letters: DeadLetters): Promise<DeadLetter[]> {
   return found;
 }
 
-/** The account's money in MongoDB. */
+/** The account's amounts in MongoDB. */
 async function readFromMongo(books: LedgerServices, id: string) {
   const { balanceNano, totalAddedNano, freeRequests, charges, codes } = (await books.accounts.findById(id))!;
   return { balanceNano, totalAddedNano, freeRequests, charges, codes };
 }
 
-/** The account's money in Redis after it was restored from MongoDB and the ledger stream. */
+/** The account's amounts in Redis after it was restored from MongoDB and the ledger stream. */
 async function readRestored({ redis, hotAccounts }: LedgerServices, id: string) {
   await redis.del(redisKeys.account(id));
   await hotAccounts.load(id);
@@ -86,7 +86,7 @@ const chargeOf = (id: string, event: string, more: Readonly<Record<string, strin
     ...more,
   }).flat();
 
-test('applies the amounts of an entry with an event of a later release, and dead-letters a copy of it', async (t) => {
+test('if the event of an entry is of a later release, applies the amounts of the entry and copies it to the dead letters', async (t) => {
   const { books, id, add, move, letters, errors } = await openStores(t);
   const requestId = randomUUID();
   const event = JSON.stringify({ ...usageEvent(id, requestId), v: 2 });
@@ -105,7 +105,7 @@ test('applies the amounts of an entry with an event of a later release, and dead
   t.regex(String(errors()[0]!['msg']), /its amounts are counted/);
 });
 
-test('credits a redeemed code with a corrupt event, under its refill id', async (t) => {
+test('credits a redeemed code under its refill id even if the event is corrupt', async (t) => {
   const { books, id, add, move, letters } = await openStores(t);
   const refillId = randomUUID();
   const money = ['amount', '500', 'free', '2', 'event', '{"v":1,', 'ordinal', '1'];
@@ -157,7 +157,7 @@ test('skips entries that cannot be parsed, logs each once, and reverses their ef
   t.is(faults.count, 0);
 });
 
-test('an entry with an account of another shard is not applied, and does not affect that account', async (t) => {
+test('an entry for an account of another shard is not applied', async (t) => {
   const { books, id, shard, move, letters, redis } = await openStores(t);
   const other = await books.createAccount({ balanceNano: 50n, shard: (shard + 1) % shardCount });
   await redis.xadd(redisKeys.ledgerStream(shard), '99999999999999-0', ...chargeOf(other.id, 'x'));
@@ -186,7 +186,7 @@ for (const [name, change] of Object.entries<object>({
   });
 }
 
-test('leaves out fields of an event that this release does not know', async (t) => {
+test('does not store event fields that this release does not know', async (t) => {
   const { books, id, add, move, letters } = await openStores(t);
   const requestId = randomUUID();
   const event = { ...usageEvent(id, requestId), 'a\0b': 1, $c: 2 };
@@ -198,7 +198,7 @@ test('leaves out fields of an event that this release does not know', async (t) 
   t.deepEqual(await listLetters(letters), []);
 });
 
-test('a reader that dies before it trims the stream writes no dead letters; the next one writes one per bad entry', async (t) => {
+test('if a reader dies before it trims the stream, it has written no dead letters; the next reader writes one per bad entry', async (t) => {
   const { books, id, shard, add, dependencies, letters } = await openStores(t);
   await add(...chargeOf(id, 'damaged'));
   await add('kind', 'gift', 'account', id);
@@ -231,24 +231,24 @@ test('an entry stays in the stream until it has been copied to the dead letters'
   t.is((await readFromMongo(books, id)).balanceNano, 1_000n);
 });
 
-test('a shard whose dead letters are full waits, and goes on once some are discarded', async (t) => {
+test('a shard stops at its maximum number of dead letters, and continues once some are discarded', async (t) => {
   const { books, id, shard, redis, add, letters, faults, errors, startReader } = await openStores(t);
   const values = ['entry', '1-1', 'reason', 'old', 'counted', '1', 'kind', 'gift'];
   for (let n = 0; n < maxDeadLetters; n++) void redis.xadd(redisKeys.ledgerDead(shard), '*', ...values);
   await add('kind', 'gift', 'account', id);
   await add(...chargeOf(id, JSON.stringify({ v: 2 })));
   startReader();
-  await waitFor('the process to report it', () => faults.count === 1);
+  await waitFor('the process to report the full dead letters', () => faults.count === 1);
   t.is((await readFromMongo(books, id)).balanceNano, 1_000n);
   t.regex(String(errors()[0]!['msg']), /1000 dead letters, and 2 more than.*"admin ledger discard"/);
-  // The shard may go on before all of them are deleted.
+  // The shard may continue before all dead letters are deleted.
   for (const letter of await listLetters(letters)) await letters.delete(letter);
-  await waitFor('the shard to go on', async () => (await readFromMongo(books, id)).balanceNano === 993n);
+  await waitFor('the shard to continue', async () => (await readFromMongo(books, id)).balanceNano === 993n);
   await waitFor('the process to be healthy', () => faults.count === 0);
-  await waitFor('both to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
+  await waitFor('both entries to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
 });
 
-test('an entry that is in the stream twice counts once', async (t) => {
+test('the amounts of an entry that is in the stream twice are applied once', async (t) => {
   const { books, id, add, move } = await openStores(t);
   const fields = chargeOf(id, JSON.stringify({ v: 1 }));
   await add(...fields);
@@ -295,7 +295,7 @@ const names = fc.oneof(
   fc.constantFrom(['type', 'account'] as const, ['kind', 'owner'] as const),
 );
 
-test('MongoDB and a restored account apply the same entries, whatever is corrupt in them', async (t) => {
+test('MongoDB and a restored account apply the same entries, for any kind of corruption', async (t) => {
   const { books, shard, move, redis, add } = await openStores(t);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(entry, names), { minLength: 1, maxLength: 12 }), async (entries) => {

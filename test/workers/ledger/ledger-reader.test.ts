@@ -11,12 +11,12 @@ import { openLedgerServices } from '../../support/ledger-services.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-test('entries from before what was remembered as trimmed are taken from the stream all the same', async (t) => {
+test('entries with ids below the recorded trim position are still read from the stream', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis } = books;
   const { id } = await books.createAccount({ balanceNano: 5n });
-  // As after a Redis that came back with less than MongoDB has: it has MongoDB's position, and earlier entries.
+  // Simulates a Redis that lost data: its trim position is from MongoDB, and its entries have lower ids.
   const later = `${Date.now() + 60_000}-0`;
   await redis.set(redisKeys.ledgerTrimmed(shardOf(id)), later);
   await books.moveAll();
@@ -24,7 +24,7 @@ test('entries from before what was remembered as trimmed are taken from the stre
   t.is(await redis.get(redisKeys.ledgerTrimmed(shardOf(id))), later);
 });
 
-test('a worker that alone does not reach MongoDB leaves the ledger to those that do', async (t) => {
+test('if only one worker cannot reach MongoDB, it gives its ledger shards to workers that can', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const log = createLogger('test', 'silent');

@@ -15,8 +15,8 @@ import { takeRedisSnapshot } from '../../support/redis-snapshot.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /**
- * The power fails while a reader moves a batch: MongoDB keeps every completed step, and Redis comes back without its
- * last second. Every ledger entry must be in the balances, both in MongoDB and in Redis.
+ * The power fails while a reader moves a batch from Redis to MongoDB. MongoDB has every completed step; Redis lost its
+ * last second. Every ledger entry must then be included in the balances, both in MongoDB and in Redis.
  */
 
 interface TestAccount {
@@ -72,12 +72,12 @@ const steps = [
 ] as const satisfies readonly (keyof LedgerStore)[];
 type Step = (typeof steps)[number];
 
-/** A store with the given step replaced. */
+/** Creates a store with the given step replaced. */
 function replaceStep<S extends Step>(books: LedgerServices, step: S, run: LedgerStore[S]): LedgerStore {
   return Object.assign(new LedgerStore(books.mongo.db), { [step]: run });
 }
 
-/** Runs a reader that starts to move the entries and fails at this step. */
+/** Runs a reader that fails at this step while it moves the entries to MongoDB. */
 async function crashAt(books: LedgerServices, step: Step): Promise<void> {
   let isReached = false;
   const store = replaceStep(books, step, async () => {
@@ -120,7 +120,7 @@ async function expectEverywhere(
 
 for (const step of steps) {
   test.serial(
-    `a charge lost by Redis counts if MongoDB has it, after a reader died before ${step}`,
+    `a charge lost by Redis after a reader died before ${step} is in the balance if MongoDB has it`,
     async (t) => {
       const books = await useBooks(t);
       const account = await createStored(books);
@@ -129,14 +129,14 @@ for (const step of steps) {
       await crashAt(books, step);
       await rollBack();
       await charge(books, account, 5n);
-      // Before the first row is written, MongoDB does not have the charge, and it is refunded.
+      // If the reader died before the first row was written, MongoDB does not have the charge, and it is refunded.
       await expectEverywhere(t, books, account, step === 'insertEntries' ? 995n : 895n);
     },
   );
 }
 
 test.serial(
-  'a charge lost by Redis after its sums were written is not refunded, even if nothing follows it',
+  'a charge lost by Redis after MongoDB stored its sums is not refunded, even if no charge follows it',
   async (t) => {
     const books = await useBooks(t);
     const account = await createStored(books);
@@ -158,7 +158,7 @@ test.serial('the stream of a shard is advanced once for all restored accounts', 
   const others = [await books.createAccount({ shard }), await books.createAccount({ shard })];
   await books.moveAll();
   const rollBack = await takeRedisSnapshot(books.redis);
-  // In the order in which MongoDB returns them, the sums of each account end later than those of the previous one.
+  // Charges the accounts in the order in which MongoDB returns them: each has a later position than the one before.
   for (const account of [first, ...others].toSorted((one, other) => (one.id < other.id ? -1 : 1)))
     await charge(books, account, 100n);
   await crashAt(books, 'writeCheckpoint');
@@ -212,7 +212,7 @@ for (const step of ['insertRefillLogs', 'writeCheckpoint'] as const) {
 }
 
 test.serial(
-  'charges once for a request that runs again because Redis lost its settlement, whatever is charged after it',
+  'charges once for a request that runs again because Redis lost its settlement, even if another charge follows',
   async (t) => {
     const books = await useBooks(t);
     const account = await createStored(books);
@@ -267,14 +267,14 @@ test.serial(
 );
 
 test.serial(
-  'an account whose last charge was lost keeps earlier charges that are still in the stream',
+  'if the last charge of an account is lost, earlier charges that are still in the stream are applied',
   async (t) => {
     const books = await useBooks(t);
     const account = await createStored(books);
     await charge(books, account, 10n);
     const rollBack = await takeRedisSnapshot(books.redis);
     await charge(books, account, 200n);
-    // Rows are inserted in any order: here the second exists without the first.
+    // Rows are inserted in no fixed order: here the row of the second charge exists without the first.
     const entries = await readEntries(books.redis, account.id);
     await books.ledger.insertEntries(entries.slice(1).map(toLedgerDocument));
     await rollBack();
@@ -285,7 +285,7 @@ test.serial(
 );
 
 test.serial(
-  'a Redis that loses data while a batch is written is noticed when the batch is trimmed',
+  'if Redis loses data while a batch is written to MongoDB, the reader detects it when it trims the batch',
   async (t) => {
     const books = await useBooks(t);
     const account = await createStored(books);
@@ -307,14 +307,14 @@ test.serial(
   },
 );
 
-test.serial('a reader that was overtaken checks before it continues', async (t) => {
+test.serial('if another reader moved entries in between, a reader checks the shard again before it continues', async (t) => {
   const books = await useBooks(t);
   const account = await createStored(books);
   const shard = shardOf(account.id);
   const log = createLogger('test', 'silent');
   const fast = new ShardLedger({ ...books, store: books.ledger, log }, shard);
   await charge(books, account, 1n);
-  // While the slow reader is between its checkpoint and its trim, the fast one moves that batch and another one.
+  // Between the checkpoint and the trim of the slow reader, the fast reader moves the same batch and another one.
   let isOvertaken = false;
   const store = replaceStep(books, 'writeCheckpoint', async (...args) => {
     await books.ledger.writeCheckpoint(...args);
@@ -346,7 +346,7 @@ test.serial('intents that two readers add concurrently are both kept', async (t)
   t.deepEqual([...(await ledger.intents.read(0))], ['four']);
 });
 
-test.serial('a batch of accounts with stored intents writes no further intent', async (t) => {
+test.serial('if the accounts of a batch already have stored intents, the batch writes none', async (t) => {
   const books = await useBooks(t);
   const account = await createStored(books);
   const shard = shardOf(account.id);
@@ -363,7 +363,7 @@ test.serial('a batch of accounts with stored intents writes no further intent', 
     await charge(books, account, 1n);
     t.is(await first.moveBatch(), 1);
   }
-  // The reader that wrote the account had already stored its intent.
+  // The reader that first wrote the account has already stored its intent.
   t.deepEqual(written, []);
   const other = await books.createAccount({ shard });
   t.is(await first.moveBatch(), 1);

@@ -16,7 +16,7 @@ const languages = ['ru', 'en'] as const;
 
 const count = (text: string, part: string): number => text.split(part).length - 1;
 
-test('a code appears once in each part and in no subject, with its validity, in both languages', (t) => {
+test('in both languages a code appears once in the text and in the HTML, with its validity, and not in the subject', (t) => {
   const validity = { ru: '10 минут.', en: '10 minutes, for one use.' };
   for (const language of languages)
     for (const mail of [
@@ -52,7 +52,7 @@ test('a code is sent to users and to strangers who may sign up; strangers who si
       const title = JSON.stringify({ purpose, language, ...more });
       t.is(text.includes(mail.code) && html.includes(mail.code), hasCode, title);
       t.is(text.includes(mail.email), !hasCode, title);
-      // Accounts have a balance and keys. What an address may lack is a profile.
+      // Here “account” means an API account. An address without a user has no profile, so the mail says “profile”.
       t.is(/profile|Профиля/.test(text), !hasCode, title);
       if (!hasCode) t.notRegex(text, /account|аккаунт/i);
       if (!hasCode) t.is(/Sign up|Регистрация/.test(text), more.isSignUpOpen, title);
@@ -99,7 +99,7 @@ test('each notice states what happened, the account and the time, in both langua
   }
 });
 
-test('a notice states who acted (support, someone with a copied cookie or the signed-in user), with matching advice', (t) => {
+test('a notice states who acted (support, someone with a copied cookie or the signed-in user), and gives suitable advice', (t) => {
   const read = (event: NoticeEvent, language: 'ru' | 'en') =>
     renderMail(createNotice({ event, language }), context).text;
   const intruder = { ru: /кто-то мог войти от вашего имени/, en: /someone else may be signed in as you/ };
@@ -130,7 +130,7 @@ test('a Russian mail never breaks the term for an API key across lines', (t) => 
   }
 });
 
-test('remaining minutes are in words that agree with their number', (t) => {
+test('the word for minutes agrees with the number of minutes', (t) => {
   const renderMinutes = (language: 'ru' | 'en', minutes: number): string =>
     renderMail(createSignInMail({ language, expiresAt: now + minutes * 60_000 }), context).text;
   t.true(renderMinutes('ru', 1).includes('1 минуту'));
@@ -140,7 +140,7 @@ test('remaining minutes are in words that agree with their number', (t) => {
   t.true(renderMinutes('en', 0).includes('1 minute,'));
 });
 
-test('a label cannot bring a link or a sentence into a mail', (t) => {
+test('an account label cannot add a link or a long sentence to a mail', (t) => {
   const labels = {
     'Key leaked! Confirm at https://eve.example/now': 'Key leaked! Confirm at …',
     'call www.eve.example, or eve.example/x': 'call … or …',
@@ -154,7 +154,7 @@ test('a label cannot bring a link or a sentence into a mail', (t) => {
   }
 });
 
-test('a label cannot end a line, inject HTML or make a mail long', (t) => {
+test('an account label cannot break a line, inject HTML or make a mail long', (t) => {
   const accountLabel = `a\r\nBcc: eve@example.com\u2028<img src=x onerror="alert(1)">${'x'.repeat(5_000)}`;
   const { subject, text, html } = renderMail(createNotice({ accountLabel }), context);
   t.notRegex(subject, /\p{Cc}/u);

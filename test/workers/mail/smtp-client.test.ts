@@ -4,7 +4,7 @@ import test from 'ava';
 import { SMTPServer } from 'smtp-server';
 import { createSmtpClient, readServer, SendingFailed } from '../../../workers/mail/smtp-client.ts';
 
-test('a password is sent to another machine only over TLS, and without one TLS is used if it is offered', (t) => {
+test('with a password, another machine is only used over TLS; without a password, TLS is used if the server offers it', (t) => {
   const login = { user: 'ann@mail.example', pass: 'p/#s' };
   const cases = {
     'smtp://ann%40mail.example:p%2F%23s@mail.example': {
@@ -33,7 +33,7 @@ test('a password is sent to another machine only over TLS, and without one TLS i
   t.is(readServer('smtp://[::1]:25').host, '::1');
 });
 
-test('no mail is sent to a server with an untrusted certificate, and the failure is not permanent', async (t) => {
+test('no mail is sent to a server with an untrusted certificate, and the failure is temporary', async (t) => {
   let mails = 0;
   // Uses the certificate that comes with the library.
   const server = new SMTPServer({

@@ -38,7 +38,7 @@ interface Rig {
   readonly countFailed: () => Promise<number>;
 }
 
-/** Uses one Redis database per test, because the queue has the same name everywhere. */
+/** Uses one Redis database per test, because the queue has the same name in every test. */
 async function createRig(t: ExecutionContext): Promise<Rig> {
   const redisUrl = `${server.url}/${databases++}`;
   const redis = createRedis(redisUrl, 'commands', createLogger('test', 'silent'));
@@ -91,13 +91,13 @@ test('a mail arrives as text and HTML, in its language, with the right sender an
   t.is(readCode(english), '120934');
 });
 
-test('whether an address has a user is checked when its mail is sent, and only for sign-in codes', async (t) => {
+test('only for sign-in codes, the worker checks when it sends the mail whether the address has a user', async (t) => {
   const { mailbox, start, add } = await createRig(t);
   const checkedEmails: string[] = [];
   let failures = 1;
   const isKnown = (email: string): Promise<boolean> => {
     checkedEmails.push(email);
-    // MongoDB is briefly unavailable.
+    // As if MongoDB were briefly unavailable.
     if (failures-- > 0) return Promise.reject(new Error('away'));
     return Promise.resolve(email.startsWith('ann'));
   };
@@ -115,13 +115,13 @@ test('whether an address has a user is checked when its mail is sent, and only f
   t.deepEqual(new Set(checkedEmails), new Set(['ann@example.com', 'eve@example.com']));
 });
 
-test('a silent mail server does not delay adding mails, and a mail that takes too long is retried', async (t) => {
+test('if the mail server does not respond, adding mails is not delayed, and a mail that takes too long is retried', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   const release = mailbox.hold();
   await start({ concurrency: 1, timeouts: { connectMs: 1_000, silenceMs: 60_000, totalMs: 250 } });
   await add(createNotice({ at: Date.now() }), 'held');
   await mailbox.waitForAttempts(1);
-  // All of these return while the server holds the only connection.
+  // All mails are added to the queue while the mail server does not respond on the only connection.
   for (let i = 0; i < 50; i++) await add(createSignInMail({ email: `u${i}@example.com` }));
   await mailbox.waitForAttempts(2);
   release();
@@ -130,12 +130,12 @@ test('a silent mail server does not delay adding mails, and a mail that takes to
   t.true(mailbox.received.some(({ raw }) => idOf(raw) === '<held@gateway.example>'));
 });
 
-test('no mail is lost while the mail server is down: each arrives once when it is back', async (t) => {
+test('mails added while the mail server is down arrive once each when it is back', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   await start();
   await add(createSignInMail());
   await mailbox.waitForMail('ann@example.com');
-  // This cuts the connection of the pool as well.
+  // This also closes the pooled connection.
   await mailbox.stop();
   const emails = ['a@example.com', 'b@example.com', 'c@example.com'];
   for (const email of emails) await add(createSignInMail({ email }));
@@ -146,7 +146,7 @@ test('no mail is lost while the mail server is down: each arrives once when it i
   t.is(mailbox.received.length, 5);
 });
 
-test('an expired code is not sent, and no data of it is kept', async (t) => {
+test('an expired code is not sent, and its data is deleted', async (t) => {
   const { redis, mailbox, start, add, whenEmpty } = await createRig(t);
   await add(createSignInMail({ expiresAt: Date.now() - 1 }), 'late');
   await add(createNotice({ at: Date.now() - 3 * 24 * 60 * 60_000 }), 'old');
@@ -160,7 +160,7 @@ test('an expired code is not sent, and no data of it is kept', async (t) => {
   t.is(await redis.exists(...keys), 0);
 });
 
-test('a permanently refused recipient is not retried; any other refusal is', async (t) => {
+test('a mail is not retried if its recipient is permanently refused, and is retried after any other refusal', async (t) => {
   const { redis, mailbox, start, add, whenEmpty, countFailed } = await createRig(t);
   await start();
   mailbox.refusal = { step: 'RCPT TO', status: 550 };
@@ -186,7 +186,7 @@ test('a permanently refused recipient is not retried; any other refusal is', asy
   t.is(mailbox.received.length, 2);
 });
 
-test('a worker that dies while it sends a mail leaves it to another, which sends it with the same Message-ID', async (t) => {
+test('if a worker dies while it sends a mail, another worker sends the mail with the same Message-ID', async (t) => {
   const { redisUrl, mailbox, start, add, whenEmpty } = await createRig(t);
   const program = fileURLToPath(new URL('../../support/mail-worker.js', import.meta.url));
   const env = { REDIS_URL: redisUrl, SMTP_URL: mailbox.url, LOCK_MS: '500' };
@@ -203,14 +203,14 @@ test('a worker that dies while it sends a mail leaves it to another, which sends
   t.is(idOf(second.raw), idOf(first.raw));
 });
 
-test('domains in other scripts are sent in punycode, and invalid addresses are dropped', async (t) => {
+test('non-ASCII domains are sent in punycode, and mails to invalid addresses are dropped', async (t) => {
   const { mailbox, start, add, whenEmpty } = await createRig(t);
   await start();
   await add(createSignInMail({ email: 'анна@почта.рф' }));
   await add(createSignInMail({ email: 'ann@bücher.example' }));
   for (const email of ['ann@example.com\r\nRCPT TO:<eve@example.com>', 'a@b.example, eve@example.com', 'ann'])
     await add(createSignInMail({ email }));
-  // The test server shows a recipient's domain in its own script, however it was sent.
+  // The test server decodes punycode: waitForMail finds a recipient by the decoded domain.
   const german = await mailbox.waitForMail('ann@bücher.example');
   t.deepEqual(german.to, [{ name: '', address: 'ann@xn--bcher-kva.example' }]);
   await mailbox.waitForMail('анна@почта.рф');
@@ -218,7 +218,7 @@ test('domains in other scripts are sent in punycode, and invalid addresses are d
   t.is(mailbox.received.length, 2);
 });
 
-test('each worker process sends the waiting mails, with the settings of its environment', async (t) => {
+test('a worker process sends the waiting mails, with the settings of its environment', async (t) => {
   const stack = await useStack(t, { mail: true, env: { MAIL_FROM: 'Шлюз <no-reply@gateway.example>' } });
   const queue = new MailQueue(stack.redis, stack.config);
   t.teardown(() => queue.close());

@@ -79,10 +79,10 @@ test('a worker is healthy while Redis accepts its heartbeats, and unhealthy once
   );
 });
 
-test('a worker whose heartbeats never reached Redis is unhealthy, and so is one whose last heartbeat is in the future', async (t) => {
+test('a worker is unhealthy if none of its heartbeats reached Redis, or if its last heartbeat is in the future', async (t) => {
   const healthFile = join(await useFolder(t), 'health');
   const { log } = captureLog();
-  // Nothing listens there.
+  // Nothing listens on this port.
   const redis = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => redis.disconnect());
   const heartbeat = await beat(redis, healthFile, log);
@@ -93,7 +93,7 @@ test('a worker whose heartbeats never reached Redis is unhealthy, and so is one 
   t.not(await findHealthProblem(healthFile), null);
 });
 
-test('a health file that cannot be written is rejected at startup, and a check without its file prints its usage', async (t) => {
+test('a health file that cannot be written is rejected at startup, and a health check without a file argument prints its usage', async (t) => {
   const { log } = captureLog();
   const redis = createRedis('redis://127.0.0.1:1', 'commands', log);
   t.teardown(() => redis.disconnect());

@@ -5,7 +5,7 @@ import { captureLog } from '../../support/captured-log.ts';
 
 const everySecond = '* * * * * *';
 
-test('a task whose run fails runs again, and the failure is logged', async (t) => {
+test('if a run of a task fails, the failure is logged and the task runs again', async (t) => {
   const { log, waitForLine } = captureLog();
   const events = new EventEmitter();
   let runs = 0;
@@ -27,7 +27,7 @@ test('a task whose run fails runs again, and the failure is logged', async (t) =
   t.like(line, { level: 40, err: { message: 'the store is away' } });
 });
 
-test('a stop aborts the current run and waits for it to finish, and nothing runs after it', async (t) => {
+test('stopping aborts the current run and waits for it to finish, and no run starts afterwards', async (t) => {
   const { log, lines } = captureLog();
   const events = new EventEmitter();
   let isFinished = false;

@@ -32,7 +32,7 @@ async function setUp(t: ExecutionContext) {
 
 const listAll = async (objects: ObjectStore): Promise<string[]> => await objects.list('', 1_000, '', signal);
 
-test.serial('an image is deleted when it is 24 hours old, and not a second before', async (t) => {
+test.serial('an image is deleted when it is 24 hours old, and not a second earlier', async (t) => {
   const { objects, sweeper, make } = await setUp(t);
   const first = await make(now);
   const second = await make(now + 1_000);
@@ -46,7 +46,7 @@ test.serial('an image is deleted when it is 24 hours old, and not a second befor
   t.deepEqual(await listAll(objects), []);
 });
 
-test.serial('only images with a time in their names are deleted', async (t) => {
+test.serial('only images with a time in their file names are deleted', async (t) => {
   const { objects, sweeper, make, put } = await setUp(t);
   await make(now);
   const others = ['answers/019aa652/10', `${'a'.repeat(43)}.png`, 'files/0-readme.txt', 'files0/x', 'zebra'];
@@ -65,7 +65,7 @@ test.serial('all expired files are deleted in one sweep, however many there are'
   t.deepEqual(progress, [10, 20]);
 });
 
-test.serial('one worker at a time deletes files, and another continues if it dies', async (t) => {
+test.serial('only one worker at a time deletes files, and another takes over if that worker dies', async (t) => {
   const { objects, sweeper, createSweeper, make } = await setUp(t);
   const first = await make(now);
   const second = await make(now + 1_000);
@@ -78,10 +78,10 @@ test.serial('one worker at a time deletes files, and another continues if it die
   t.deepEqual(await listAll(objects), [second]);
 });
 
-test.serial('the bucket is listed once per minute while nothing is due', async (t) => {
+test.serial('the bucket is listed once per minute while no file is due for deletion', async (t) => {
   const { objects, sweeper, make } = await setUp(t);
   await sweeper.sweep(signal, now + day);
-  // Named by a clock that is behind.
+  // The time in its name comes from a clock that is behind.
   const late = await make(now);
   await sweeper.sweep(signal, now + day + 59_999);
   t.deepEqual(await listAll(objects), [late]);

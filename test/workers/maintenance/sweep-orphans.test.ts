@@ -11,7 +11,7 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-/** An account with one old reservation, and the sweeper of a worker responsible for its shard. */
+/** Creates an account with one old reservation, and the sweeper of the worker responsible for its shard. */
 async function setUp(options: { isTaken?: boolean } = {}) {
   const accountId = await createHotAccount(redis(), 1_000n);
   const { requestId } = await admitOld(accountId);
@@ -43,7 +43,7 @@ test.serial('an orphan is released at the third sweep in a row', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('the count restarts for a reservation with a heartbeat between two sweeps', async (t) => {
+test.serial('the count of sweeps restarts if a reservation gets a heartbeat between two sweeps', async (t) => {
   const { sweeper, readReserved, reservations, held } = await setUp();
   await sweeper.sweep();
   await reservations.hold([held]);
@@ -58,7 +58,7 @@ test.serial('the count restarts for a reservation with a heartbeat between two s
   t.is(await readReserved(), 0n);
 });
 
-test.serial('the count restarts after a failed sweep', async (t) => {
+test.serial('the count of sweeps restarts after a failed sweep', async (t) => {
   const { sweeper, readReserved, reservations } = await setUp();
   await sweeper.sweep();
   await sweeper.sweep();
@@ -79,7 +79,7 @@ test.serial('shards leased by other workers are skipped', async (t) => {
   t.is(await readReserved(), 100n);
 });
 
-test.serial('two sweepers that both believe they hold the lease release an orphan once', async (t) => {
+test.serial('if two sweepers both assume that they hold the lease, an orphan is released once', async (t) => {
   const { sweeper, readReserved, accountId, reservations } = await setUp();
   const leases = new ShardLeases(
     redis(),
@@ -91,7 +91,7 @@ test.serial('two sweepers that both believe they hold the lease release an orpha
   t.is(await readReserved(), 0n);
 });
 
-/** As if Redis's clock had stepped back by an hour since the last sweep, with all requests older than that sweep. */
+/** Simulates that Redis's clock stepped back by an hour since the last sweep. All requests are older than it. */
 async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
   const hour = 3_600_000;
   await redis().incrby(redisKeys.orphanClock(shard), hour);
@@ -103,7 +103,7 @@ async function stepBack(shard: number, requestIds: readonly string[], accountId:
 }
 
 test.serial(
-  'after the clock stepped back, dead requests are released as soon as usual, and live ones are not',
+  'after the clock stepped back, reservations of dead requests are released as soon as usual, and those of live requests are not',
   async (t) => {
     const { accountId, sweeper, reservations, held, readReserved } = await setUp();
     const shard = shardOf(accountId);

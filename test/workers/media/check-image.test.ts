@@ -19,7 +19,7 @@ async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
 const damaged = 'cannot be decoded: it is damaged or cut off';
 const unknown = 'is not a PNG, JPEG, WebP or GIF';
 
-/** Noise, so that the pixels fill most of the file. */
+/** Draws noise, which compresses badly, so that pixels fill most of the file. */
 function drawNoise(width: number, height: number, pageHeight?: number): Sharp {
   const bytes = Buffer.alloc(width * height * 3);
   for (let i = 0, seed = 1; i < bytes.length; i++) {
@@ -30,7 +30,7 @@ function drawNoise(width: number, height: number, pageHeight?: number): Sharp {
   return sharp(bytes, { raw });
 }
 
-/** As phones write them: a JPEG followed by a second, small one. The types of sharp do not include this yet. */
+/** Adds a gain map as phones do: a second, small JPEG after the first. The types of sharp do not include this yet. */
 function withGainMap(jpeg: Buffer): Promise<Buffer> {
   return (sharp(jpeg) as Sharp & { withGainMap(): Sharp }).withGainMap().toBuffer();
 }
@@ -56,14 +56,14 @@ const images: Record<string, () => Promise<Buffer>> = {
 };
 
 for (const [name, draw] of Object.entries(images)) {
-  test(`a complete ${name} is accepted, and its pixels are counted`, async (t) => {
+  test(`a complete ${name} is accepted with its number of pixels`, async (t) => {
     const mediaType = `image/${name.split(',')[0]}`;
     t.deepEqual<unknown, unknown>(await faultOf(await draw()), { mediaType, pixels: 60_000 });
   });
 
   test(`a truncated ${name} is rejected`, async (t) => {
     const bytes = await draw();
-    // The gain map follows the image, which is complete without it.
+    // The image is complete without the gain map after it, so the truncation ends before that map.
     const end = name.includes('gain map') ? bytes.lastIndexOf(Buffer.from('ffd8ff', 'hex')) : bytes.length;
     for (const fraction of [0.999, 0.99, 0.9, 0.5, 0.1]) {
       t.is(await faultOf(bytes.subarray(0, Math.floor(end * fraction) - 12)), damaged, `${fraction} of it`);
@@ -72,12 +72,12 @@ for (const [name, draw] of Object.entries(images)) {
   });
 }
 
-test('animations count with all of their frames, and a truncated one is rejected or has fewer', async (t) => {
+test('the pixels of an animation are those of all frames; a truncated animation is rejected or has fewer frames', async (t) => {
   for (const format of ['gif', 'webp'] as const) {
     const bytes = await drawNoise(50, 400, 40)[format]().toBuffer();
     t.deepEqual<unknown, unknown>(await faultOf(bytes), { mediaType: `image/${format}`, pixels: 20_000 });
     const half = await faultOf(bytes.subarray(0, bytes.length / 2));
-    // Viewers show the existing frames of a truncated GIF. A WebP declares its length.
+    // A truncated GIF is accepted, because viewers show its existing frames. A WebP is rejected: it states its length.
     t.deepEqual<unknown, unknown>(
       half,
       format === 'gif' ? { mediaType: 'image/gif', pixels: 10_000 } : damaged,
@@ -104,7 +104,7 @@ test('damage is found up to the last row of a tall image and in the last frame o
   t.is(await faultOf(jpeg.subarray(0, jpeg.length - 200)), damaged);
 });
 
-test('SVG, PDF, TIFF, HEIF and text never reach a decoder, in any disguise', async (t) => {
+test('SVG, PDF, TIFF, HEIF and text never reach a decoder, nor does SVG after an XML declaration, a BOM or white space', async (t) => {
   const svg =
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>';
   const disguises = [
@@ -133,7 +133,7 @@ test('SVG, PDF, TIFF, HEIF and text never reach a decoder, in any disguise', asy
   }
 });
 
-test('an image with other data after its end counts as the image alone', async (t) => {
+test('data after the end of an image is ignored', async (t) => {
   for (const [name, draw] of Object.entries(images)) {
     const bytes = Buffer.concat([await draw(), Buffer.from('<svg/><script>alert(1)</script>PK\x03\x04')]);
     t.deepEqual<unknown, unknown>(
@@ -144,7 +144,7 @@ test('an image with other data after its end counts as the image alone', async (
   }
 });
 
-test('too many pixels are rejected by the header alone', async (t) => {
+test('too many pixels are rejected after reading only the header', async (t) => {
   const tooMany = 'has more than 50 million pixels';
   const bomb = makeBlackPng(30_000, 30_000, 30_000);
   t.true(bomb.length < 1_000_000);
@@ -157,7 +157,7 @@ test('too many pixels are rejected by the header alone', async (t) => {
   });
 });
 
-test('animations are limited in their pixels and in their frames', async (t) => {
+test('animations have a maximum number of pixels and of frames', async (t) => {
   const still = await sharp({ create: { width: 1_000, height: 1_000, channels: 3, background: 'red' } })
     .raw()
     .toBuffer();
@@ -173,7 +173,7 @@ test('animations are limited in their pixels and in their frames', async (t) => 
   t.is(await faultOf(makeGif(1_001)), 'has more than 1000 frames');
 });
 
-test('two images are decoded at a time, and an abort while waiting rejects with its reason', async (t) => {
+test('two images are decoded at a time, and aborting a waiting check rejects it with the abort reason', async (t) => {
   const check = createImageChecker();
   const bytes = makeBlackPng(7_000, 7_000, 7_000);
   const running = [check(bytes, 'ann', never()), check(bytes, 'bob', never())];
@@ -186,7 +186,7 @@ test('two images are decoded at a time, and an abort while waiting rejects with 
   for (const checked of await Promise.all(running)) t.true('mediaType' in checked);
 });
 
-test('an image of one account is decoded soon, however many images of another account are waiting', async (t) => {
+test('an image of one account is decoded soon, even if many images of another account are waiting', async (t) => {
   const check = createImageChecker();
   const large = makeBlackPng(7_000, 7_000, 7_000);
   const finished: string[] = [];
@@ -195,7 +195,7 @@ test('an image of one account is decoded soon, however many images of another ac
     finished.push('ann');
   });
   await check(makeBlackPng(10, 10, 10), 'bob', never());
-  // In order of arrival it would be decoded after five of the others. On a busy machine one or two may finish earlier.
+  // In order of arrival it would come after five other images. On a busy machine one or two may finish earlier.
   t.true(finished.length < 5, `${finished.length} had finished`);
   await Promise.all(flood);
 });

@@ -25,7 +25,7 @@ function draw(background: string): Promise<Buffer> {
 
 const createMemory = (): FairBudget => new FairBudget({ capacity: 512_000_000 });
 
-/** Sources for which the tests' own server counts as the public internet. */
+/** Sources that treat the tests' own server as part of the public internet. */
 function createSources(port: number): MediaSources {
   const fetchClient = createSafeFetchClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -50,7 +50,7 @@ async function failureOf(t: ExecutionContext, loading: Promise<unknown>): Promis
   return `${error?.code}: ${error?.publicMessage}`;
 }
 
-test('a URL is fetched once per request, however often and whenever it is loaded', async (t) => {
+test('a URL is fetched once per request, even if it is loaded several times', async (t) => {
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => response.end(png));
   const url = `https://pictures.test:${server.port}/a.png`;
@@ -67,7 +67,7 @@ test('a URL is fetched once per request, however often and whenever it is loaded
   t.is(server.requests.length, 2);
 });
 
-test('the type of an image is that of its bytes, whatever the data URI or the server declares', async (t) => {
+test('the type of an image is read from its bytes, not from the data URI or the server', async (t) => {
   const base64 = (await draw('red')).toString('base64');
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(Buffer.from(base64, 'base64'));
@@ -133,7 +133,7 @@ test('after a failure nothing more is loaded, and running loads are aborted', as
   t.is(server.requests.length, 2);
 });
 
-test('an abort rejects immediately with its reason, and does not fail later loads of the image', async (t) => {
+test('aborting a load rejects it immediately with the abort reason, and later loads of the image still work', async (t) => {
   const png = await draw('red');
   const server = await useHttpsServer(t, (_request, response) => {
     if (server.requests.length > 1) response.end(png);
@@ -168,7 +168,7 @@ test('a request fetches four URLs at a time', async (t) => {
   t.is((await Promise.all(loads)).length, 9);
 });
 
-test('a data URI may hold 20 MB and no byte more', async (t) => {
+test('a data URI may contain up to 20 MB', async (t) => {
   const loader = createMediaLoader(createFakeSources(0, 1), request);
   const largest = `data:image/png;base64,${Buffer.alloc(20_000_000).toString('base64')}`;
   t.is((await loader.loadImage(largest, never())).base64.length, largest.length - 22);
@@ -179,7 +179,7 @@ test('a data URI may hold 20 MB and no byte more', async (t) => {
   );
 });
 
-test('the images of a request are limited in total: in bytes, in pixels and in number', async (t) => {
+test('all images of a request together have a maximum of bytes and pixels, and a maximum number', async (t) => {
   const load = async (sources: MediaSources, count: number): Promise<void> => {
     const loader = createMediaLoader(sources, request);
     for (let i = 0; i < count; i++) await loader.loadImage(`https://pictures.test/${i}`, never());
@@ -227,7 +227,7 @@ test('images of one request are checked one after another', async (t) => {
   }
 });
 
-test('memory of fetched images is counted until their request has ended, and is reserved before they are fetched', async (t) => {
+test('memory for images is reserved before they are fetched, and released when their request ends', async (t) => {
   const sources = createFakeSources(3_000_000, 1);
   const { memory } = sources;
   const loader = createMediaLoader(sources, request);
@@ -242,7 +242,7 @@ test('memory of fetched images is counted until their request has ended, and is 
   const loading = waiting.loadImage('https://pictures.test/1', never());
   const cancellation = new AbortController();
   const cancelled = waiting.loadImage('https://pictures.test/2', cancellation.signal);
-  await waitFor('both to wait', () => memory.waiting === 2);
+  await waitFor('both loads to wait', () => memory.waiting === 2);
   const reason = new Error('the caller disconnected');
   cancellation.abort(reason);
   t.is(await t.throwsAsync(cancelled), reason);
@@ -261,7 +261,7 @@ test('memory of fetched images is counted until their request has ended, and is 
   t.is(memory.held, 0);
 });
 
-test('memory for all links of a request is reserved together, by its deadline, and returned as images arrive', async (t) => {
+test('memory for all links of a request is reserved together, by its deadline; what an image does not need is released when it arrives', async (t) => {
   let fetched = 0;
   const { fetchClient, checkImage, memory } = createFakeSources(3_000_000, 1);
   const sources: MediaSources = {
@@ -275,7 +275,7 @@ test('memory for all links of a request is reserved together, by its deadline, a
     },
   };
   const links = ['https://pictures.test/1', 'https://pictures.test/2'];
-  // Enough memory is left for one of them.
+  // Enough memory is left for one of the two images.
   const otherMemory = memory.tryAcquire('other', 480_000_000)!;
   const late = createMediaLoader(sources, { ...request, deadlineAtMs: Date.now() });
   const refused = late.reserve(links, never());
@@ -285,7 +285,7 @@ test('memory for all links of a request is reserved together, by its deadline, a
   const loader = createMediaLoader(sources, request);
   const waiting = loader.reserve([...links, 'data:image/png;base64,AAAA'], never());
   await waitFor('the reservation to wait', () => memory.waiting === 1);
-  t.is(memory.held, 480_000_000, 'nothing is held while it waits');
+  t.is(memory.held, 480_000_000, 'the waiting reservation holds no memory');
   t.is(fetched, 0);
   otherMemory.release();
   await waiting;

@@ -71,7 +71,7 @@ test('only the first frame of an animation is kept, as a PNG if it is a GIF', as
   t.deepEqual([remade.width, remade.height], [8, 8]);
 });
 
-test('another format is written if requested, without turning transparent areas black', async (t) => {
+test('an image is written in another format if requested, and transparent areas do not become black', async (t) => {
   const file = await draw(4, 4, { r: 0, g: 0, b: 0, alpha: 0 }).png().toBuffer();
   const jpeg = await remakeValid(file, { format: 'jpeg' });
   t.is(jpeg.contentType, 'image/jpeg');
@@ -120,7 +120,7 @@ function load(
   return loadInputImages({ fetchClient, memory, reencodeImage: remaker }, job, signal);
 }
 
-test('inputs hold memory until their request releases them, and no more than their size', async (t) => {
+test('input images hold memory until their request releases them, and no more than their size', async (t) => {
   const memory = new FairBudget({ capacity: 512_000_000 });
   const uri = toUri(await draw().png().toBuffer());
   const loaded = await load({ inputs: [uri, uri], mask: uri }, { memory });
@@ -131,14 +131,14 @@ test('inputs hold memory until their request releases them, and no more than the
   t.is(memory.held, 0);
 });
 
-test('a photograph that would exceed the limit when re-encoded is no larger than before', async (t) => {
+test('if re-encoding a photograph makes it exceed the size limit, it is re-encoded to at most its original size', async (t) => {
   const noise = { type: 'gaussian' as const, mean: 128, sigma: 60 };
   const grain = sharp({ create: { width: 400, height: 400, channels: 3, background: 'grey', noise } });
   for (const format of ['jpeg', 'webp'] as const) {
     const photo = await grain.clone().toFormat(format, { quality: 80 }).toBuffer();
     const fine = await remakeValid(photo);
     t.true(fine.bytes.length > 1.2 * photo.length, `${format}: ${photo.length}, ${fine.bytes.length}`);
-    // The size that it would have with as many pixels as photographs have.
+    // Simulates the size that the result would have with as many pixels as a real photograph.
     const remaker: ReencodeImage = async (bytes, options) =>
       options.quality === null
         ? { ...fine, bytes: Buffer.alloc(20_000_001) }
@@ -156,7 +156,7 @@ test('a photograph that would exceed the limit when re-encoded is no larger than
   });
 });
 
-test('a request waits for memory until its deadline, and a failed one holds none', async (t) => {
+test('a request waits for memory until its deadline, and a failed request holds none', async (t) => {
   const memory = new FairBudget({ capacity: 1_000 });
   const held = memory.tryAcquire('b', 1_000);
   const uri = toUri(await draw().png().toBuffer());
@@ -172,7 +172,7 @@ test('a request waits for memory until its deadline, and a failed one holds none
   t.is(memory.held, 0);
 });
 
-test('an error in an image refers to the field that it came in', async (t) => {
+test('an error in an image names the request field of the image', async (t) => {
   const good = toUri(await draw().png().toBuffer());
   const fail = (): never => {
     throw new AppError('unsafe_url', {

@@ -9,7 +9,7 @@ test('a body in chunks of one byte takes little more memory than its bytes', asy
   const bodyBytes = 300_000;
   let heldBytes = 0;
   async function* sendBytes(): AsyncGenerator<Buffer> {
-    // A parser slices chunks out of a received packet like this.
+    // An HTTP parser cuts chunks out of a received packet in this way.
     const packet = Buffer.alloc(bodyBytes, 'x');
     const measure = (): number => {
       collectGarbage();

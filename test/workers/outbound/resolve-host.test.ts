@@ -37,7 +37,7 @@ test('names from the hosts file and from search domains are not resolved', async
   );
 });
 
-test('an abort rejects immediately with its reason', async (t) => {
+test('aborting a lookup rejects it immediately with the abort reason', async (t) => {
   const server = await useNameServer(t, { 'silent.test': 'silence' });
   const resolveHost = createHostResolver({ servers: [server.address], timeoutMs: 60_000 });
   const abort = new AbortController();

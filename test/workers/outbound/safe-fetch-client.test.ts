@@ -21,7 +21,7 @@ function never(): AbortSignal {
 
 const timeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1 };
 
-/** A client for which only the tests' own server, at 127.0.0.1, counts as the public internet. */
+/** A client that treats only the tests' own server, at 127.0.0.1, as part of the public internet. */
 function createClient(port: number, options: SafeFetchOptions = {}): SafeFetchClient {
   return createSafeFetchClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
@@ -50,7 +50,7 @@ async function failureOf(t: ExecutionContext, fetching: Promise<unknown>): Promi
 
 const notPublic = 'has a host without an address on the public internet, so it is not fetched.';
 
-test('bytes and type of a public URL are fetched, on a separate connection that is then closed', async (t) => {
+test('a public URL returns its bytes and type, fetched on a separate connection that is then closed', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'image/png' }).end('bytes');
   });
@@ -70,7 +70,7 @@ test('bytes and type of a public URL are fetched, on a separate connection that 
   await server.whenDisconnected();
 });
 
-test('no internal headers are sent, and cookies are not returned', async (t) => {
+test('no internal headers are sent, and received cookies are not sent back', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     response.setHeader('set-cookie', 'who=me; Path=/');
     if (request.url === '/first') response.writeHead(302, { location: '/second' }).end();
@@ -90,7 +90,7 @@ test('no internal headers are sent, and cookies are not returned', async (t) => 
   }
 });
 
-test('a URL that is not https, has a user or another port is rejected without resolving its host', async (t) => {
+test('a URL that is not https, or has a user or another port, is rejected without resolving its host', async (t) => {
   const client = createSafeFetchClient({ resolveHost: () => Promise.reject(new Error('asked')) });
   const cases = {
     'http://pictures.test/a.png?key=1': 'http://pictures.test/a.png is not https',
@@ -129,7 +129,7 @@ test('an internal address is rejected in every spelling, and never connected to'
   t.is(server.connections, 0);
 });
 
-test('a name with one non-public address is rejected, whatever its other addresses', async (t) => {
+test('a name with one non-public address is rejected, even if its other addresses are public', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   const url = `https://pictures.test:${server.port}/`;
   for (const other of ['10.0.0.1', '169.254.169.254', '::1', '::ffff:10.0.0.1', 'nonsense']) {
@@ -156,12 +156,12 @@ test('an internal name and one that does not exist are rejected with the same me
     const failure = await failureOf(t, fetchText(client, url));
     const tookMs = performance.now() - startedAtMs;
     t.is(failure, `unsafe_url: messages: The URL https://name.internal/a.png ${notPublic}`, name);
-    // Node's timers may be a millisecond early.
+    // Node's timers may fire a millisecond early.
     t.true(tookMs >= stepMs - 2, `${name} took ${tookMs} ms`);
   }
 });
 
-test('the connection goes to the checked address, even if the name resolves to another by then', async (t) => {
+test('the connection goes to the checked address, even if the name then resolves to another address', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end('checked'));
   let lookups = 0;
   const resolveHost: ResolveHost = () => {
@@ -195,7 +195,7 @@ test('a redirect to the same name is resolved and checked again', async (t) => {
   t.is(server.connections, 1);
 });
 
-test('a connection to another address than the checked one is cut before a request is sent', async (t) => {
+test('a connection to an address other than the checked one is cut before a request is sent', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
   let checks = 0;
   const isPublic = (): boolean => {
@@ -209,13 +209,13 @@ test('a connection to another address than the checked one is cut before a reque
   t.is(server.requests.length, 0);
 });
 
-test('literal public addresses are fetched like names', async (t) => {
+test('URLs with a literal public IP address are fetched like those with a name', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end('literal'));
   const client = createClient(server.port, { resolveHost: () => Promise.reject(new Error('asked')) });
   t.is(await fetchText(client, `https://127.0.0.1:${server.port}/`), 'literal');
 });
 
-test('three redirects are followed, relative and to other names; a fourth and a loop are not', async (t) => {
+test('three redirects are followed, also relative ones and those to other names; a fourth redirect or a loop is an error', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     const { port } = server;
     const next: Record<string, string> = {
@@ -283,7 +283,7 @@ test('a redirect to a URL that must not be fetched is rejected like the URL itse
   }
 });
 
-test('a body is read up to the limit and no further, whatever length was declared', async (t) => {
+test('a body is read only up to the limit, for any declared length', async (t) => {
   let sent = 0;
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/endless') {
@@ -301,7 +301,7 @@ test('a body is read up to the limit and no further, whatever length was declare
       response.writeHead(200, { 'content-length': 100 }).write('ten bytes.');
       response.socket?.end();
     } else if (request.url === '/long') {
-      // Node does not allow this through response.write.
+      // Writes to the socket, because response.write does not allow more than the declared length.
       response.socket?.end('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nthree and more');
     } else if (request.url === '/chunked') {
       response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('abc');
@@ -315,7 +315,7 @@ test('a body is read up to the limit and no further, whatever length was declare
   const fail = (path: string): Promise<string> => failureOf(t, fetchText(client, `${base}${path}`));
   t.regex(await fail('/endless'), /^validation_failed: .*: it is larger than 1 MB\.$/);
   await server.whenDisconnected();
-  // The rest was in the buffers of both ends.
+  // The server could write somewhat more than the limit, because of the buffers at both ends.
   t.true(sent < 50_000_000, String(sent));
   t.regex(await fail('/declared'), /larger than 1 MB/);
   await server.whenDisconnected();
@@ -327,7 +327,7 @@ test('a body is read up to the limit and no further, whatever length was declare
   t.is(await fetchText(client, `${base}/0`), '');
 });
 
-test('compressed bodies are rejected unread', async (t) => {
+test('compressed bodies are rejected without reading them', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     response.setHeader('content-encoding', (request.url ?? '').slice(1).split(','));
     response.end(gzipSync('packed'));
@@ -340,7 +340,7 @@ test('compressed bodies are rejected unread', async (t) => {
   t.not(await fetchText(client, `https://pictures.test:${server.port}/identity`), '');
 });
 
-test('any other status than 200 is an error', async (t) => {
+test('any status other than 200 is an error', async (t) => {
   const server = await useHttpsServer(t, (request, response) =>
     response.writeHead(Number(request.url?.slice(1))).end(),
   );
@@ -389,7 +389,7 @@ test.serial('environment variables neither turn off certificate checks nor set a
   t.regex(await failureOf(t, fetchText(client, `https://other.test:${server.port}/`)), noAnswer);
 });
 
-test('a closed port and a server without TLS count as not answering', async (t) => {
+test('a closed port and a server without TLS are reported as not answering', async (t) => {
   const plain = createServer((socket) => socket.resume().end('HTTP/1.1 200 OK\r\n\r\nplain')).listen(
     0,
     '127.0.0.1',
@@ -402,7 +402,7 @@ test('a closed port and a server without TLS count as not answering', async (t) 
   t.regex(await failureOf(t, fetchText(createClient(port), `https://pictures.test:${port}/`)), noAnswer);
 });
 
-test('further addresses of a name are tried if the first does not answer', async (t) => {
+test('the next address of a name is tried if the first does not answer', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end('second'));
   const client = createClient(server.port, {
     // Nothing listens on the first: the server is bound to 127.0.0.1 only.
@@ -449,7 +449,7 @@ test('a server that never completes the handshake is aborted after the connect t
   await waitFor('the connection to close', () => sockets.length === 1 && sockets[0]!.closed);
 });
 
-test('an abort rejects immediately with its reason, in every phase, and cuts the connection', async (t) => {
+test('in every phase, aborting a fetch rejects it immediately with the abort reason and cuts the connection', async (t) => {
   const reason = new Error('the caller disconnected');
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/body') response.writeHead(200).write('some');
@@ -490,7 +490,7 @@ test('an abort rejects immediately with its reason, in every phase, and cuts the
   t.is(await t.throwsAsync(aborted), reason);
 });
 
-test('a process fetches sixteen URLs at a time, and the next when one of them is done', async (t) => {
+test('a process fetches sixteen URLs at a time, and starts the next when one of them is done', async (t) => {
   const waiting: (() => void)[] = [];
   const server = await useHttpsServer(t, (_request, response) => waiting.push(() => response.end('done')));
   const client = createClient(server.port);
@@ -512,7 +512,7 @@ test('a process fetches sixteen URLs at a time, and the next when one of them is
   );
 });
 
-test('links that hang delay only the account that sent them', async (t) => {
+test('links with a server that hangs delay only the account that sent them', async (t) => {
   const hanging: (() => void)[] = [];
   const server = await useHttpsServer(t, (request, response) => {
     if (request.url === '/quick') response.end('done');

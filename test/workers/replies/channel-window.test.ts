@@ -4,7 +4,7 @@ import { ChannelWindow } from '../../../workers/replies/channel-window.ts';
 
 const KB = 1024;
 
-test('at most 2 MB are in flight: the rest waits until enough of it has been acknowledged', async (t) => {
+test('at most 2 MB are in flight: the rest waits until enough bytes have been acknowledged', async (t) => {
   const window = new ChannelWindow();
   const marks: number[] = [];
   let sent = 0;
@@ -16,13 +16,13 @@ test('at most 2 MB are in flight: the rest waits until enough of it has been ack
   t.true(sent >= 2048 * KB && sent < 2148 * KB);
   t.deepEqual(marks.slice(0, 2), [300 * KB, 600 * KB]);
   const room = window.whenWritable()!;
-  t.is(window.whenWritable(), room, 'all wait for the same moment');
+  t.is(window.whenWritable(), room, 'all senders wait for the same promise');
   window.acknowledge(marks[0]!);
   await room;
   t.is(window.whenWritable(), null);
 });
 
-test('bytes queued until the end of the turn count as well', async (t) => {
+test('bytes queued until the end of the event loop turn also use up the window', async (t) => {
   const window = new ChannelWindow();
   window.queue(1024 * KB);
   t.is(window.whenWritable(), null);
@@ -33,7 +33,7 @@ test('bytes queued until the end of the turn count as well', async (t) => {
   t.is(window.whenWritable(), null);
 });
 
-test.serial('a lost acknowledgement blocks nobody for longer than two seconds', async (t) => {
+test.serial('a lost acknowledgement blocks sending for at most two seconds', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const window = new ChannelWindow();

@@ -67,11 +67,11 @@ test('failures of one account open the breaker for that account only, even if no
   t.false((await callers.call('third', 'ok')).isProbe);
 });
 
-test('an outage opens the breaker for all accounts, and one without failures may probe soon', async (t) => {
+test('an outage opens the breaker for all accounts, and an account without failures may probe soon', async (t) => {
   const callers = new Callers(listCandidates(createRoute('outage')));
   await callers.call('well', 'ok');
   for (const accountId of ['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a']) await callers.call(accountId, 'bad');
-  // Two failing accounts outnumber the one that was served.
+  // Two accounts fail and only one was served, so the breaker opens for all.
   const slots = await Promise.all(['a', 'b', 'well', 'new'].map((accountId) => callers.acquire(accountId)));
   t.deepEqual(slots, [null, null, null, null]);
   // Each failed probe doubles the pause for the accounts that failed.
@@ -103,7 +103,7 @@ test('failures of a minority of accounts do not open the breaker for the majorit
 
 const refused = (forMs = 60_000): KeyCooldown => ({ scope: 'keyOnRoute', forMs, reason: 'refused with 403' });
 
-test('a key refused for one account is on cooldown for it, and for all once it is refused for more accounts than it serves', async (t) => {
+test('a key refused for one account is on cooldown for that account, and for all accounts once it is refused for more accounts than it serves', async (t) => {
   const route = createRoute('refusing', { apiKeys: ['key'] });
   const callers = new Callers(listCandidates(route));
   const store = new RouteStateStore(redis());
@@ -123,7 +123,7 @@ test('a key refused for one account is on cooldown for it, and for all once it i
   for (const accountId of ['a', 'x']) t.truthy(await callers.acquire(accountId));
 });
 
-test('a key has a shorter cooldown if the account itself may have caused the refusal, and is usable again afterwards', async (t) => {
+test('if the account itself may have caused a refusal, the key has a shorter cooldown and is usable again afterwards', async (t) => {
   const callers = new Callers(listCandidates(createRoute('shortly', { apiKeys: ['key'] })));
   await callers.call('a', 'none', { ...refused(), forAccountMs: 200 });
   t.is(await callers.acquire('a'), null);
@@ -137,7 +137,7 @@ test('a key that is itself invalid goes on cooldown for all accounts immediately
   for (const accountId of ['a', 'x', 'new']) t.is(await callers.acquire(accountId), null);
 });
 
-test('accounts waiting for a key’s cooldown do not block other accounts from the key', async (t) => {
+test('accounts waiting for a key’s cooldown do not block other accounts from using the key', async (t) => {
   const candidates = listCandidates(createRoute('behind', { apiKeys: ['key'] }));
   const callers = new Callers(candidates);
   const many = Array.from({ length: 25 }, (_, i) => `refused-${i}`);

@@ -25,7 +25,7 @@ async function openRedis(t: ExecutionContext): Promise<RedisClient> {
   return redis;
 }
 
-test('background calls leave the last eighth of the slots free and queue behind all calls that a client waits for', async (t) => {
+test('background calls do not use the last eighth of the slots, and get a slot only after all calls that a client waits for', async (t) => {
   const redis = await openRedis(t);
   const candidates = listCandidates(createRoute('pictures', { maxConcurrency: 8 }));
   const limiters = [new RouteLimiter(redis, randomUUID(), log), new RouteLimiter(redis, randomUUID(), log)];
@@ -80,7 +80,7 @@ test('background calls leave the last eighth of the slots free and queue behind 
   for (const slot of held) limiters[0]!.release(slot, 'ok');
 });
 
-test('an account with one job waiting gets a slot, even if another worker has jobs of another account for every slot', async (t) => {
+test('an account with one waiting job gets a slot, even if another worker has many waiting jobs of another account', async (t) => {
   const redis = await openRedis(t);
   const candidates = listCandidates(createRoute('narrow', { maxConcurrency: 1 }));
   const [busy, idle] = [

@@ -103,7 +103,7 @@ test('an input that all routes need is loaded before a slot is requested', async
   t.is(input.countLoads(), 1);
 });
 
-test('an input that only one route needs is loaded only if that route is chosen, and its slot stays free while loading', async (t) => {
+test('an input that only one route needs is loaded only if that route is chosen, and the call holds no slot while loading', async (t) => {
   const routing = createRouting(t);
   const needy = createRoute('needy', { weight: 1e9, maxConcurrency: 1 });
   const other = createRoute('other', { weight: 1e-9 });
@@ -121,13 +121,13 @@ test('an input that only one route needs is loaded only if that route is chosen,
   t.is(unused.countLoads(), 0);
 });
 
-test('a call with nothing to load requests a slot once', async (t) => {
+test('a call without inputs to load requests one slot', async (t) => {
   const routing = createRouting(t);
   t.is(await call(routing, [createRoute('plain')], { findMissing: () => null }), 'plain');
   t.is(routing.limiter.requests, 1);
 });
 
-test('a failure to load fails the call, does not count against the route and releases its slot', async (t) => {
+test('if loading an input fails, the call fails and releases its slot, and the failure is not recorded for the route', async (t) => {
   const routing = createRouting(t);
   const needy = createRoute('broken', { weight: 1e9, maxConcurrency: 1 });
   const input = createInput('broken');
@@ -152,7 +152,7 @@ test('a call cancelled while an input loads fails with the cancellation reason',
   t.is(await t.throwsAsync(call(routing, [createRoute('left')], { findMissing, signal })), reason);
 });
 
-test('a call that returns its probe slot to load an input lets another call probe', async (t) => {
+test('when a call returns its probe slot to load an input, another call may probe', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('probed', { weight: 1e9 });
   const fail = (): Promise<never> =>
@@ -164,7 +164,7 @@ test('a call that returns its probe slot to load an input lets another call prob
 
   const input = createInput('probed');
   const waitLimits = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };
-  // As if another route needed nothing: the input turns out to be missing only once this route is granted.
+  // The first check finds no missing input, as if another route needed none; the second check, with a slot, finds one.
   let isFirstCheck = true;
   const findMissing: RouteCall<string>['findMissing'] = (targets) => {
     const missing = isFirstCheck ? null : (input.findMissing?.(targets) ?? null);

@@ -14,7 +14,7 @@ import { createRoute } from '../../support/routing.ts';
 import { createContext } from '../../support/upstream-target.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** One call through its routes: which it tries, in which order, and for how long. */
+/** Which routes a call tries, in which order, and for how long. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
@@ -51,7 +51,7 @@ async function call(
   });
 }
 
-test('a vendor failure after the caller disconnected still counts against the route', async (t) => {
+test('a vendor failure is recorded for the route even if the caller has disconnected', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('left-and-failed');
   const limits = {
@@ -119,7 +119,7 @@ test('a call waits for the key of another route if its cooldown ends shortly', a
   t.is(result, 'paused-2');
 });
 
-test('no attempt starts once the request has taken as long as one call may take', async (t) => {
+test('no attempt starts once the request has taken as long as the timeout of one call', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('bounded', { apiKeys: ['a'] });
   const startedAt = performance.now();
@@ -137,7 +137,7 @@ test('no attempt starts once the request has taken as long as one call may take'
   );
 });
 
-test('a durable job is retried within its time limit however often the vendor rate-limits it', async (t) => {
+test('a durable job that the vendor rate-limits is retried any number of times within its time limit', async (t) => {
   const routing = createRouting(t);
   const route = createRoute('often-limited', { apiKeys: ['a'] });
   let calls = 0;
@@ -148,7 +148,7 @@ test('a durable job is retried within its time limit however often the vendor ra
   };
   t.is(await call(routing, [route], attempt, true), 'answered');
 
-  // The time limit is twice the timeout of one call, which is a second.
+  // The time limit is twice the timeout of one call. That timeout is a second.
   const startedAt = performance.now();
   const refuse = (): string => {
     throw limited(200);
@@ -160,7 +160,7 @@ test('a durable job is retried within its time limit however often the vendor ra
   t.true(tookMs < 5_000, `${tookMs} ms`);
 });
 
-test('images made one per call stay within the slots of their route across all workers', async (t) => {
+test('when images are made one per call, the calls of all workers together stay within the slots of their route', async (t) => {
   const route = createRoute('one-a-call', { routeConcurrency: 2 });
   const { signal } = new AbortController();
   let [inFlight, maxInFlight] = [0, 0];

@@ -16,7 +16,7 @@ const acquire = (reason: Error): ReturnType<typeof acquireExtraSlot> => {
   );
 };
 
-test('a call continues with the slot it has if no further one is available or Redis is down', async (t) => {
+test('a call continues with its current slot if no further slot is available or Redis is down', async (t) => {
   t.is(await acquire(new AppError('service_unavailable')), null);
   t.is(await acquire(new AppError('deadline_exceeded')), null);
 });

@@ -3,7 +3,7 @@ import { createRoute } from '../../support/routing.ts';
 import { createSeededRandom } from '../../crash/seeded-random.ts';
 import { orderCandidates } from '../../../workers/routing/order-candidates.ts';
 
-test('the first candidate is drawn by route weight, which is split among the keys of the route', (t) => {
+test('the first candidate is chosen randomly by route weight, which is split among the keys of the route', (t) => {
   const routes = [
     createRoute('a', { weight: 3, apiKeys: ['k1', 'k2', 'k3'] }),
     createRoute('b', { weight: 1, apiKeys: [] }),
@@ -22,7 +22,7 @@ test('the first candidate is drawn by route weight, which is split among the key
   }
 });
 
-test('every candidate is in the order once, except those that failed', (t) => {
+test('the order contains every candidate once, except those that failed', (t) => {
   const routes = [createRoute('a', { apiKeys: ['k1', 'k2'] }), createRoute('b', { apiKeys: ['k1'] })];
   const all = orderCandidates(routes, [], Math.random);
   t.is(new Set(all.map((candidate) => `${candidate.route.id} ${candidate.apiKey}`)).size, 3);
@@ -35,7 +35,7 @@ test('every candidate is in the order once, except those that failed', (t) => {
   t.deepEqual(orderCandidates([], [], Math.random), []);
 });
 
-test('the order holds a bounded sample if there are very many keys', (t) => {
+test('the order contains a random sample of limited size if there are very many keys', (t) => {
   const apiKeys = Array.from({ length: 500 }, (_, i) => `key-${i}`);
   t.is(orderCandidates([createRoute('a', { apiKeys })], [], Math.random).length, 128);
 });

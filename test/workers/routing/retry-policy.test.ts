@@ -22,7 +22,7 @@ const fresh = {
   retriesTimeouts: true,
 };
 
-test('a failure that may not recur is retried: at most three attempts, within the time of one call, before any output', (t) => {
+test('a failure that may not recur is retried: at most three attempts, within the timeout of one call, before any output', (t) => {
   for (const failure of ['unavailable', 'timeout', 'rate_limited', 'auth'] as const) {
     const error = failed(failure);
     t.true(mayRetry(error, fresh));
@@ -30,12 +30,12 @@ test('a failure that may not recur is retried: at most three attempts, within th
     t.false(mayRetry(error, { ...fresh, attempts: maxAttempts }));
     t.false(mayRetry(error, { ...fresh, elapsedMs: 1_000 }));
     t.false(mayRetry(error, { ...fresh, hasOutput: true }));
-    t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not even with more keys to try');
+    t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not retried after eight calls, even if untried keys remain');
   }
   t.false(mayRetry(failed('rejected'), fresh));
 });
 
-test('a call too expensive to repeat is not retried while the vendor may still run it, and is otherwise', (t) => {
+test('a call too expensive to repeat is retried only if the vendor is not still running it', (t) => {
   const expensive = { ...fresh, retriesTimeouts: false };
   const stillRunning = failed('timeout', { mayStillRun: true });
   t.false(mayRetry(stillRunning, expensive));
@@ -43,7 +43,7 @@ test('a call too expensive to repeat is not retried while the vendor may still r
   t.true(mayRetry(failed('timeout'), expensive), 'the vendor was not called');
   t.true(mayRetry(failed('timeout', { status: 504 }), expensive), 'the vendor itself timed out');
   t.true(mayRetry(failed('unavailable', { status: 503 }), expensive));
-  t.is(classifyFailure(stillRunning), 'bad', 'the vendor may hang');
+  t.is(classifyFailure(stillRunning), 'bad', 'recorded as a vendor failure, because the vendor may hang');
 });
 
 test('a model unknown to the vendor is tried on another route, not with another key', (t) => {
@@ -60,7 +60,7 @@ test('a request too large for one key is tried with every other key, once each',
   t.is(classifyFailure(error), 'none');
 });
 
-test('the wait before a retry has full jitter up to 100 ms, then 200 ms, and at most 2 s', (t) => {
+test('the wait before a retry is random between zero and 100 ms, then 200 ms, and at most 2 s', (t) => {
   const error = failed('unavailable');
   for (const random of [0, 0.25, 0.999]) {
     t.is(chooseBackoffMs(error, 1, random), random * 100);
@@ -74,7 +74,7 @@ test('after a rate-limited or rejected key the next key is tried immediately', (
   t.is(chooseBackoffMs(failed('rate_limited'), 1, 0.9), 0);
 });
 
-test('only server failures count against a route', (t) => {
+test('only failures of the vendor are recorded for a route', (t) => {
   t.is(classifyFailure(failed('unavailable')), 'bad');
   t.is(classifyFailure(failed('timeout')), 'bad');
   t.is(classifyFailure(failed('rejected', { status: 400 })), 'ok');
@@ -85,7 +85,7 @@ test('only server failures count against a route', (t) => {
   t.is(classifyFailure(failed('auth')), 'none');
 });
 
-test('a key is on cooldown for as long as its vendor specifies, and only for one model if only that is affected', (t) => {
+test('a key is on cooldown for as long as its vendor specifies, and only on one route if only that is affected', (t) => {
   t.like(findCooldown(failed('rate_limited', { status: 429, retryAfterMs: 7_500 })), {
     scope: 'keyOnRoute',
     forMs: 7_500,
@@ -94,7 +94,7 @@ test('a key is on cooldown for as long as its vendor specifies, and only for one
   t.is(findCooldown(failed('rate_limited', { status: 429, retryAfterMs: 1e12 }))?.forMs, 3_600_000);
   t.is(findCooldown(failed('auth', { status: 401 }))?.scope, 'key');
   t.is(findCooldown(failed('auth', { status: 429 }))?.scope, 'key');
-  // These may be due to the request itself.
+  // These statuses may be caused by the request itself.
   for (const status of [402, 403]) {
     const cooldown = findCooldown(failed('auth', { status }));
     t.like(cooldown, { scope: 'keyOnRoute', forMs: 600_000, forAccountMs: 20_000 });

@@ -21,7 +21,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
-/** Long enough to be renewed in time on a busy machine. */
+/** Lease duration: long enough to be renewed in time on a busy machine. */
 const leaseMs = 1_500;
 const acquireOptions = (more: object = {}) => ({
   accountIds: () => ['account'],
@@ -107,7 +107,7 @@ test('waiting calls get slots in the order they arrived', async (t) => {
   t.deepEqual(order, [0, 1, 2, 3, 4]);
 });
 
-test('a limiter that hands back its slots frees them immediately and acquires no more', async (t) => {
+test('when a limiter returns all of its slots, they are free immediately and it acquires no more', async (t) => {
   const [stopping, other] = [openLimiter(t), openLimiter(t)];
   const route = createRoute('handed-back', { maxConcurrency: 2 });
   const candidates = listCandidates(route);
@@ -122,7 +122,7 @@ test('a limiter that hands back its slots frees them immediately and acquires no
   const waiting = acquire();
   await waitFor('the call to wait', async () => (await readWaiting(route.id)).length === 1);
   const handed = stopping.handBack();
-  // Acquires a slot, or waits for one, while the slots are handed back.
+  // This call acquires a slot, or waits for one, while the limiter returns its slots.
   const late = acquire();
   await handed;
   const slots = redisKeys.callsOfUpstream(route.upstream.name);
@@ -133,7 +133,7 @@ test('a limiter that hands back its slots frees them immediately and acquires no
   t.deepEqual(granted, []);
 });
 
-test('accounts take turns, however many calls one of them has waiting', async (t) => {
+test('accounts take turns, even if one of them has more calls waiting', async (t) => {
   const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('in-turns', { maxConcurrency: 1 }));
   const first = (await limiter.acquire(candidates, acquireOptions({ accountIds: () => ['other'] })))!;
@@ -151,7 +151,7 @@ test('accounts take turns, however many calls one of them has waiting', async (t
   t.deepEqual(order, ['many', 'few', 'many', 'few', 'many', 'many']);
 });
 
-test('a call for several accounts gets a slot that any one of them may have', async (t) => {
+test('a call for several accounts gets a slot as soon as one of the accounts may use it', async (t) => {
   const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('of-several', { maxConcurrency: 8 }));
   const acquire = async (...accounts: string[]): Promise<CallSlot> =>
@@ -169,7 +169,7 @@ test('a call for several accounts gets a slot that any one of them may have', as
   for (const one of [slot, ...many]) limiter.release(one, 'ok');
 });
 
-test('an account gets at most half of the slots while another account waits at any worker, and otherwise all', async (t) => {
+test('an account may use all slots, but at most half of them while another account waits at any worker', async (t) => {
   const [limiter, other] = [openLimiter(t), openLimiter(t)];
   const candidates = listCandidates(createRoute('shared', { maxConcurrency: 4 }));
   const acquire = async (by: RouteLimiter, accountId: string): Promise<CallSlot> =>
@@ -185,7 +185,7 @@ test('an account gets at most half of the slots while another account waits at a
     wait(other, 'few'),
     wait(other, 'few'),
   ];
-  await waitFor('both to wait', async () => (await readWaiting('shared')).length === 2);
+  await waitFor('both accounts to wait', async () => (await readWaiting('shared')).length === 2);
   for (const accountId of ['few', 'few', 'many']) {
     const before = granted.length;
     limiter.release(flood.pop()!, 'ok');
@@ -200,7 +200,7 @@ test('an account gets at most half of the slots while another account waits at a
   await Promise.all(waiting);
 });
 
-test('an account that has half of the slots leaves the last eighth free for another that used some recently', async (t) => {
+test('an account with half of the slots cannot use the last eighth if another account used slots recently', async (t) => {
   const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('kept-free', { maxConcurrency: 16 }));
   const acquire = async (accountId: string, deadlineAtMs = Date.now() + 20_000): Promise<CallSlot> =>
@@ -233,7 +233,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
     }
   };
   const crowd = Array.from('abcd').flatMap((id) => Array.from({ length: 6 }, () => keepCalling(id)));
-  await waitFor('the crowd to fill the slots', () => busyGrants > 4);
+  await waitFor('the busy model to fill the slots', () => busyGrants > 4);
   const passed: number[] = [];
   for (let i = 0; i < 10; i++) {
     const before = busyGrants;
@@ -245,7 +245,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   }
   done.abort(new Error('done'));
   await Promise.allSettled(crowd);
-  // Queued behind the busy model, some calls waited for hundreds of its calls.
+  // If both models used one queue, some calls would wait for hundreds of calls of the busy model.
   t.true(Math.max(...passed) < 30, passed.join(' '));
 });
 
@@ -258,7 +258,7 @@ test('with an odd number of slots, none stays free while two accounts wait', asy
   };
   await Promise.all(['one', 'one', 'two'].map(acquire));
   const waiting = ['one', 'one', 'two', 'two'].map(acquire);
-  await waitFor('both to wait', async () => (await readWaiting('odd')).length === 2);
+  await waitFor('both accounts to wait', async () => (await readWaiting('odd')).length === 2);
   limiter.release(grants[0]!, 'ok');
   await waitFor('the free slot to be granted', () => grants.length === 4);
   t.is(grants.length, 4);
@@ -278,12 +278,12 @@ test('a call can find out whether another account waits for its slot', async (t)
     acquireOptions({ accountIds: () => ['holder'], deadlineAtMs: Date.now() + 300 }),
   );
   await t.throwsAsync(ownCall, { code: 'deadline_exceeded' });
-  t.false(await limiter.isContested(slot), 'calls of the same account do not count');
+  t.false(await limiter.isContested(slot), 'calls of the same account do not contest the slot');
   const waiting = limiter.acquire(candidates, acquireOptions({ accountIds: () => ['other'] }));
   await waitFor('the other account to wait', () => limiter.isContested(slot));
   limiter.release(slot, 'ok');
   const next = (await waiting)!;
-  // The first account stays registered as waiting for half a second.
+  // The first account remains registered as waiting for half a second after its call timed out.
   await waitFor('no other account to wait', async () => !(await limiter.isContested(next)));
 });
 
@@ -306,7 +306,7 @@ test('a slot is not lost when a waiting call is cancelled or times out', async (
   t.truthy(await limiter.acquire(candidates, acquireOptions()));
 });
 
-test('the slots of a dead worker become free when its leases expire, and not before', async (t) => {
+test('the slots of a dead worker become free only when its leases expire', async (t) => {
   const dead = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   const route = createRoute('dying', { maxConcurrency: 1 });
   const candidates = listCandidates(route);
@@ -318,7 +318,7 @@ test('the slots of a dead worker become free when its leases expire, and not bef
   t.truthy(await other.acquire(candidates, acquireOptions()));
 });
 
-test('a breaker opens for all workers because of its overall failure rate, not because of a few failures', async (t) => {
+test('a breaker opens for all workers at a high failure rate over all of them, not after a few failures', async (t) => {
   const limiters = [openLimiter(t), openLimiter(t)];
   const candidates = listCandidates(createRoute('failing'));
   const few = await acquireAll(limiters, candidates, breakerRules.minCalls - 1);
@@ -331,7 +331,7 @@ test('a breaker opens for all workers because of its overall failure rate, not b
   for (const limiter of limiters) t.is(await limiter.acquire(candidates, acquireOptions()), null);
 });
 
-test('a route stays available if less than half of its calls fail, and key failures do not count', async (t) => {
+test('a route stays available if less than half of its calls fail, not including key failures', async (t) => {
   const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('middling'));
   const grants = await acquireAll([limiter], candidates, 60);
@@ -368,7 +368,7 @@ test('an open breaker lets one probe through: a failed probe doubles the pause, 
   for (const slot of await Promise.all(waiting)) t.is(slot?.isProbe, false);
 });
 
-test('another call may probe if the caller of a probe disconnects or its worker dies', async (t) => {
+test('if the caller of a probe disconnects or its worker dies, another call may probe', async (t) => {
   const limiter = openLimiter(t);
   const candidates = listCandidates(createRoute('abandoned'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
@@ -383,7 +383,7 @@ test('another call may probe if the caller of a probe disconnects or its worker 
   t.true(third.isProbe);
 });
 
-test('a Redis clock that steps back by an hour keeps neither a breaker open nor a dead worker’s slots taken', async (t) => {
+test('if the Redis clock steps back by an hour, breakers still close and the slots of dead workers still become free', async (t) => {
   const limiter = openLimiter(t, 300);
   const candidates = listCandidates(createRoute('stepped', { maxConcurrency: 1 }));
   const { route } = candidates[0]!;
@@ -412,7 +412,7 @@ test('a Redis clock that steps back by an hour keeps neither a breaker open nor 
   t.is((await limiter.acquire(candidates, acquireOptions()))?.isProbe, false, 'the breaker is closed');
 });
 
-test('all workers skip a key on cooldown, on its route or everywhere, until the cooldown ends', async (t) => {
+test('all workers skip a key until its cooldown ends, on one route or on all', async (t) => {
   const limiters = [openLimiter(t), openLimiter(t)];
   const [limiter, other] = [limiters[0]!, limiters[1]!];
   const upstream = 'shared-upstream';
@@ -498,7 +498,7 @@ test('no API key is stored in Redis in plain text', async (t) => {
   }
 });
 
-test('a call waits for a key and for a breaker up to separate limits', async (t) => {
+test('a call has separate limits for waiting for a key and for a breaker', async (t) => {
   const limiter = openLimiter(t);
   const [candidate] = listCandidates(createRoute('patient', { apiKeys: ['a'] }));
   const waitLimits = { keyMs: 2_000, breakerMs: 100 };
@@ -543,7 +543,7 @@ test('one usable key among many on cooldown is found', async (t) => {
   }
 });
 
-test.serial('a worker with a wrong clock keeps its slots, but no longer than other workers', async (t) => {
+test.serial('the leases of a worker with a wrong clock last as long as those of other workers', async (t) => {
   const realNow = Date.now;
   t.teardown(() => {
     Date.now = realNow;
@@ -561,7 +561,7 @@ test.serial('a worker with a wrong clock keeps its slots, but no longer than oth
     await t.throwsAsync(other.acquire(candidates, acquireOptions({ deadlineAtMs })), {
       message: /time|deadline/i,
     });
-    // As if the worker had died: its lease is not renewed.
+    // Without renewal, as if the worker had died.
     await limiter.stop();
     const slot = (await other.acquire(candidates, acquireOptions()))!;
     other.release(slot, 'ok');
@@ -575,7 +575,7 @@ test('a renewal does not restore a lease that is released right after it', async
   t.is(await redis().zcard(key), 0);
 });
 
-/** The same Redis, but while `away`, replies to scripts are lost. The scripts run only if `arrive` is set. */
+/** A Redis client that loses the replies to scripts while `away`. The scripts run only if `arrive` is set. */
 function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
   const lost = new Error('Connection is closed.');
@@ -595,7 +595,7 @@ function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
   return cut;
 }
 
-test('slots of calls that finish while Redis is down are free when it is back', async (t) => {
+test('if calls finish while Redis is down, their slots are free when it is back', async (t) => {
   const cut = createCutOff(false);
   const limiter = new RouteLimiter(cut.client, randomUUID(), log);
   const candidates = listCandidates(createRoute('ends-while-away', { maxConcurrency: 1 }));
@@ -641,7 +641,7 @@ test('a probe that has started to respond admits other calls before it finishes'
   limiter.confirm(probe);
   limiter.confirm(probe);
   t.is((await waiting)?.isProbe, false);
-  // Its outcome then counts like that of any other call.
+  // The outcome of the probe is then recorded like that of any other call.
   limiter.release(probe, 'bad');
   await limiter.stop();
   t.truthy(await other.acquire(candidates, acquireOptions()));

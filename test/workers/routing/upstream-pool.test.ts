@@ -4,7 +4,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { createRoute } from '../../support/routing.ts';
 
-test('requests from before and after a catalog change alternate between two upstreams and do not create more', async (t) => {
+test('when requests from before and after a catalog change alternate, the pool creates two upstreams and no more', async (t) => {
   const pool = new UpstreamPool(createLogger('test', 'silent'));
   const { upstream: before } = createRoute('a');
   const after = { ...before, timeoutMs: 2_000 };

@@ -14,7 +14,7 @@ interface Rig {
 }
 
 const rigs: Rig[] = [];
-// Close every call, as its owner does: a call that is still read would keep the process of this file alive.
+// Closes every call, as its owner does: a call that is still being read would keep this test process alive.
 test.after.always(() => {
   for (const { call } of rigs) call.close();
 });
@@ -41,7 +41,7 @@ function start(onDisconnect: OnDisconnect, disconnectGraceMs = 20_000, isStreame
   return rig;
 }
 
-test('a call not sent yet is aborted immediately, whatever the disconnect policy of its route', (t) => {
+test('a call not sent yet is aborted immediately, under any disconnect policy of its route', (t) => {
   for (const policy of ['cancel', 'drain'] as const) {
     for (const isStreamed of [true, false]) {
       const { call, cancel } = start(policy, 20_000, isStreamed);
@@ -52,7 +52,7 @@ test('a call not sent yet is aborted immediately, whatever the disconnect policy
   }
 });
 
-test('a call that was sent is read until its usage is known', (t) => {
+test('after a disconnect, a call that was sent is read until its usage is known', (t) => {
   const rig = start('cancel');
   rig.call.markSent();
   rig.cancel(new CallerGone());
@@ -62,7 +62,7 @@ test('a call that was sent is read until its usage is known', (t) => {
   t.true(rig.call.signal.reason instanceof CallerGone);
 });
 
-test('a call with known usage is aborted when its caller disconnects, and continues until then', (t) => {
+test('a call with known usage is aborted when its caller disconnects, and not before', (t) => {
   const rig = start('cancel');
   rig.call.markSent();
   rig.isCovered = true;
@@ -71,7 +71,7 @@ test('a call with known usage is aborted when its caller disconnects, and contin
   t.true(rig.call.signal.aborted);
 });
 
-test('usage known at the disconnect does not abort a call that was not being read then', async (t) => {
+test('a call that is not being read when its caller disconnects is not aborted, even if its usage is known', async (t) => {
   const rig = start('cancel', 20);
   rig.call.markSent();
   rig.isCovered = true;

@@ -46,14 +46,14 @@ const words = (count: number): object => ({ content: ' cat'.repeat(count) });
 const emit = (meter: ChatMeter, count: number): void =>
   meter.takeDelta({ index: 0, delta: { ...words(count) } });
 
-test('charges exactly the reported usage for a complete call, even if more was seen', (t) => {
+test('charges exactly the reported usage for a complete call, even if more output was seen', (t) => {
   const { meter, report } = start();
   emit(meter, 50);
   report({ promptTokens: 12, completionTokens: 7 });
   t.like(meter.measure('complete'), { promptTokens: 12, completionTokens: 7, counted: false });
 });
 
-test('charges the larger of reported and seen usage for an incomplete call, and nothing unseen if it broke off', (t) => {
+test('charges the larger of reported and seen usage for an incomplete call, without unseen output if the vendor broke it off', (t) => {
   const { meter, report } = start({}, { reasoning: true });
   report({ promptTokens: 12, completionTokens: 1 }, true);
   emit(meter, 50);
@@ -62,10 +62,10 @@ test('charges the larger of reported and seen usage for an incomplete call, and 
   report({ promptTokens: 12, completionTokens: 400 });
   emit(meter, 1);
   t.like(meter.measure('broken'), { promptTokens: 12, completionTokens: 400, counted: true });
-  t.is(meter.completionTokens, 400, 'the count sent in frames');
+  t.is(meter.completionTokens, 400, 'the completion tokens sent in frames');
 });
 
-test('charges a report that covers all output as it stands after a disconnect; later output makes it outdated', (t) => {
+test('after a disconnect, charges a report that covers all output unchanged; later output makes the report outdated', (t) => {
   const { meter, report } = start({}, { reasoning: true });
   emit(meter, 50);
   report({ promptTokens: 12, completionTokens: 45 });
@@ -77,7 +77,7 @@ test('charges a report that covers all output as it stands after a disconnect; l
   t.false(meter.isCovered);
 });
 
-test('placeholder zeros in a partial report do not make the prompt free', (t) => {
+test('charges for the prompt even if a partial report has placeholder zeros', (t) => {
   const { meter, report } = start();
   report({ promptTokens: 0, completionTokens: 0 }, true);
   meter.end();
@@ -109,7 +109,7 @@ test('reports above what the request allows are ignored, and logged once with mo
   t.like(logged[0], { model: 'm', route: 'lab', reported: { promptTokens: 12, completionTokens: 500 } });
 });
 
-test('charges for the silent time of a reasoning model after a disconnect, not for the time in which it sent output', (t) => {
+test('after a disconnect, charges for the time in which a reasoning model was silent, not for the time in which it sent output', (t) => {
   let nowMs = 1_000;
   const { meter } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 3_000;
@@ -121,11 +121,11 @@ test('charges for the silent time of a reasoning model after a disconnect, not f
   t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 50, counted: true });
   nowMs += 2_000;
   meter.end();
-  // Counted from the last output.
+  // The silent time starts at the last output.
   t.like(meter.measure('left'), { completionTokens: 400 + 3_000 + 2_050 });
 });
 
-test('neither reasoning summaries nor output of only one of several choices end the silence', (t) => {
+test('silent time continues during reasoning summaries, non-streamed calls and output of only one of several choices', (t) => {
   let nowMs = 1_000;
   for (const { body, delta } of [
     { body: { stream: false }, delta: words(1) },
@@ -142,7 +142,7 @@ test('neither reasoning summaries nor output of only one of several choices end 
   }
 });
 
-test('charges for hidden reasoning in a complete response without a usage report, and as seen if it was shown', (t) => {
+test('without a usage report, charges for the time of hidden reasoning in a complete response; shown reasoning is tokenized as output', (t) => {
   for (const { label, body, published, delta, unseen } of [
     { label: 'hidden', body: {}, published: { reasoning: true }, delta: {}, unseen: 5_000 },
     {
@@ -192,7 +192,7 @@ test('charges for hidden reasoning in a complete response without a usage report
   }
 });
 
-test('a report above max_tokens is accepted up to the output seen, or what the time allows a reasoning model', (t) => {
+test('a report above max_tokens is accepted up to the output seen, or up to what a reasoning model can generate in the time', (t) => {
   for (const { seen, seconds, published, reported, isAccepted } of [
     { seen: 500, seconds: 0, published: {}, reported: 500, isAccepted: true },
     { seen: 500, seconds: 0, published: {}, reported: 1_000, isAccepted: false },
@@ -234,7 +234,7 @@ test('charges for the silence since the last report only if the model may genera
   }
 });
 
-test('output after a report is added to it, along with what was generated unseen in between', (t) => {
+test('adds to a report the output after it and what may have been generated unseen since it', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 20_000;
@@ -246,7 +246,7 @@ test('output after a report is added to it, along with what was generated unseen
   t.like(meter.measure('left'), { completionTokens: 2_000 + 3_000 + 7 + 100, counted: true });
 });
 
-test('a model generates nothing after it finishes: usage reported then does not become outdated', (t) => {
+test('a model generates nothing after it finishes, so usage reported afterwards does not become outdated', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   emit(meter, 1);
@@ -277,6 +277,6 @@ test('the report of one call does not cover the next call for the same response'
   t.false(meter.isCovered);
   nowMs += 3_000;
   meter.end();
-  // The prompt, plus the possible results of two searches.
+  // The prompt tokens include the possible results of two searches.
   t.like(meter.measure('left'), { promptTokens: 220, completionTokens: 10 + 3_000, counted: true });
 });

@@ -14,7 +14,7 @@ import type { Upstream } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** Images linked in a chat are fetched and checked while the chat holds no slot of the route. */
+/** Images linked in a chat are fetched and checked before the chat acquires a slot of the route. */
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');

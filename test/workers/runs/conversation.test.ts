@@ -28,8 +28,8 @@ async function* emitAndTimeOut(): AsyncGenerator<ChatEvent> {
 for (const unreadMs of [300, 0]) {
   const effect =
     unreadMs > 0
-      ? 'is due to a slow caller and does not count against'
-      : 'is due to the vendor and counts against';
+      ? 'is due to a slow caller and is not recorded as a failure of'
+      : 'is due to the vendor and is recorded as a failure of';
   test(`a timeout after ${unreadMs} ms without reading ${effect} the route`, async (t) => {
     const limiter = new RouteLimiter(redis(), randomUUID(), log);
     t.teardown(() => limiter.stop());
@@ -64,7 +64,7 @@ for (const unreadMs of [300, 0]) {
   });
 }
 
-test('charges for what may have been generated of the other choices when a call is aborted after one choice', async (t) => {
+test('if a call is aborted after one choice, charges for what may have been generated of the other choices', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const upstream = { ...createRoute('two-answers').upstream, disconnectGraceMs: 0 };
@@ -76,7 +76,7 @@ test('charges for what may have been generated of the other choices when a call 
     yield { type: 'delta', index: 0, delta: { content: 'word' } };
     hasEnded = true;
     yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
-    // Arrives with the end of the first choice, and is read although the call has been aborted.
+    // This delta arrives with the end of the first choice, and is read although the call has been aborted.
     yield { type: 'delta', index: 1, delta: { content: 'more' } };
     await new Promise(() => undefined);
   };
@@ -88,7 +88,7 @@ test('charges for what may have been generated of the other choices when a call 
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', stream: true, messages, max_tokens: 20, n: 2 };
   const pause = async (): Promise<void> => {
-    // Longer than a model takes between two words.
+    // A pause longer than the time between two words of a model.
     await delay(600);
     caller.abort(new CallerGone());
   };
@@ -108,7 +108,7 @@ test('charges for what may have been generated of the other choices when a call 
   t.like(conversation.measure(), { completionTokens: 40, counted: true });
 });
 
-test('charges for what may have been generated of a non-streamed response if a stop aborts it after a disconnect', async (t) => {
+test('if a stop aborts a non-streamed call after a disconnect, charges for what may have been generated', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const route = createRoute('stopped');

@@ -2,7 +2,7 @@ import test from 'ava';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
 import { countDelta } from '../../../workers/runs/count-delta.ts';
 
-test('counts text in any field, a flat number per image, and nothing for roles and audio', (t) => {
+test('tokenizes text in any field, and adds a fixed number per image and nothing for roles and audio', (t) => {
   const text = 'one two three';
   const tokens = countTokens(text);
   t.is(countDelta({ role: 'assistant', content: text }), tokens);
@@ -14,7 +14,7 @@ test('counts text in any field, a flat number per image, and nothing for roles a
   t.true(countDelta({ audio: { id: 'a', data: url } }) < 30);
 });
 
-test('counts a long text quickly and approximately', (t) => {
+test('estimates the tokens of a long text quickly', (t) => {
   const sentence = 'The quick brown fox jumps over the lazy dog. ';
   const counted = countDelta({ content: sentence.repeat(20_000) });
   const expected = 200 * countTokens(sentence.repeat(100));

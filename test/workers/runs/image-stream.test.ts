@@ -38,7 +38,7 @@ function createRun() {
   return { run: run as unknown as RequestRun, texts, ends, waits, abort };
 }
 
-/** Ends neither on a frame boundary nor on a multiple of three bytes. */
+/** The size is neither a multiple of the frame size nor of three, so frames and base64 groups end unevenly. */
 const bytes = randomBytes(200_002);
 const image = { bytes, contentType: 'image/png', revisedPrompt: 'a "fox"' } as const;
 const notContested = (): Promise<boolean> => Promise.resolve(false);
@@ -55,7 +55,7 @@ test('an image of any size is sent in frames of at most 64 KB, which form one ev
   t.true(Buffer.from(event!.b64_json, 'base64').equals(bytes));
 });
 
-test('nothing more is sent while the channel is full or the reader lags behind', async (t) => {
+test('no frames are sent while the channel is full or the reader has paused', async (t) => {
   const { run, texts, waits } = createRun();
   for (const wait of ['room', 'reader'] as const) {
     let resume!: () => void;
@@ -71,7 +71,7 @@ test('nothing more is sent while the channel is full or the reader lags behind',
   }
 });
 
-test('nothing is sent to a disconnected caller, while any other cancellation is reported', async (t) => {
+test('nothing is sent to a disconnected caller; any other cancellation is reported to the caller', async (t) => {
   const disconnected = createRun();
   disconnected.abort.abort(new CallerGone());
   const stream = new ImageStream(job, disconnected.run);

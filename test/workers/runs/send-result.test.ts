@@ -44,13 +44,13 @@ interface Rig {
   readonly payloads: RedisClient;
   readonly runs: ActiveRuns;
   readonly run: RequestRun;
-  /** Requests bytes, as the process that waits for the result. */
+  /** Requests bytes, like the process that waits for the result. */
   readonly requestUpTo: (upToByte: number) => void;
   /** Stops listening, as when that process dies. */
   readonly stopListening: () => Promise<void>;
   /** The next frame that the process receives. */
   readonly receive: () => Promise<Frame>;
-  /** Frames that arrived but were not received yet, once everything that was sent has arrived. */
+  /** Waits until everything sent has arrived. @returns the frames not received by the test yet */
   readonly findUnread: () => Promise<readonly Frame[]>;
   readonly send: (parts: readonly Buffer[]) => Promise<void>;
 }
@@ -121,14 +121,14 @@ test('all pieces but the last have the same size, none is empty, and together th
   );
 });
 
-test('a piece is made of views: nothing is copied', (t) => {
+test('a piece consists of views of the parts, without copies', (t) => {
   const part = Buffer.from('abcdef');
   const [first, second] = [...cutPieces([part], 4)];
   part.fill('x');
   t.deepEqual([first, second], [[Buffer.from('xxxx')], [Buffer.from('xx')]]);
 });
 
-test('a result of up to 64 KB is sent as one frame; one byte more is offered', async (t) => {
+test('a result of up to 64 KB is sent as one frame; a larger one is offered, to be requested', async (t) => {
   const { run, receive, findUnread, send, requestUpTo } = await setUp(t);
   const bytes = randomBytes(64 * 1024);
   await send([bytes.subarray(0, 10), bytes.subarray(10)]);
@@ -171,7 +171,7 @@ test('no piece is sent before all of its bytes are requested, and the pieces add
   t.deepEqual(await findUnread(), []);
 });
 
-test('a result to be stored is written to the store, and its location is sent instead', async (t) => {
+test('a result that is to be stored is written to the store, and its location is sent instead', async (t) => {
   const { run, requestId, redis, payloads, receive, findUnread } = await setUp(t);
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
@@ -201,14 +201,14 @@ test('a result to be stored is written to the store, and its location is sent in
 const disconnects: readonly { readonly how: string; readonly disconnect: (rig: Rig) => Promise<unknown> }[] =
   [
     {
-      how: 'whose caller disconnects',
+      how: 'the caller disconnects',
       disconnect: async ({ runs, requestId, findUnread }) => {
         await findUnread();
         runs.control({ action: 'cancel', requestId });
       },
     },
     {
-      how: 'whose reader’s process dies',
+      how: 'the process that reads it dies',
       disconnect: async ({ stopListening, requestUpTo }) => {
         await stopListening();
         requestUpTo(2 * pieceBytes);
@@ -216,7 +216,7 @@ const disconnects: readonly { readonly how: string; readonly disconnect: (rig: R
     },
   ];
 for (const { how, disconnect } of disconnects) {
-  test(`a result ${how} stops midway without an error`, async (t) => {
+  test(`if ${how}, a result stops midway without an error`, async (t) => {
     const rig = await setUp(t);
     const sent = rig.send([Buffer.alloc(4 * pieceBytes)]);
     await rig.receive();
@@ -230,7 +230,7 @@ for (const { how, disconnect } of disconnects) {
   });
 }
 
-test('a result ends with an error if nobody requests its remaining bytes', async (t) => {
+test('if nobody requests the remaining bytes of a result, it ends with an error', async (t) => {
   const { requestId, run, requestUpTo, receive } = await setUp(t);
   const whenRequested = (beyond: number): Promise<number> =>
     beyond === 0 ? run.whenRequested(beyond) : Promise.reject(new Error('nobody asked for the result'));
@@ -246,12 +246,12 @@ test('a result ends with an error if nobody requests its remaining bytes', async
   await sent;
 });
 
-test('a piece that may not have been sent when the connection broke is sent again with the same sequence number', async (t) => {
+test('if the connection breaks while a piece is sent, the piece is sent again with the same sequence number', async (t) => {
   const rig = await setUp(t);
   const bytes = randomBytes(2 * pieceBytes);
   const sent = rig.send([bytes]);
   await rig.receive();
-  // The worker only notices when sending a piece fails.
+  // The worker notices the closed connection only when sending a piece fails.
   const killer = await connect(t, 'commands');
   const id = await rig.payloads.client('ID');
   await killer.client('KILL', 'ID', String(id));
@@ -267,7 +267,7 @@ test('a piece that may not have been sent when the connection broke is sent agai
   t.true(Buffer.concat([...pieces.values()]).equals(bytes));
 });
 
-test('a result ends with an error if a piece cannot be sent for half a minute', async (t) => {
+test('if a piece cannot be sent for half a minute, the result ends with an error', async (t) => {
   t.timeout(60_000);
   const rig = await setUp(t);
   const sent = rig.send([Buffer.alloc(2 * pieceBytes)]);
@@ -280,7 +280,7 @@ test('a result ends with an error if a piece cannot be sent for half a minute', 
   t.like(JSON.parse(error.payload.toString()), { code: 'service_unavailable' });
 });
 
-test('the result of a durable job waits for Redis to return, and fails immediately if the account has no space left', async (t) => {
+test('storing the result of a durable job is retried while Redis is down, and fails immediately if the account has no space left', async (t) => {
   const request = { requestId: randomUUID(), accountId: randomUUID(), claimHash: null, jobAttempt: 1 };
   const failures: AppError[] = [new AppError('service_unavailable')];
   let tries = 0;
@@ -297,7 +297,7 @@ test('the result of a durable job waits for Redis to return, and fails immediate
   } as never;
   const afterSettlement = await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
   t.is(tries, 2);
-  // Nothing may move for an attempt that does not settle the job.
+  // The response must not move to the object store before the attempt has settled the job.
   t.is(moved, 0);
   afterSettlement?.();
   t.is(moved, 1);

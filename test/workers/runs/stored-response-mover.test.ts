@@ -14,7 +14,7 @@ interface Copy {
   readonly fail: () => void;
 }
 
-/** A mover whose copies succeed or fail when the test says so. */
+/** Creates a mover whose copies succeed or fail when the test decides. */
 function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[] } {
   const copies: Copy[] = [];
   const move = (part: StoredPart, request: HeartbeatRequest, bytes: number): Promise<boolean> =>
@@ -33,7 +33,7 @@ function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[]
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('short responses stay in Redis; if their account has many there, all but the shortest move', async (t) => {
+test('short responses stay in Redis; if the account has many there, all but the shortest move to the object store', async (t) => {
   const { mover, copies } = setUp();
   for (const bytes of [100, 1_024, 1_025, 65_536, 65_537]) {
     mover.frames(createRequest(), { bytes, isAboveMoveThreshold: false });
@@ -67,7 +67,7 @@ test('a response does not wait behind those of another account', async (t) => {
   await stopped;
 });
 
-test('copies only a few responses at a time, and eventually all', async (t) => {
+test('copies all responses, only a few at a time', async (t) => {
   const { mover, copies } = setUp();
   const requests = Array.from({ length: 20 }, () => createRequest());
   for (const request of requests) mover.answer(request, 1);

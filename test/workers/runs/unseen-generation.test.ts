@@ -6,7 +6,7 @@ import { createRoute } from '../../support/routing.ts';
 
 interface Rig {
   readonly unseen: UnseenGeneration;
-  /** Emits `tokens` tokens after `afterMs`. */
+  /** Waits for `afterMs`, then emits `tokens` tokens. */
   readonly emit: (afterMs: number, delta: object, tokens?: number, index?: number) => void;
   readonly pass: (ms: number) => void;
 }
@@ -39,7 +39,7 @@ const tools: NonNullable<ChatRequest['tools']> = [{ type: 'function', function: 
 const call = { tool_calls: [{ index: 0, id: 'call-1' }] };
 const reasoningModel = { reasoning: true };
 
-test('a tool call being generated is unseen if the vendor sends it whole and there is a tool to call', (t) => {
+test('generating a tool call is unseen if the vendor sends calls whole and the model may call a tool', (t) => {
   for (const [body, expected] of [
     [{ tools }, 5_001],
     [{ tools, tool_choice: 'none' }, 1],
@@ -54,7 +54,7 @@ test('a tool call being generated is unseen if the vendor sends it whole and the
   }
 });
 
-test('a started tool call is unseen while its arguments are held back, until other output arrives', (t) => {
+test('after a tool call has started, silence may hide its arguments, until other output arrives', (t) => {
   for (const kind of ['anthropic', 'openai'] as const) {
     const { unseen, emit, pass } = start(kind, { tools });
     emit(4_000, { content: 'I write' });
@@ -72,18 +72,18 @@ test('a started tool call is unseen while its arguments are held back, until oth
   }
 });
 
-test('reasoning accounts for the time its tokens take at the slowest rate, so trickling summaries account for little', (t) => {
+test('shown reasoning explains only the time its tokens take at the slowest rate, so short summaries explain little of a long silence', (t) => {
   const trickled = start('openai', {}, reasoningModel);
   for (let i = 0; i < 20; i++) trickled.emit(400, { reasoning_content: 'Thinking... ' }, 2);
-  // Two tokens account for 200 of every 400 ms.
+  // Two tokens explain 200 of every 400 ms; the rest is unseen.
   t.is(trickled.unseen.countTokens(), 40 + 20 * 200);
-  // Twelve tokens per second, in bursts of six.
+  // Twelve tokens per second, six at a time.
   const slow = start('openai', {}, reasoningModel);
   for (let i = 0; i < 100; i++) slow.emit(i % 6 === 0 ? 490 : 2, { reasoning_content: ' and' });
   t.true(slow.unseen.countTokens() < 100 + 490, `${slow.unseen.countTokens()}`);
 });
 
-test('a burst of reasoning accounts for at most one step: a longer pause is unseen whatever preceded it', (t) => {
+test('a burst of reasoning explains at most one step of time, and a longer pause is unseen as a whole', (t) => {
   const { unseen, emit } = start('openai', {}, reasoningModel);
   emit(0, { reasoning_content: 'A paragraph.' }, 300);
   emit(4_000, { reasoning_content: 'Another.' }, 300);
@@ -92,11 +92,11 @@ test('a burst of reasoning accounts for at most one step: a longer pause is unse
   t.is(unseen.countTokens(), 600 + 4_000 + 3_500);
 });
 
-test('silence is tracked per choice: output of other choices does not end it while one holds back its tool call', (t) => {
+test('silence is tracked per choice: while one choice holds back its tool call, output of other choices does not end its silence', (t) => {
   for (const [n, indices] of [
     [1, [0]],
     [2, [0, 1]],
-    // A vendor might count from one.
+    // A vendor might number choices from one.
     [2, [1, 2]],
   ] as const) {
     const { unseen, emit, pass } = start('anthropic', { tools, n });
@@ -111,7 +111,7 @@ test('silence is tracked per choice: output of other choices does not end it whi
     t.true(unseen.isPossible);
     unseen.finish(indices[0]);
     pass(2_000);
-    t.is(unseen.countTokens(), seen + 3_000, 'it has finished, and the others hide nothing');
+    t.is(unseen.countTokens(), seen + 3_000, 'the choice has finished, and the others hide nothing');
   }
 });
 
@@ -129,7 +129,7 @@ test('a choice that sends output adds nothing for its own time, while silent cho
   t.is(unseen.countTokens(), 2 * 700, 'since the report, for the two choices that have not finished');
 });
 
-test('a durable job, which the vendor also streams, has no more unseen output than a stream', (t) => {
+test('a durable job has no more unseen output than a stream, because the vendor streams it too', (t) => {
   for (const [request, expected] of [
     [{ jobAttempt: 1 }, 1],
     [{}, 10_001],

@@ -11,13 +11,13 @@ test('sources are listed if links were requested, annotated for OpenAI-style req
   t.is(chooseSourcesMode(createRequest({ web_search_options: {} })), 'annotated');
 });
 
-test('no list follows a response that must be JSON', (t) => {
+test('no list of sources is added to a response that must be JSON', (t) => {
   const format = { type: 'json_schema' };
   t.is(chooseSourcesMode(createRequest({ web_search: true, response_format: format })), 'annotated');
   t.is(chooseSourcesMode(createRequest({ web_search: true, response_format: { type: 'text' } })), 'listed');
 });
 
-test('each page is listed once, in order of appearance, and nothing can break out of its link', (t) => {
+test('each page is listed once, in order of appearance, and titles and URLs are escaped', (t) => {
   const sources = new WebSources();
   sources.add([{ url: 'https://a.example/x', title: 'First' }]);
   sources.add([

@@ -85,11 +85,11 @@ test('the path and query of the base URL are kept, and consecutive calls share a
     t.is((await httpResponse.readAll(10)).toString(), 'ok');
   }
   t.deepEqual(urls[0], ['POST', '/v1/things?version=2', 'b']);
-  // A call made in the same tick in which the previous one ends finds its connection not yet free.
+  // Two connections are possible: when a call ends, its connection becomes free only in a later tick.
   t.true(ports.size <= 2);
 });
 
-test('the query of a call precedes that of the base URL', async (t) => {
+test('the query of a call is placed before that of the base URL', async (t) => {
   const urls: unknown[] = [];
   const { client } = await startRig(t, (request, response) => {
     urls.push(request.url);
@@ -106,7 +106,7 @@ test('a base URL with a password is rejected without echoing it', (t) => {
   t.false(error.message.includes('hunter2'));
 });
 
-test('a body arrives whole, with or without a declared length', async (t) => {
+test('a response body is read completely, with or without a declared length', async (t) => {
   const body = Buffer.alloc(3_000_000, 'abc');
   const { post } = await startRig(t, (_request, response) => {
     response.write(body.subarray(0, 1_000_000));
@@ -134,7 +134,7 @@ test('a body over its limit is rejected, with or without a declared length', asy
   }
 });
 
-test('only the start of a long error body is read, and the connection is not kept for it', async (t) => {
+test('only the start of a long error body is read, and then the connection is closed', async (t) => {
   const { post } = await startRig(t, (_request, response) => {
     response.statusCode = 500;
     response.end('x'.repeat(10_000_000));
@@ -145,8 +145,8 @@ test('only the start of a long error body is read, and the connection is not kep
 });
 
 test('failing to connect in time is a timeout', async (t) => {
-  // A listener that accepts nothing and has a full backlog leaves a handshake unanswered. A TLS server that sends
-  // nothing looks the same to the caller and works on every system.
+  // A listener with a full backlog would leave the TCP handshake unanswered, but not on every system. To the caller, a
+  // TLS server that sends nothing looks the same.
   const silent = createTcpServer();
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -165,12 +165,12 @@ test('failing to connect in time is a timeout', async (t) => {
   t.false(error.mayStillRun, 'no request was sent');
 });
 
-test('a late first byte is a timeout, before the response head and after it', async (t) => {
+test('a late first byte is a timeout, both of the response head and of the body', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
   const error = await failWith(t, silent.post(), 'timeout');
   t.regex(error.message, /no response within 50 ms/);
   t.true(error.mayStillRun);
-  // The head itself must arrive in time, even on a busy machine.
+  // This timeout is longer, because the head must arrive in time even on a busy machine.
   const headOnly = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { firstByteMs: 1_000 },
   });
@@ -178,7 +178,7 @@ test('a late first byte is a timeout, before the response head and after it', as
   await failWith(t, httpResponse.next(), 'timeout');
 });
 
-test('silence between chunks is a timeout, after the chunks before it', async (t) => {
+test('silence between chunks is a timeout, which follows the received chunks', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.write('a'), {
     timeouts: { betweenChunksMs: 50 },
   });
@@ -189,7 +189,7 @@ test('silence between chunks is a timeout, after the chunks before it', async (t
   t.false(error.isRequestFailure);
 });
 
-test('the time of a whole call is limited, however active the response is', async (t) => {
+test('the time of a whole call is limited, even if the response keeps sending data', async (t) => {
   const { post } = await startRig(
     t,
     (_request, response) => {
@@ -215,7 +215,7 @@ test.serial('a call that times out before it has a connection is never sent', as
   server.on('request', () => (requests += 1));
   const calls = [failWith(t, post(), 'timeout'), failWith(t, post(), 'timeout')];
   const startedAtMs = performance.now();
-  // Both time out in the same turn of the event loop. Otherwise the second might get the connection of the first.
+  // Blocks so that both calls time out in one event loop turn. Otherwise the second might get the first's connection.
   server.once('request', () => {
     while (performance.now() < startedAtMs + totalMs + 10);
   });
@@ -228,7 +228,7 @@ test.serial('a call that times out before it has a connection is never sent', as
   t.is(requests, 2);
 });
 
-test('a vendor that sends nothing within the time limit of a call has failed', async (t) => {
+test('a vendor that sends no body within the time limit of a call is a vendor failure, not one of the request', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { totalMs: 100 },
   });
@@ -263,7 +263,7 @@ test.serial(
   },
 );
 
-test('a vendor that refuses the connection is unavailable', async (t) => {
+test('a refused connection is an unavailable failure', async (t) => {
   const closedServer = createTcpServer();
   closedServer.listen(0, '127.0.0.1');
   await once(closedServer, 'listening');
@@ -277,7 +277,7 @@ test('a vendor that refuses the connection is unavailable', async (t) => {
   t.regex(error.message, /no connection \(ECONNREFUSED\)/);
 });
 
-test('a vendor whose connection is cut before or during the response is unavailable', async (t) => {
+test('a connection cut before or during the response is an unavailable failure', async (t) => {
   const before = await startRig(t, (request) => request.socket.destroy());
   await failWith(t, before.post(), 'unavailable');
   const within = await startRig(t, (_request, response) => {
@@ -288,7 +288,7 @@ test('a vendor whose connection is cut before or during the response is unavaila
   await failWith(t, httpResponse.next(), 'unavailable');
 });
 
-test('data received before a cut is still read after the cut is detected', async (t) => {
+test('data received before the connection was cut can still be read afterwards', async (t) => {
   const { post, server } = await startRig(t, (_request, response) => {
     response.write('abc', () => response.socket?.destroySoon());
   });
@@ -300,7 +300,7 @@ test('data received before a cut is still read after the cut is detected', async
   await failWith(t, httpResponse.next(), 'unavailable');
 });
 
-test('a server that does not speak HTTP is unavailable', async (t) => {
+test('a response that is not HTTP is an unavailable failure', async (t) => {
   const server = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n'));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -323,7 +323,7 @@ test('a key that is not a valid header value is an error that does not echo it',
 });
 
 test.serial(
-  'an abort rejects immediately with its own reason and cuts the call off, in every phase',
+  'in every phase, aborting a call rejects it immediately with the abort reason and cuts it off',
   async (t) => {
     const reason = new Error('the caller disconnected');
     const abortDuring = async (
@@ -379,7 +379,7 @@ test('a call aborted before it starts, or while it waits for a connection, never
 });
 
 test.serial(
-  'a released body that ends soon keeps its connection, while one that does not is cut off',
+  'a released body that ends soon leaves its connection usable; any other released body is cut off',
   async (t) => {
     const ports: (number | undefined)[] = [];
     const { post } = await startRig(t, (request, response) => {

@@ -19,7 +19,7 @@ test('an invalid retry delay is ignored', (t) => {
   t.is(readRetryAfterMs({}, NOW), null);
 });
 
-test('the key is removed from a vendor text in whatever form it is echoed', (t) => {
+test('the key is removed from a vendor text in every form in which it may be echoed', (t) => {
   const key = 'sk-proj-A1b2C3d4E5/f6+g7';
   const text = [
     `key ${key}!`,

@@ -85,7 +85,7 @@ test('anything that a vendor sends instead of an image is a vendor error', async
   t.like(await t.throwsAsync(unfinished), { failure: 'unavailable', mayStillRun: true });
 });
 
-test('only successful calls count among several, and the failure of the others is reported', async (t) => {
+test('of several calls only the successful ones are returned and counted, and the failure of the others is reported', async (t) => {
   const some = await make(openAi, 'dall-e-3+flaky-50', { inputs: [], n: 10 });
   t.true(some.images.length > 0 && some.images.length < 10, String(some.images.length));
   t.is(some.calls, some.images.length);

@@ -6,7 +6,7 @@ import { toChatRequest as toCompletionRequest } from '../../../workers/upstreams
 import { type ChatBody, nameCall, UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createTarget } from '../../support/upstream-target.ts';
 
-/** Translation blocks a worker. Each of these conversations is about as large as a body may be. */
+/** Translation blocks the worker's thread. Each of these conversations is about as large as a body may be. */
 
 const recalled = new Map([[nameCall(1, 'none'), {}]]);
 
@@ -43,7 +43,7 @@ const toBody = (messages: readonly object[]): ChatBody =>
 const isRejection = (error: unknown): boolean =>
   error instanceof UpstreamError && error.failure === 'rejected';
 
-/** A conversation by the number of its calls, messages or parts. */
+/** Makes conversations with any number of calls, messages or parts. */
 interface Shape {
   readonly max: number;
   readonly make: (count: number) => readonly object[];
@@ -97,14 +97,14 @@ for (const [dialect, toRequest] of Object.entries(dialects)) {
         const startedAt = performance.now();
         const errors = bodies.map((body) => catchError(() => toRequest(body)));
         const tookMs = performance.now() - startedAt;
-        // A conversation that the vendor would reject is rejected as quickly.
+        // A conversation may also be rejected, which must be as fast.
         t.true(errors.every((error) => error === null || isRejection(error)));
         return tookMs;
       };
       const quarters = repeat(4, () => max / 4);
       measureMs(quarters);
-      // Linear work takes as long in one part as in four, quadratic work four times as long. Times below 50 ms count as
-      // 50 ms.
+      // One conversation takes as long as four of a quarter of its size if time is linear, and four times as long if it
+      // is quadratic. Times below 50 ms are taken as 50 ms.
       let best = Infinity;
       for (let i = 0; i < 4 && best >= 2; i++)
         best = Math.min(best, measureMs([max]) / Math.max(50, measureMs(quarters)));

@@ -52,7 +52,7 @@ test('the images made are returned with the failure of the others; if there are 
   t.is(
     t.throws(() => mergeImageResponses([rejected(broken), rejected(late)])),
     late,
-    'one image may still be made',
+    'the vendor may still be making one image',
   );
   const none = fulfilled({ ...toResponse(3, 5), images: [], missing: refused });
   t.like(mergeImageResponses([none, rejected(broken), none]), {
@@ -89,7 +89,7 @@ test('all calls run in parallel, and fail with the caller’s reason if they are
   t.is(await t.throwsAsync(made), reason);
 });
 
-test('no more calls run than there are slots, and every slot is released', async (t) => {
+test('calls run only with a slot each, and every slot is released', async (t) => {
   const slots = new Slots(1);
   let inFlight = 0;
   let maxInFlight = 0;
@@ -130,7 +130,7 @@ test('images are made one after another in the only slot if no further slot beco
   const slotSignals: AbortSignal[] = [];
   const acquireExtraSlot: AcquireExtraSlot = (signal) => {
     slotSignals.push(signal);
-    // The images do not wait for a slot that is never granted.
+    // Never grants a further slot. The images must not wait for it.
     return new Promise(() => undefined);
   };
   const progress: number[] = [];
@@ -152,7 +152,7 @@ test('images are made one after another in the only slot if no further slot beco
   t.true(slotSignals.every(({ aborted }) => aborted));
 });
 
-test('no further call starts if it would fail as well, or if nobody waits for it any more', async (t) => {
+test('no further call starts after a failure that would recur, or if nobody waits for the images any more', async (t) => {
   const noFurtherSlots = { acquireExtraSlot: async () => null };
   for (const failure of ['rate_limited', 'rejected', 'auth', 'missing', 'timeout'] as const) {
     let calls = 0;

@@ -34,7 +34,7 @@ const events = [
   ['third', { c: [1, 2] }],
 ];
 
-test('a stream has the same events however its bytes are split', async (t) => {
+test('a stream has the same events for any split of its bytes', async (t) => {
   const bytes = Buffer.from(stream);
   t.deepEqual(await readAll([bytes]), events);
   for (const size of [1, 2, 3, 7]) {
@@ -48,7 +48,7 @@ test('a stream has the same events however its bytes are split', async (t) => {
   }
 });
 
-test('the last event counts without the blank line after it', async (t) => {
+test('the last event is complete even without the blank line after it', async (t) => {
   t.deepEqual(await readAll([Buffer.from('data: {"a": 1}')]), [['', { a: 1 }]]);
   t.deepEqual(await readAll([]), []);
 });
@@ -69,7 +69,7 @@ test('an event that is not a JSON object, is cut off or is too long is an error'
   await t.throwsAsync(readAll(pieces), { message: /more than 1000 bytes/ }, 'many lines of one event');
 });
 
-test('an event of several megabytes is read in small chunks, as are meaningless lines', async (t) => {
+test('an event of several megabytes and long ignored lines can be read in small chunks', async (t) => {
   const value = 'aGVsbG8h'.repeat(500_000);
   const bytes = Buffer.from(
     `event: ${'x'.repeat(100_000)}\n\nevent: image\ndata: {"b64_json": "${value}"}\n\n`,

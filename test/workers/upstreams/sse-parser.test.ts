@@ -62,7 +62,7 @@ test('a byte order mark is skipped at the start only', (t) => {
   t.deepEqual(parseText('\uFEFFdata: 1\n\n\uFEFFdata: 2\n\n'), [{ event: 'message', data: '1' }]);
 });
 
-test('a last event without its blank line still counts', (t) => {
+test('the last event is complete even without the blank line after it', (t) => {
   t.deepEqual(parseText('data: 1\n\ndata: [DONE]'), [
     { event: 'message', data: '1' },
     { event: 'message', data: '[DONE]' },
@@ -99,7 +99,7 @@ test('any split of a stream gives the same events', (t) => {
   t.deepEqual(parse(split(bytes, [...bytes.keys()])), parse([bytes]));
 });
 
-test('a line or an event over the limit is rejected, whether it ends or not', (t) => {
+test('a line or an event over the limit is rejected, even before it ends', (t) => {
   const isTooLong = { instanceOf: UpstreamError, message: /more than 100 characters/ };
   t.throws(() => createSseParser({ maxEventLength: 100 }).push(Buffer.alloc(101, 'x')), isTooLong);
   t.throws(

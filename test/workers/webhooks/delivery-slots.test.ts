@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DeliverySlots } from '../../../workers/webhooks/delivery-slots.ts';
 
-test('an account has at most two attempts in flight, and another once one of them ends', (t) => {
+test('an account has at most two attempts in flight, and may start another when one of them ends', (t) => {
   const turns = new DeliverySlots();
   const end = turns.tryBegin('ann')!;
   t.truthy(turns.tryBegin('ann'));

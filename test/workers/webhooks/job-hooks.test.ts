@@ -46,7 +46,7 @@ function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']):
   });
 }
 
-test.serial('the end of a job is announced to its webhook, and the job shows the delivery', async (t) => {
+test.serial('when a job ends, its webhook is called, and the job shows the delivery', async (t) => {
   const { redis } = books;
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
   const queue = new WebhookQueue(redis);
@@ -80,7 +80,7 @@ test.serial('the end of a job is announced to its webhook, and the job shows the
   t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);
 });
 
-test.serial('a webhook that cannot be queued blocks nothing else, and is queued later', async (t) => {
+test.serial('if a webhook cannot be queued, other maintenance of jobs continues, and the webhook is queued later', async (t) => {
   const { redis } = books;
   const { accountId, id } = await endWithHook('https://example.com/hook');
   const shard = shardOf(accountId);

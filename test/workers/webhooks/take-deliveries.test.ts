@@ -45,7 +45,7 @@ interface Rig {
   readonly start: (settings: Partial<IntakeSettings> & Pick<IntakeSettings, 'client'>) => Promise<void>;
 }
 
-/** Uses one Redis database per test, because the queue has the same name everywhere. */
+/** Uses one Redis database per test, because the queue has the same name in every test. */
 async function createRig(t: ExecutionContext, maxUndelivered?: number): Promise<Rig> {
   const redisUrl = `${server.url}/${databases++}`;
   const redis = createRedis(redisUrl, 'commands', createLogger('test', 'silent'));
@@ -70,7 +70,7 @@ function createDelivery(url: string, accountId = 'ann'): WebhookDelivery {
   return { v: 1, jobId: randomUUID(), accountId, url, event: 'job.succeeded' };
 }
 
-test('a webhook is verified by the library and by the OpenAI SDK, with either secret while two are in use', async (t) => {
+test('the webhooks library and the OpenAI SDK can verify a webhook, with either secret while two are in use', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
   const previousSecret = `whsec_${Buffer.alloc(32, 'former').toString('base64')}`;
@@ -128,7 +128,7 @@ test('a failed webhook is retried with the same id, and its state shows that unt
   t.deepEqual(ids, [deliveryIdOf(delivery), deliveryIdOf(delivery)]);
 });
 
-test('a redirect is not followed, and after the last attempt the webhook has failed and stays in the queue', async (t) => {
+test('a redirect is not followed, and after its last attempt a webhook has failed and remains in the queue', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => {
     response.writeHead(307, { location: '/elsewhere' }).end();
@@ -197,7 +197,7 @@ test('a missing response and an invalid certificate are reported without further
   t.is(refused.error, 'The server did not respond over https with a valid certificate.');
 });
 
-test('an account whose receiver does not respond does not delay others', async (t) => {
+test('if the receiver of one account does not respond, webhooks of other accounts are not delayed', async (t) => {
   const { queue, states, start } = await createRig(t);
   const held: ServerResponse[] = [];
   let isRevived = false;
@@ -220,7 +220,7 @@ test('an account whose receiver does not respond does not delay others', async (
   for (const response of held) response.end();
 });
 
-test('a webhook that waits for its turn is moved once, and delivered as soon as an attempt of its account ends', async (t) => {
+test('a webhook over its account’s attempt limit is delayed once, and delivered as soon as an attempt of the account ends', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const held: ServerResponse[] = [];
   let isHeld = true;
@@ -234,7 +234,7 @@ test('a webhook that waits for its turn is moved once, and delivered as soon as 
   const bull = openBullQueue(webhookQueueName, redis);
   t.teardown(() => bull.close());
   await waitFor('all but two webhooks to wait', async () => (await bull.getDelayedCount()) === 28);
-  // The rest of the test is faster than that, so they are delivered because they are released early.
+  // The rest of the test takes less time than these delays, so the webhooks are only delivered if released early.
   for (const { delay } of await bull.getDelayed()) t.true(delay >= 30_000);
   await waitFor('two attempts', () => held.length === 2);
   isHeld = false;
@@ -247,7 +247,7 @@ test('a webhook that waits for its turn is moved once, and delivered as soon as 
   t.is(await redis.exists(redisKeys.waitingWebhooks('ann')), 0);
 });
 
-test('a webhook that is delayed after a failure is not released early by others of its account', async (t) => {
+test('a webhook that is delayed after a failure is not released early when other webhooks of its account are delivered', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (webhook, response) => {
     response.writeHead(webhook.path.startsWith('/broken') ? 500 : 200).end();
@@ -263,10 +263,10 @@ test('a webhook that is delayed after a failure is not released early by others 
   for (const { jobId } of others) await states.when(jobId, 'delivered');
   await states.when(broken.jobId, 'pending');
   t.is(receiver.received.filter(({ path }) => path.startsWith('/broken')).length, 1);
-  await waitFor('the delay', async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed');
+  await waitFor('the webhook to be delayed', async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed');
 });
 
-test('a webhook whose worker is killed is delivered by another, with the same id', async (t) => {
+test('if its worker is killed, a webhook is delivered by another worker with the same id', async (t) => {
   const { redisUrl, queue, states, start } = await createRig(t);
   const arrived = new EventEmitter();
   const receiver = await useReceiver(t, (_webhook, response, count) => {
@@ -288,7 +288,7 @@ test('a webhook whose worker is killed is delivered by another, with the same id
   t.deepEqual([...ids], [deliveryIdOf(delivery)]);
 });
 
-test('an internal error does not use up an attempt, and the webhook of a deleted job ends unsent', async (t) => {
+test('an internal error does not use up an attempt, and the webhook of a deleted job fails without being sent', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
   const events = new EventEmitter();
@@ -308,13 +308,13 @@ test('an internal error does not use up an attempt, and the webhook of a deleted
   const end = await states.when(deleted.jobId, 'failed');
   t.like(end, { attempts: 0, lastStatus: null, lastError: 'The job is no longer kept.' });
   const job = await findJob(t, redis, failing);
-  await waitFor('the delivery to be put back', async () => (await job.getState()) === 'delayed');
+  await waitFor('the delivery to return to the queue', async () => (await job.getState()) === 'delayed');
   t.is((await findJob(t, redis, failing)).attemptsMade, 0);
   t.deepEqual(states.of(failing.jobId), []);
   t.is(receiver.received.length, 0);
 });
 
-test('while the gateway cannot prepare webhooks, waiting ones are not released early to fail one after another', async (t) => {
+test('while the gateway cannot prepare webhooks, delayed webhooks are not released early only to fail', async (t) => {
   const { redis, queue, start } = await createRig(t);
   let preparations = 0;
   await start({
@@ -331,7 +331,7 @@ test('while the gateway cannot prepare webhooks, waiting ones are not released e
   t.true(preparations <= 40, `${preparations} attempts to prepare`);
 });
 
-test('the same event is delivered once however often it is added, and an account has a limit of waiting webhooks', async (t) => {
+test('an event that is added several times is delivered once, and an account has a maximum number of waiting webhooks', async (t) => {
   const { queue, states, start } = await createRig(t, 2);
   const receiver = await useReceiver(t, (_webhook, response) => response.end());
   const deliveries = [1, 2, 3].map(() => createDelivery(receiver.url));

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createTestWebhookClient } from '../../support/webhooks.ts';
 import { useHttpsServer } from '../../support/https-server.ts';
 
-/** Receivers are untrusted: none may occupy a worker for longer, or make it read more, than its limits allow. */
+/** Receivers are untrusted: they must not occupy a worker longer, or make it read more, than the limits allow. */
 
 /** Posts to a receiver that writes `start`, then `again` repeatedly, to the raw connection until it is closed. */
 async function postTo(
@@ -30,7 +30,7 @@ async function postTo(
 
 function repeatedly(socket: Socket, everyMs: number, write: () => boolean): void {
   const timer = setInterval(() => {
-    // A receiver that floods writes as fast as it is read.
+    // A flooding receiver writes as fast as the client reads.
     const maxWrites = everyMs === 0 ? 1_000 : 1;
     for (let i = 0; i < maxWrites && !socket.destroyed && write(); i++);
   }, everyMs);
@@ -41,14 +41,14 @@ const ok = 'HTTP/1.1 200 OK\r\n';
 const large = 'x'.repeat(65_536);
 const broken = 'The server did not respond over https with a valid certificate.';
 
-test('an endless body is not read, and does not change the status that came before it', async (t) => {
+test('an endless body is not read, and the status before it is still reported', async (t) => {
   const flood = await postTo(t, `${ok}\r\n`, large);
   t.like(flood, { status: 200, error: null });
   t.true(flood.written < 20_000_000, `${flood.written} bytes were taken`);
   t.like(await postTo(t, `${ok}\r\n`, 'x', { everyMs: 50 }), { status: 200, error: null });
 });
 
-test('endless headers are not a response, however fast or slowly they arrive', async (t) => {
+test('endless headers are an error, whether they arrive fast or slowly', async (t) => {
   const slow = await postTo(t, ok, 'x-one: more\r\n', { everyMs: 50, totalMs: 500 });
   t.like(slow, { status: null, error: 'There was no response within 0.5 s.' });
   const flood = await postTo(t, ok, `x-large: ${large}\r\n`);

@@ -28,7 +28,7 @@ interface Received {
   };
 }
 
-/** Responds to the request with that number, counted from zero. */
+/** Responds to a request, given its number, starting at zero. */
 type Script = (response: ServerResponse, number: number) => void | Promise<void>;
 
 interface Rig {
@@ -157,7 +157,7 @@ test('a non-streamed chat is one documented request and its response', async (t)
   } as unknown as Received['body']);
 });
 
-test('a streamed chat is translated however its bytes arrive', async (t) => {
+test('a streamed chat is translated for any split of its bytes', async (t) => {
   const { received, chat } = await startRig(t, async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     for (const byte of Buffer.from(toStream(HELLO, 'end_turn'))) {
@@ -176,7 +176,7 @@ test('a non-streamed response to a streamed request is accepted', async (t) => {
   t.deepEqual((await chat({ stream: true })).events, [START, TEXT, STOP, count(10, 5)]);
 });
 
-test('a refusal is reported with its retry delay, and its request id is logged', async (t) => {
+test('a rate limit error is reported with its retry delay, and its request id is logged', async (t) => {
   const { chat } = await startRig(t, (response) => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: `Slower, ${KEY}` } };
     sendJson(response, error, 429, { 'retry-after': '3', 'request-id': 'req_011C' });
@@ -189,7 +189,7 @@ test('a refusal is reported with its retry delay, and its request id is logged',
   t.deepEqual(logged, [{ vendorRequestId: 'req_011C' }]);
 });
 
-test('a stream that is cut off or holds an error fails after the output before it', async (t) => {
+test('if a stream is cut off or contains an error, it fails after the output before that', async (t) => {
   const text = toStream(HELLO, 'end_turn');
   const head = text.slice(0, text.indexOf('event: message_delta'));
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
@@ -212,7 +212,7 @@ for (const stream of [false, true]) {
   const send = (response: ServerResponse, content: object[], reason: string): void =>
     stream ? sendStream(response, toStream(content, reason)) : sendJson(response, toMessage(content, reason));
 
-  test(`a pause is sent back unchanged and makes one response with the sum of usage, ${mode}`, async (t) => {
+  test(`output before a pause is sent back unchanged, and the calls form one response with the sum of usage, ${mode}`, async (t) => {
     const { received, chat } = await startRig(t, (response, number) => {
       if (number === 0) send(response, [SEARCH, FOUND], 'pause_turn');
       else if (number === 1) send(response, [{ type: 'text', text: 'So: ' }], 'pause_turn');
@@ -234,7 +234,7 @@ for (const stream of [false, true]) {
     t.deepEqual(received[2]?.body['tools'], received[0]?.body['tools']);
   });
 
-  test(`the third pause ends the response, because no more is reserved, ${mode}`, async (t) => {
+  test(`the third pause ends the response, because nothing is reserved for a fourth call, ${mode}`, async (t) => {
     const { received, chat } = await startRig(t, (response) => send(response, HELLO, 'pause_turn'));
     const outcome = await chat({ stream, fields: { web_search: true } });
     t.is(received.length, 3);
@@ -249,7 +249,7 @@ const THOUGHT = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' };
 const CALL = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } };
 const tools = [{ type: 'function', function: { name: 'f' } }];
 
-test('remembered thinking lets the next request continue it', async (t) => {
+test('the next request includes remembered thinking', async (t) => {
   const { received, chat } = await startRig(t, (response) =>
     sendJson(response, toMessage([THOUGHT, CALL], 'tool_use')),
   );
@@ -272,13 +272,13 @@ test('remembered thinking lets the next request continue it', async (t) => {
   t.deepEqual(received[1]?.body.messages[1], { role: 'assistant', content: [THOUGHT, CALL] });
   t.deepEqual(received[1]?.body['thinking'], { type: 'enabled', budget_tokens: 4096 });
 
-  // Nothing is sent if the request does not think.
+  // Thinking is not sent if the request does not use it.
   await chat({ fields: { tools, messages }, context: { recalled } });
   t.deepEqual(received[2]?.body.messages[1], { role: 'assistant', content: [CALL] });
   t.is(received[2]?.body['thinking'], undefined);
 });
 
-test('blocks that a model binds to its conversation are sent with permission to drop them', async (t) => {
+test('if a model binds thinking blocks to a conversation, they are sent with permission to drop them', async (t) => {
   const model = 'claude-opus-5-5';
   const { received, chat } = await startRig(t, (response) =>
     sendJson(response, toMessage(HELLO, 'end_turn')),
@@ -299,7 +299,7 @@ test('blocks that a model binds to its conversation are sent with permission to 
   t.like(received[0]?.body['thinking'], { block_binding: { prefix_mismatch_behavior: 'drop_block' } });
 });
 
-test('data URIs are always loaded, links only if they are not passed to the vendor', async (t) => {
+test('data URIs are always loaded, and links only if they are not passed to the vendor', async (t) => {
   const { received, chat } = await startRig(t, (response) =>
     sendJson(response, toMessage(HELLO, 'end_turn')),
   );
@@ -332,7 +332,7 @@ test('a request that the API would reject is never sent', async (t) => {
   t.is(received.length, 0);
 });
 
-test('an abort cuts off the vendor call', async (t) => {
+test('aborting a chat cuts off the vendor call', async (t) => {
   const cancellation = new AbortController();
   const closings: Promise<unknown>[] = [];
   const { chat } = await startRig(t, (response) => {

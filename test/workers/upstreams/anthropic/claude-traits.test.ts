@@ -37,14 +37,14 @@ const table: Record<string, Row> = {
   'claude-sonnet-5-5': ['effort', 'between_tools', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-haiku-5-5': ['effort', 'disabled', 'none', 'no prefill', 'xhigh unasked binds'],
   'claude-opus-6': ['effort', 'never', 'none', 'no prefill', 'xhigh unasked binds'],
-  // Unknown names count as the newest models, but think only if the caller requested it.
+  // Unknown names are treated as the newest models, but think only if the caller requests it.
   'claude-saga-1': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'claude-mythos-preview': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'opus-latest': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
   'kimi-k2': ['effort', 'never', 'none', 'no prefill', 'xhigh'],
 };
 
-test('the name of a model determines what it supports, however it is written', (t) => {
+test('the name of a model determines what it supports, in all spellings of the name', (t) => {
   for (const [model, row] of Object.entries(table)) {
     const traits = readClaudeTraits(model, null);
     const more = [
@@ -66,7 +66,7 @@ test('the name of a model determines what it supports, however it is written', (
   }
 });
 
-test('a name without a version counts as an older model if its route specifies a budget', (t) => {
+test('a name without a version is treated as an older model if its route specifies a budget', (t) => {
   t.like(readClaudeTraits('kimi-k2', 'budget'), {
     sampling: 'both',
     thinking: 'budget',

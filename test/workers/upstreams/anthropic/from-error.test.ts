@@ -29,7 +29,7 @@ const documented = [
   [529, 'overloaded_error', 'unavailable'],
 ] as const;
 
-test('each documented error maps to its failure kind, before a response and within one', (t) => {
+test('each documented error maps to its failure kind, as a status and within a response', (t) => {
   for (const [status, type, failure] of documented) {
     t.like(refuse(status, toBody(type)), { failure, status }, type);
     t.like(toEmbeddedError({ ...toBody(type) }, KEY), { failure, status, retryAfterMs: null }, type);
@@ -55,7 +55,7 @@ test('the retry delay is read from the headers', (t) => {
   t.is(refuse(429, body, { 'retry-after': new Date(NOW_MS + 3000).toUTCString() }).retryAfterMs, 3000);
 });
 
-test('the status outranks the type if it concerns the key, and the type outranks an unusual status', (t) => {
+test('the status decides if it is about the key; otherwise the error type decides over an unusual status', (t) => {
   t.is(refuse(403, toBody('invalid_request_error')).failure, 'auth');
   t.is(refuse(429, toBody('invalid_request_error')).failure, 'rate_limited');
   t.is(refuse(415, toBody('invalid_request_error')).failure, 'rejected');
@@ -65,7 +65,7 @@ test('the status outranks the type if it concerns the key, and the type outranks
   t.like(toEmbeddedError({ type: 'error' }, KEY), { failure: 'unavailable', status: 500 });
 });
 
-test('an error code about the account is an auth failure, whatever the status and type', (t) => {
+test('an error code about the account is an auth failure, for any status and type', (t) => {
   const spent = { error_code: 'enforced_spend_limit_reached' };
   t.is(refuse(429, toBody('rate_limit_error', 'Limit.', spent)).failure, 'auth');
   t.is(
@@ -76,7 +76,7 @@ test('an error code about the account is an auth failure, whatever the status an
   t.is(refuse(429, toBody('rate_limit_error', 'Slower.', ramp)).failure, 'rate_limited');
 });
 
-/** As recorded in anthropic-sdk-typescript#618 and in the claude-code issues. */
+/** Messages as reported in anthropic-sdk-typescript#618 and in the claude-code issues. */
 const EMPTY_ACCOUNT =
   'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.';
 const SPENT_ACCOUNT =
@@ -91,7 +91,7 @@ test('an exhausted account, identified only by its message, is an auth failure, 
   t.is(refuse(500, toBody('api_error', EMPTY_ACCOUNT)).failure, 'unavailable');
 });
 
-test('a prompt too long for the plan of a key is not a limit that waiting resolves', (t) => {
+test('a prompt too long for the plan of a key is not treated as a rate limit, because waiting does not help', (t) => {
   const text = 'Extra usage is required for long context requests.';
   t.is(refuse(429, toBody('rate_limit_error', text)).failure, 'too_large');
 });

@@ -72,7 +72,7 @@ test('cached tokens are part of the prompt, and thinking is part of the output',
   t.is(translate(toMessage([], 'end_turn')).at(-1)?.type, 'finish');
 });
 
-test('every stop reason maps to one of OpenAI’s, and the vendor’s is kept', (t) => {
+test('every stop reason maps to a finish reason of OpenAI, and the vendor’s is included', (t) => {
   const reasons = {
     end_turn: 'stop',
     stop_sequence: 'stop',
@@ -135,13 +135,13 @@ test('thinking, text and calls are in order, and the thinking is remembered with
   ]);
 });
 
-test('a thinking request that called without thinking remembers that, and a response without calls nothing', (t) => {
+test('if a thinking request calls a tool without thinking, that is remembered; a response without calls is not', (t) => {
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const find = (content: object[]): ChatEvent[] =>
     translate(toMessage(content, 'tool_use'), { remembers: true }).filter(({ type }) => type === 'remember');
   t.like(find([call])[0], { toolCallId: 'toolu_01', value: { blocks: [] } });
   t.deepEqual(find([THOUGHT, { type: 'text', text: 'Hi' }]), []);
-  // Unsigned thinking would be rejected.
+  // Unsigned thinking is not remembered, because the vendor would reject it.
   t.like(find([{ type: 'thinking', thinking: 'hm' }, call])[0], { value: { blocks: [] } });
 });
 
@@ -262,7 +262,7 @@ test('a pause is not a finish: the response continues with another message, and 
   ]);
 });
 
-test('a response that is given up in a pause was cut short', (t) => {
+test('a response that is not continued after a pause finishes with length', (t) => {
   const answer = createMessageTranslator(options);
   fromMessage(JSON.stringify(toMessage([], 'pause_turn')), answer, null);
   t.deepEqual(answer.giveUp(), [
@@ -270,7 +270,7 @@ test('a response that is given up in a pause was cut short', (t) => {
   ]);
 });
 
-test('an error within a 200 and an invalid body are errors', (t) => {
+test('an error within a 200 response and an invalid body are errors', (t) => {
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
   t.like(
     t.throws(() => translate(error), { instanceOf: UpstreamError }),

@@ -92,7 +92,7 @@ data: {"type": "message_stop"}
 
 `;
 
-/** "Streaming request with tool use" of the same page, with shorter arguments and thinking. Trailing spaces kept. */
+/** "Streaming request with tool use" of the same page, with shorter arguments and thinking. Keeps trailing spaces. */
 const TOOLS = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":100,"cache_read_input_tokens":28,"output_tokens":2},"content":[],"stop_reason":null}   }
 
@@ -238,7 +238,7 @@ for (const { name, text, events } of STREAMS) {
     }
   });
 
-  test(`the documented stream of ${name} is an error without its end, wherever it stops`, (t) => {
+  test(`the documented stream of ${name} is an error if it is cut off anywhere before its end`, (t) => {
     const bytes = Buffer.from(text);
     // The last event is complete without its blank line.
     const enough = text.trimEnd().length + (bytes.length - text.length);
@@ -254,7 +254,7 @@ for (const { name, text, events } of STREAMS) {
   });
 }
 
-test('counts are cumulative: the last value of each wins, and an absent or null one keeps the earlier', (t) => {
+test('usage values are cumulative: the last value of each field applies, and an absent or null value does not change it', (t) => {
   const start = { input_tokens: 100, cache_read_input_tokens: 50, output_tokens: 3 };
   const late = { input_tokens: 900, cache_read_input_tokens: null, output_tokens: 7 };
   t.deepEqual(
@@ -271,7 +271,7 @@ test('counts are cumulative: the last value of each wins, and an absent or null 
   t.deepEqual(translateText(toStream(begin({}), end('end_turn'), STOP)), [START, finish('stop', 'end_turn')]);
 });
 
-test('a stream that breaks off has reported its prompt tokens, so that they are billed', (t) => {
+test('if a stream breaks off, its prompt tokens have been reported, so that they are billed', (t) => {
   const outcome = translateText(toStream(begin(), ...textBlock('Hi')));
   t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), { failure: 'unavailable' });
@@ -292,7 +292,7 @@ test('an error within the stream follows the output before it', (t) => {
   t.like(translateText(toStream(limited)).at(-1), { failure: 'rate_limited' });
 });
 
-test('invalid JSON is an error, and is not repeated in it', (t) => {
+test('invalid JSON is an error, and its text is not part of the message', (t) => {
   const [error] = translateText('data: {nope}\n\n');
   t.is((error as UpstreamError).failure, 'unavailable');
   t.false((error as UpstreamError).message.includes('nope'));
@@ -335,7 +335,7 @@ test('an empty response is valid, and a refusal finishes with content_filter', (
   ]);
 });
 
-test('unclosed blocks end with the message', (t) => {
+test('blocks that the vendor does not close end with the message', (t) => {
   const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} };
   const outcome = translateText(toStream(begin({}), open(0, call), end('tool_use'), STOP));
   t.deepEqual(outcome[2], delta({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
@@ -369,7 +369,7 @@ const PAUSED = toStream(
   STOP,
 );
 
-test('a pause keeps the blocks as a non-streamed response has them, and the next stream continues', (t) => {
+test('after a pause the blocks are the same as in a non-streamed response, and the next stream continues the response', (t) => {
   const answer = createMessageTranslator({ model: 'claude-opus-4-8', remembers: false });
   const read = (text: string): ChatEvent[] => {
     const translator = createChatStreamTranslator(answer, null);

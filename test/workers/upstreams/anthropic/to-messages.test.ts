@@ -84,7 +84,7 @@ test('turns separated only by an empty one are merged as well', (t) => {
   t.deepEqual(turns, [{ role: 'user', content: [text('one'), text('two')] }]);
 });
 
-test('names are included only if several users speak', (t) => {
+test('names are included only if messages have several user names', (t) => {
   const namedUser = (name: string, content: string): object => ({ role: 'user', name, content });
   t.deepEqual(convert([namedUser('Ann', 'Hi'), namedUser('Bob', 'Ho'), user('He')]).turns, [
     { role: 'user', content: [text('Ann:'), text('Hi'), text('Bob:'), text('Ho'), text('He')] },
@@ -94,7 +94,7 @@ test('names are included only if several users speak', (t) => {
   ]);
 });
 
-test('a conversation that ends with the assistant is a prefill, or is continued by request if prefill is unsupported', (t) => {
+test('a final assistant message is sent as a prefill; if the model does not support that, a request to continue is added', (t) => {
   const messages = [user('A poem.'), { role: 'assistant', content: 'Roses are \n' }];
   t.deepEqual(convert(messages).turns.at(-1), { role: 'assistant', content: [text('Roses are')] });
   t.deepEqual(convert(messages, { supportsPrefill: false }).turns.slice(1), [
@@ -103,7 +103,7 @@ test('a conversation that ends with the assistant is a prefill, or is continued 
   ]);
 });
 
-test('results are in the one turn after their calls, in call order, before its other content', (t) => {
+test('all results are in the turn after their calls, in call order, before other content of that turn', (t) => {
   const { turns, calledNames } = convert([
     user('Weather?'),
     {
@@ -143,14 +143,14 @@ test('results are in the one turn after their calls, in call order, before its o
   t.deepEqual([...calledNames], ['get_weather', 'get_time']);
 });
 
-test('an empty result of a call is accepted', (t) => {
+test('an empty tool result is accepted', (t) => {
   t.deepEqual(convert([user('x'), calls(call('a')), result('a', '')]).turns.at(-1), {
     role: 'user',
     content: [{ type: 'tool_result', tool_use_id: 'a' }],
   });
 });
 
-test('a call without a result and a result without a call are rejected, and named', (t) => {
+test('a call without a result and a result without a call are rejected, and the error names them', (t) => {
   t.is(
     refuse(t, [user('x'), calls(call('a'), call('b')), result('a')]),
     "messages[1].tool_calls[1]: the tool call 'b' has no answer after it.",
@@ -165,7 +165,7 @@ test('a call without a result and a result without a call are rejected, and name
   t.regex(refuse(t, [user('x'), calls({ function: { name: 'f' } })]), /needs an id/);
 });
 
-test('only arguments nested too deeply for a request are rejected', (t) => {
+test('arguments are rejected only if they are nested too deeply for a request', (t) => {
   const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   for (const depth of [101, 100_000]) {
     const message = refuse(t, [user('Hi'), calls(call('a', 'f', nest(depth))), result('a')]);
@@ -182,7 +182,7 @@ test('arguments that are not a JSON object are rejected with the name of the cal
   t.regex(refuse(t, [user('x'), calls(call('a', 'f', '[1]')), result('a')]), /not a JSON object/);
 });
 
-test('unsupported and repeated ids are changed, along with those of their results', (t) => {
+test('unsupported and repeated call ids are changed, in calls and results alike', (t) => {
   const { turns } = convert([
     user('x'),
     calls(call('functions.f:0')),
@@ -246,7 +246,7 @@ test('PDFs are sent unchanged and texts decoded; other files and audio are rejec
   );
 });
 
-test('recalled thinking comes first in the turn of its calls', (t) => {
+test('remembered thinking comes first in the turn of its calls', (t) => {
   const block = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
   const { turns } = convert(
     [

@@ -75,7 +75,7 @@ test('a plain chat is the documented request', (t) => {
   t.is(newer.body['max_tokens'], 99);
 });
 
-test('unsupported fields and those that a route drops are left out, except those that every request needs', (t) => {
+test('unsupported fields and fields that a route drops are left out, except those that every request needs', (t) => {
   const unknown = {
     frequency_penalty: 1,
     presence_penalty: 1,
@@ -189,7 +189,7 @@ const called = [
   { role: 'tool', tool_call_id: 'b', content: 'noon' },
 ];
 
-test('a conversation with calls of undeclared tools declares them', (t) => {
+test('tools that were called but not declared are declared in the request', (t) => {
   t.deepEqual(fieldsOf(NEWER, { messages: called }), {
     tools: [
       { name: 'get_weather', input_schema: { type: 'object', properties: {} } },
@@ -224,7 +224,7 @@ test('web search is a server tool, with the given location', (t) => {
   );
 });
 
-test('a thinking budget leaves room for an answer, or is left out if there is none', (t) => {
+test('a thinking budget leaves tokens for the answer, and is left out if the token limit is too low', (t) => {
   const budget = (reasoning_effort: string | null, max_tokens: number): unknown => {
     const { thinking } = fieldsOf(OLDER, { reasoning_effort, max_tokens });
     return (thinking as { budget_tokens: number } | undefined)?.budget_tokens;
@@ -242,7 +242,7 @@ test('a thinking budget leaves room for an answer, or is left out if there is no
   t.is(budget('a level of tomorrow', 64_000), 12_288);
 });
 
-test('a forced call and a thinking budget exclude each other: the call takes precedence', (t) => {
+test('a forced call and a thinking budget exclude each other: the budget is left out', (t) => {
   t.deepEqual(Object.keys(fieldsOf(OLDER, { ...forced, reasoning_effort: 'high' })), [
     'tools',
     'tool_choice',
@@ -277,7 +277,7 @@ test('effort none is sent in the form that each model supports', (t) => {
     output_config: { effort: 'low' },
   });
   t.false(translate('claude-opus-5', none).thinks);
-  // Without an effort the model decides whether to think, and we request readable thinking.
+  // Without an effort the model decides whether to think. From the newest models we request readable thinking.
   t.deepEqual(fieldsOf(NEWER), {});
   t.deepEqual(fieldsOf(NEWEST), { thinking: { type: 'adaptive', display: 'summarized' } });
 });
@@ -298,7 +298,7 @@ function secondTurn({ body }: MessagesRequest): unknown[] {
   return body.messages[1]?.content.map(({ type }) => type) ?? [];
 }
 
-test('an unfinished round of calls uses a thinking budget only if its thinking is known', (t) => {
+test('an unfinished round of calls uses a thinking budget only if its earlier thinking is remembered', (t) => {
   const known = translate(OLDER, round, { recalled: new Map([['1:a', remember(OLDER)]]) });
   t.true(known.thinks);
   t.deepEqual(known.body.messages[1]?.content[0], BLOCK);
@@ -321,7 +321,7 @@ test('an unfinished round of calls uses a thinking budget only if its thinking i
   }
 });
 
-test('every step of a round must be known, though only the first must have thinking', (t) => {
+test('what was thought must be remembered for every step of a round, but only the first step must have thinking', (t) => {
   const next = [
     {
       role: 'assistant',
@@ -337,7 +337,7 @@ test('every step of a round must be known, though only the first must have think
   t.false(translate(OLDER, steps, { recalled: new Map([[third, remember(OLDER)]]) }).thinks);
 });
 
-test('a finished round includes its thinking if it is known, and does not need it', (t) => {
+test('a finished round includes its thinking if it is remembered, but does not need it', (t) => {
   const finished = {
     ...round,
     messages: [...called, { role: 'assistant', content: 'Sunny.' }, { role: 'user', content: 'Thanks' }],
@@ -348,7 +348,7 @@ test('a finished round includes its thinking if it is known, and does not need i
   t.deepEqual(secondTurn(known), ['thinking', 'tool_use', 'tool_use']);
 });
 
-test('thinking effort works without lost thinking, and lets newer models drop what no longer fits', (t) => {
+test('thinking effort is sent even if earlier thinking is lost, and newer models may drop thinking that no longer fits', (t) => {
   t.true(translate(NEWER, round).thinks);
   t.deepEqual(secondTurn(translate(NEWER, round)), ['tool_use', 'tool_use']);
   const older = translate(NEWER, round, { recalled: new Map([['1:a', remember(NEWER)]]) });
@@ -370,7 +370,7 @@ test('thinking of another turn is not sent for a call with the same id', (t) => 
   t.deepEqual(secondTurn(elsewhere), ['tool_use', 'tool_use']);
 });
 
-test('output before a pause is sent back unchanged, in one turn however often it pauses', (t) => {
+test('output before pauses is sent back unchanged, in one turn even after several pauses', (t) => {
   const request = translate(NEWER, { web_search: true });
   const [one, two] = [
     { type: 'server_tool_use', id: 's1' },
@@ -383,7 +383,7 @@ test('output before a pause is sent back unchanged, in one turn however often it
   t.deepEqual({ ...twice.body, messages: [] }, { ...request.body, max_tokens: 700, messages: [] });
 });
 
-test('calls after a pause keep to the remaining token limit, and none is made if nothing remains', (t) => {
+test('a call after a pause has the remaining token limit, and is not made if no tokens remain', (t) => {
   const plain = translate(NEWER, { web_search: true });
   t.is(continueRequest(plain, [], 1)?.body.max_tokens, 1);
   t.is(continueRequest(plain, [], 0), null);

@@ -43,7 +43,7 @@ test('embeddings are 512 float32 values per input, billed by the tokens of the i
   );
 });
 
-test('the tokens billed per input are limited, as is the work of counting them', async (t) => {
+test('the tokens billed per input and the work of tokenizing it are limited', async (t) => {
   t.is((await embed(['word '.repeat(200_000), 'a cat'])).promptTokens, 8192 + 2);
 });
 
@@ -57,7 +57,7 @@ test('chat and images are served', async (t) => {
   t.is((await upstream.generateImages!(createTarget('demo-svg-image'), image, context)).images.length, 2);
 });
 
-test('a model that does not exist for an operation is rejected', async (t) => {
+test('a call is rejected if its operation does not have the requested model', async (t) => {
   for (const call of [
     () => chat('gpt-9'),
     () => chat('use-lite-en-512'),

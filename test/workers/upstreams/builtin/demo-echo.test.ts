@@ -62,14 +62,14 @@ test('a non-streamed answer is one delta with the same text', async (t) => {
   t.deepEqual(whole.texts, (await echo(HELLO)).texts);
 });
 
-test('usage counts the text of all messages plus 3 per message and another 3, and the answer as a whole', async (t) => {
+test('usage is the tokens of all messages plus 3 per message and another 3, and the tokens of the whole answer', async (t) => {
   const { texts, usage } = await echo(HELLO);
   const expected = HELLO.reduce((sum, { content }) => sum + 3 + countTokens(content), 3);
   t.is(usage?.promptTokens, expected);
   t.is(usage?.completionTokens, countTokens(texts[0] ?? ''));
 });
 
-test('the answer counts the images and files of the message', async (t) => {
+test('the answer states the number of images and files in the message', async (t) => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
   const { texts } = await echo([
     { role: 'user', content: [{ type: 'text', text: 'look' }, image, image, { type: 'file', file: {} }] },
@@ -94,7 +94,7 @@ test('max_tokens limits the answer, which then finishes with length', async (t) 
   t.deepEqual(sufficient.finishes, ['stop']);
 });
 
-test('a cut never splits a character', async (t) => {
+test('max_tokens never cuts a character in two', async (t) => {
   for (let limit = 15; limit < 40; limit++) {
     const { texts } = await echo({
       messages: [{ role: 'user', content: '👩‍🚀🎉🚢'.repeat(5) }],
@@ -137,7 +137,7 @@ test('there is an answer even without a user message', async (t) => {
   }
 });
 
-test('an abort stops the answer during its pauses, with the reason', async (t) => {
+test('aborting stops the answer during its pauses, with the abort reason', async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller disconnected');
   const body = { messages: HELLO } as ChatBody;

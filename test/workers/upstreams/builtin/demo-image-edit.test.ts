@@ -115,7 +115,7 @@ test('edits are applied in the order of the prompt', async (t) => {
   t.is((await edit('rotate right, then resize to 10x30')).size, '10x30');
 });
 
-test('a result has the size set by the caller, otherwise that of the prompt or the default, and holds the whole image', async (t) => {
+test('a result has the size set by the caller, otherwise that of the prompt or the default, and shows the whole image', async (t) => {
   const gray = await edit('grayscale', { size: '256x256' });
   t.is(gray.size, '256x256');
   t.is(gray.at(0.5, 0.05)[3], 0, 'a wide image has space above');
@@ -125,7 +125,7 @@ test('a result has the size set by the caller, otherwise that of the prompt or t
   t.is((await edit('resize to 20x10', { size: '512x512', isSizeAsked: true })).size, '512x512');
 });
 
-test('with a mask only its transparent area changes', async (t) => {
+test('with a mask, only the area where the mask is transparent changes', async (t) => {
   const hole = await paint(40, 20, [[0, 0, 0, 0], white, white, white]);
   const masked = await edit('grayscale', { mask: hole });
   const [r, g] = masked.at(0.1, 0.1);
@@ -156,7 +156,7 @@ test('several images are edited side by side, and a mask applies to the first', 
   t.notDeepEqual(masked.at(0.05, 0.1), [...red]);
 });
 
-test('n variants are n different images, the same for the same call', async (t) => {
+test('n variants are n different images, and repeating the call gives the same ones', async (t) => {
   const call = createImageCall({ prompt: 'grayscale', size: 'auto', inputs: [source], n: 4 });
   const first = await editDemoImages(call, createContext());
   t.deepEqual(first, await editDemoImages(call, createContext()));
@@ -173,7 +173,7 @@ test('the result has the requested format', async (t) => {
   }
 });
 
-test('previews of both models go from coarse to fine, in the requested number', async (t) => {
+test('both models send the requested number of previews, from coarse to fine', async (t) => {
   for (const make of [editDemoImages, drawDemoImages]) {
     const previews: PartialImage[] = [];
     const onPartial = async (preview: PartialImage): Promise<void> => {
@@ -227,7 +227,7 @@ test('an impossible edit is rejected with the reason', async (t) => {
   await t.throwsAsync(drawDemoImages(words, createContext()), { message: /from words alone/ });
 });
 
-test('a large image is edited within the maximum side length', async (t) => {
+test('the edit of a large image stays within the maximum side length', async (t) => {
   const bytes = await sharp({ create: { width: 5_000, height: 100, channels: 3, background: 'red' } })
     .png()
     .toBuffer();
@@ -248,7 +248,7 @@ test('a cancelled edit fails with the reason', async (t) => {
   t.is(await t.throwsAsync(editing), reason);
 });
 
-test('a caller that takes previews slowly does not delay the edits of others', async (t) => {
+test('a caller that reads previews slowly does not delay the edits of others', async (t) => {
   let take: () => void = () => undefined;
   const taken = new Promise<void>((resolve) => {
     take = resolve;

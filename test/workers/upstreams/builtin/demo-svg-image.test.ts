@@ -46,7 +46,7 @@ test('every supported size gives a PNG of that size', async (t) => {
   }
 });
 
-test('the same call gives the same images, all of them different', async (t) => {
+test('the images of a call differ from each other, and repeating the call gives the same ones', async (t) => {
   const first = await drawDemoImages(makeCall({ n: 4 }), context);
   const second = await drawDemoImages(makeCall({ n: 4 }), context);
   t.deepEqual(first, second);
@@ -106,7 +106,7 @@ test('any prompt gives an image', async (t) => {
   }
 });
 
-test('long prompts shrink, end in an ellipsis and take no longer than the part that is shown', async (t) => {
+test('long prompts are drawn smaller and end in an ellipsis, and the part that is not shown takes no time', async (t) => {
   const measure = (prompt: string): number => {
     const startedMs = readThreadMs();
     compose(prompt);
@@ -152,7 +152,7 @@ test('an unsupported size or number of images is rejected', async (t) => {
   }
 });
 
-test('an abort takes effect between images', async (t) => {
+test('aborting takes effect between two images', async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller disconnected');
   const drawing = drawDemoImages(makeCall({ n: 4, size: '1024x1024' }), {

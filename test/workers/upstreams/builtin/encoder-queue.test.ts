@@ -8,7 +8,7 @@ interface NamedCall {
 
 const createCall = (name: string): NamedCall => ({ name, isOver: false });
 
-/** Texts of about the given numbers of tokens. */
+/** Creates texts of about the given numbers of tokens. */
 const makeTexts = (...tokens: readonly number[]): string[] => tokens.map((count) => 'x'.repeat(count * 4));
 
 const repeatText = (count: number, tokens: number): string[] =>
@@ -97,7 +97,7 @@ test('calls of equal length are completed in order of arrival', (t) => {
   t.deepEqual([...new Set(takeAll(queue).map(namesOf))], ['a', 'b', 'c']);
 });
 
-test('a call that is over is no longer encoded or counted', (t) => {
+test('the inputs of a finished or cancelled call are no longer encoded or counted', (t) => {
   const queue = new EncoderQueue<NamedCall>();
   const overCall = createCall('gone');
   queue.add(overCall, repeatText(50, 128));
@@ -108,7 +108,7 @@ test('a call that is over is no longer encoded or counted', (t) => {
   t.is(queue.batches, 0);
 });
 
-test('draining returns every call with waiting inputs', (t) => {
+test('draining the queue returns every call with waiting inputs', (t) => {
   const queue = new EncoderQueue<NamedCall>();
   queue.add(createCall('a'), repeatText(3, 128));
   queue.take();

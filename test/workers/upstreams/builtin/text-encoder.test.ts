@@ -8,7 +8,7 @@ import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 const DIMENSIONS = 512;
 const encoder = createTextEncoder({ threads: 1 });
 const { signal } = new AbortController();
-// Many calls in these tests share it.
+// Many calls in these tests share this signal, which would otherwise cause a warning.
 setMaxListeners(0, signal);
 
 test.after.always(() => encoder.close());
@@ -33,7 +33,7 @@ function findDistance(a: readonly number[] = [], b: readonly number[] = []): num
   return Math.max(...a.map((value, index) => Math.abs(value - (b[index] ?? Number.NaN))));
 }
 
-/** Sentences of 3 to 90 words, no two alike. */
+/** Creates different sentences of 3 to 90 words. */
 function makeSentences(count: number): string[] {
   const words =
     'the old harbour waits for snow while green lamps count every ship that never came home'.split(' ');
@@ -101,7 +101,7 @@ test('any text has a finite vector', async (t) => {
   for (const vector of vectors) t.true(Math.abs(dot(vector, vector) - 1) < 1e-5);
 });
 
-test('text beyond 128 tokens changes nothing, text before that does', async (t) => {
+test('text beyond 128 tokens does not change the vector, and text before that does', async (t) => {
   const start = 'one two three four five six seven eight nine ten '.repeat(30);
   const [a, b, c] = await encode(
     `${start} apples`,
@@ -127,7 +127,7 @@ for (const [name, make] of Object.entries({
     const few = make(6600);
     const many = make(1_000_000);
     await measure(few);
-    // The best of two, because the machine may be busy.
+    // Uses the better of two runs, because the machine may be busy.
     const fewMs = Math.min(await measure(few), await measure(few));
     const manyMs = Math.min(await measure(many), await measure(many));
     t.true(manyMs < 3 * fewMs + 20, `${fewMs} ms, ${manyMs} ms`);
@@ -149,7 +149,7 @@ test('the tokenizer gets one word at a time, and none once the token limit is re
   );
 });
 
-test('an aborted call rejects immediately with its reason, and others continue', async (t) => {
+test('an aborted call rejects immediately with the abort reason, and other calls continue', async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller disconnected');
   const long = encoder.encode(makeSentences(80), controller.signal);
@@ -160,7 +160,7 @@ test('an aborted call rejects immediately with its reason, and others continue',
   t.is(await t.throwsAsync(encoder.encode(['never begun'], controller.signal)), reason);
 });
 
-test.serial('a thread that dies while working is replaced and its call completes', async (t) => {
+test.serial('if a thread dies while working, it is replaced and its call completes', async (t) => {
   const threads: Worker[] = [];
   const ownEncoder = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => ownEncoder.close());
@@ -174,7 +174,7 @@ test.serial('a thread that dies while working is replaced and its call completes
   t.true(findDistance(readVectors(vectors)[0], readVectors(expected)[0]) < 1e-5);
 });
 
-test.serial('a thread that dies while idle is replaced at the next call', async (t) => {
+test.serial('if a thread dies while idle, it is replaced at the next call', async (t) => {
   const threads: Worker[] = [];
   const ownEncoder = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => ownEncoder.close());
@@ -184,7 +184,7 @@ test.serial('a thread that dies while idle is replaced at the next call', async 
   t.is(threads.length, 2);
 });
 
-test.serial('the reason why a thread died is reported', async (t) => {
+test.serial('the reason for the death of a thread is reported', async (t) => {
   const faults: unknown[] = [];
   const ownEncoder = createTextEncoder({
     threads: 1,
@@ -197,7 +197,7 @@ test.serial('the reason why a thread died is reported', async (t) => {
   t.regex((faults[0] as Error).stack ?? '', /encode/);
 });
 
-test.serial('a call whose threads die twice fails as unavailable', async (t) => {
+test.serial('if a second thread dies during a call, the call fails as unavailable', async (t) => {
   let started = 0;
   const ownEncoder = createTextEncoder({
     threads: 1,
@@ -212,7 +212,7 @@ test.serial('a call whose threads die twice fails as unavailable', async (t) => 
   t.is(started, 2);
 });
 
-test.serial('calls that share a batch complete after their thread dies', async (t) => {
+test.serial('if a thread dies, all calls in its batch still complete', async (t) => {
   const threads: Worker[] = [];
   const ownEncoder = createTextEncoder({ threads: 1, onThread: (thread) => threads.push(thread) });
   t.teardown(() => ownEncoder.close());

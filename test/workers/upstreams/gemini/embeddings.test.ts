@@ -7,7 +7,7 @@ import { createTarget } from '../../../support/upstream-target.ts';
 
 const CALL: EmbeddingCall = { inputs: ['a', 'b'], dimensions: null, user: 'u' };
 
-test('each input is a request that repeats the model, with dimensions if they were requested', (t) => {
+test('each input becomes a request with the model, and with dimensions if they were requested', (t) => {
   const requests = (outputDimensionality?: number): object =>
     CALL.inputs.map((text) => ({
       model: 'models/gemini-embedding-001',
@@ -37,7 +37,7 @@ test('vectors are bytes in the order of the inputs, with the token count if it w
   t.is(read({ embeddings }, { ...CALL, dimensions: 3 }).dimensions, 3);
 });
 
-test('a response without one numeric vector of equal length per input is unavailable', (t) => {
+test('a response that lacks a numeric vector of equal length for each input is an unavailable failure', (t) => {
   const responses: unknown[] = [
     {},
     { embeddings: [] },

@@ -28,7 +28,7 @@ const TABLE = [
   [504, 'DEADLINE_EXCEEDED', 'timeout'],
 ] as const;
 
-test('every error name maps to its failure kind, before a response and within one', (t) => {
+test('every error name maps to its failure kind, as a status and within a response', (t) => {
   for (const [status, name, failure] of TABLE) {
     t.like(refuse(status, error(status, name)), { failure, status }, name);
     t.like(refuse(status, [error(status, name)]), { failure, status }, name);
@@ -37,7 +37,7 @@ test('every error name maps to its failure kind, before a response and within on
   }
 });
 
-test('the status decides for an error without a name, and one with neither is unavailable', (t) => {
+test('the status decides if an error has no name; without a name and a status it is an unavailable failure', (t) => {
   t.like(refuse(429, '<html>Too many</html>'), { failure: 'rate_limited', status: 429 });
   t.like(refuse(502, ''), { failure: 'unavailable', status: 502 });
   t.like(refuse(403, { error: { code: 403 } }), { failure: 'auth' });
@@ -45,7 +45,7 @@ test('the status decides for an error without a name, and one with neither is un
   t.like(toEmbeddedError({ error: {} }, KEY), { failure: 'unavailable', status: 500 });
 });
 
-/** As recorded in FirebaseExtended/vertexai-sdk-test-data, googleai/unary-failure-api-key.txt. */
+/** From FirebaseExtended/vertexai-sdk-test-data, googleai/unary-failure-api-key.txt. */
 const WRONG_KEY = {
   error: {
     code: 400,
@@ -88,7 +88,7 @@ test('the retry delay is read from the header, or from the details if there is n
   t.is(toEmbeddedError(error(429, 'RESOURCE_EXHAUSTED', details('3s')), KEY).retryAfterMs, 3000);
 });
 
-test('message texts do not affect the failure kind', (t) => {
+test('the text of an error message does not affect the failure kind', (t) => {
   const message = 'API key not valid. Quota exceeded, retry in 5s. API_KEY_INVALID';
   t.like(refuse(400, { error: { code: 400, message, status: 'INVALID_ARGUMENT' } }), {
     failure: 'rejected',

@@ -90,7 +90,7 @@ test('candidates without an index use their position', (t) => {
   );
 });
 
-test('a failed candidate does not discard the answer of another', (t) => {
+test('a failed candidate does not discard the output of another', (t) => {
   const response = {
     candidates: [
       { finishReason: 'MALFORMED_FUNCTION_CALL', index: 0 },
@@ -115,7 +115,7 @@ test('an array of chunks, the stream format without SSE, is one response', (t) =
   t.is(fromChatResponse(JSON.stringify(chunks), OPTIONS).length, 3);
 });
 
-test('a body without an answer maps to its failure kind', (t) => {
+test('a body without output maps to its failure kind', (t) => {
   const bodies: [unknown, UpstreamFailure][] = [
     [{ candidates: [], promptFeedback: { blockReasonMessage: 'Message' } }, 'unavailable'],
     [{ candidates: [{ finishReason: 'OTHER', finishMessage: 'internal error' }] }, 'unavailable'],

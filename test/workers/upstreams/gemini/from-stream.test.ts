@@ -41,7 +41,7 @@ const translate = (pieces: readonly Uint8Array[], options: Partial<ResponseOptio
 const translateText = (text: string, options: Partial<ResponseOptions> = {}): Outcome =>
   translate([Buffer.from(text)], options);
 
-/** As the server writes it: events are separated by CRLF CRLF. */
+/** Writes a stream as the server does: events are separated by CRLF CRLF. */
 const toStream = (...chunks: object[]): string =>
   chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join('');
 
@@ -71,7 +71,7 @@ function getError(t: { true(value: boolean): unknown }, outcome: Outcome): Upstr
   return error as UpstreamError;
 }
 
-/** Splits at every byte, then feeds byte by byte: the outcome must always be the same. */
+/** Translates a stream split at every byte, then byte by byte, and checks that the outcome is always the same. */
 function checkSplits(
   t: { deepEqual(a: unknown, b: unknown): unknown },
   text: string,
@@ -177,7 +177,7 @@ const CALLING = toStream(
   },
 );
 
-test('calls arrive whole, each with index and id, and their signature is reported and remembered', (t) => {
+test('tool calls arrive whole, each with index and id, and their signature is reported and remembered', (t) => {
   const thoughtSignature = 'CiIBVKhc7vB+vaaq6rA/KC79Ts7i';
   const id = `call_gw_${'0'.repeat(32)}`;
   const expected: Outcome = [
@@ -215,7 +215,7 @@ test('calls arrive whole, each with index and id, and their signature is reporte
   checkSplits(t, CALLING, expected);
 });
 
-test('a generated id is the same in the delta and in the remembered value, and new each time', (t) => {
+test('a generated call id is the same in the delta and in the remembered value, and new for each response', (t) => {
   const ids = [translateText(CALLING), translateText(CALLING)].map((outcome) => {
     const remember = outcome.find((event) => 'type' in event && event.type === 'remember');
     const call = outcome.find(
@@ -229,7 +229,7 @@ test('a generated id is the same in the delta and in the remembered value, and n
   t.not(ids[0], ids[1]);
 });
 
-test('later calls are dropped if one at a time is requested', (t) => {
+test('later tool calls are dropped if one at a time is requested', (t) => {
   const calls = (outcome: Outcome): number =>
     outcome.filter((event) => 'type' in event && event.type === 'delta' && 'tool_calls' in event.delta)
       .length;
@@ -267,7 +267,7 @@ test('an image within the text is one of the images of the response', (t) => {
   ]);
 });
 
-test('an image of many megabytes is accepted, and one among the thoughts is ignored', (t) => {
+test('an image of many megabytes is accepted, and an image among the thoughts is ignored', (t) => {
   const data = 'A'.repeat(8 * 1024 * 1024);
   const outcome = translateText(
     toStream(
@@ -316,7 +316,7 @@ test('text after a finish is still emitted, and the finish is reported once', (t
   t.deepEqual(outcome, [delta({ role: 'assistant', content: 'a' }), delta({ content: 'b' }), STOP]);
 });
 
-test('a stream is finished once every candidate has finished, and not before', (t) => {
+test('a stream is finished only when every candidate has finished', (t) => {
   const translator = createChatStreamTranslator(OPTIONS);
   const push = (...chunks: object[]): ChatEvent[] => [...translator.push(Buffer.from(toStream(...chunks)))];
   t.false(translator.isFinished);
@@ -356,7 +356,7 @@ test('every finish reason is translated, and the vendor’s own is reported with
     IMAGE_SAFETY: 'content_filter',
     IMAGE_PROHIBITED_CONTENT: 'content_filter',
     IMAGE_RECITATION: 'content_filter',
-    // After some output, these still count as a finish.
+    // After some output, these reasons are still reported as a finish.
     OTHER: 'stop',
     MALFORMED_FUNCTION_CALL: 'stop',
     SOMETHING_NEW: 'stop',
@@ -369,7 +369,7 @@ test('every finish reason is translated, and the vendor’s own is reported with
   t.deepEqual(translateText(toStream(toChunk([call], 'MAX_TOKENS'))).at(-1), finish('length', 'MAX_TOKENS'));
 });
 
-test('a model that fails before any output, with usage reported, gives an empty response', (t) => {
+test('if a model fails before any output but reports usage, the response is empty', (t) => {
   for (const native of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'SOMETHING_NEW']) {
     const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, candidatesTokenCount: 2 };
     t.deepEqual(translateText(toStream({ ...toChunk([{ text: '' }], native), usageMetadata })), [
@@ -380,7 +380,7 @@ test('a model that fails before any output, with usage reported, gives an empty 
   }
 });
 
-test('a model that fails before any output, without usage, is an error even after thoughts', (t) => {
+test('if a model fails before any output and reports no usage, that is an error, even after thoughts', (t) => {
   for (const native of [
     'MALFORMED_FUNCTION_CALL',
     'UNEXPECTED_TOOL_CALL',
@@ -406,12 +406,12 @@ test('an empty response with a valid finish is accepted, and starts with its rol
   ]);
 });
 
-test('an unspecified finish reason does not count as a finish', (t) => {
+test('an unspecified finish reason does not finish a stream', (t) => {
   const outcome = translateText(toStream(toChunk([{ text: 'a' }], 'FINISH_REASON_UNSPECIFIED')));
   t.is(getError(t, outcome).failure, 'unavailable');
 });
 
-/** After googleai/streaming-failure-prompt-blocked-safety.txt; it also ends with a single line break. */
+/** After googleai/streaming-failure-prompt-blocked-safety.txt, which also ends with a single line break. */
 test('a blocked prompt finishes the output so far, or gives an empty response', (t) => {
   const blocked = {
     promptFeedback: {
@@ -433,7 +433,7 @@ test('a blocked prompt finishes the output so far, or gives an empty response', 
   ]);
 });
 
-test('the last value of each usage field counts, with search tokens in the prompt and thoughts in the completion', (t) => {
+test('the last value of each usage field applies; search tokens are part of the prompt, and thoughts of the completion', (t) => {
   const outcome = translateText(
     toStream(
       { ...toChunk([{ text: 'a' }]), usageMetadata: { promptTokenCount: 15, totalTokenCount: 15 } },
@@ -531,7 +531,7 @@ const BARE = `{
 }
 `;
 
-test('a bare error in the stream follows the output before it, split at any byte', (t) => {
+test('an error sent as bare JSON in the stream follows the output before it, split at any byte', (t) => {
   for (const bare of [BARE, `[${BARE}]`, BARE.replaceAll(/\s+/g, ' ')]) {
     const text = toStream(toChunk([{ text: 'a' }])) + bare;
     const bytes = Buffer.from(text);
@@ -549,7 +549,7 @@ test('a bare error in the stream follows the output before it, split at any byte
   }
 });
 
-test('an error sent as an event, or bare at the very start, maps to its failure kind', (t) => {
+test('an error sent as an event, or as bare JSON at the very start, maps to its failure kind', (t) => {
   const body = { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } };
   for (const text of [toStream(body), JSON.stringify(body), `\r\n  ${JSON.stringify([body])}`]) {
     t.like(getError(t, translateText(text)), { failure: 'rate_limited', status: 429 });
@@ -571,7 +571,7 @@ test('a stream that is one JSON array has the events of its chunks; an incomplet
   }
 });
 
-test('a stream without an answer is unavailable', (t) => {
+test('a stream without output is an unavailable failure', (t) => {
   for (const text of [
     '',
     'data: nonsense\n\n',
@@ -596,7 +596,7 @@ test('braces and brackets within events are not mistaken for bare JSON', (t) => 
   ]);
 });
 
-test('usage, thoughts included, is reported with each chunk that changes it, so that a cut stream is billed by it', (t) => {
+test('usage including thoughts is reported with each chunk that changes it, so that it is billed if the stream is cut off', (t) => {
   const counts = (more: object): object => ({ usageMetadata: { promptTokenCount: 15, ...more } });
   const [one, two] = [toChunk([{ text: 'a' }]), toChunk([{ text: 'b' }])];
   const text = toStream(
@@ -611,7 +611,7 @@ test('usage, thoughts included, is reported with each chunk that changes it, so 
   const sum = (completionTokens: number, reasoningTokens: number): ChatEvent =>
     count({ promptTokens: 15, completionTokens, reasoningTokens });
   t.deepEqual(outcome.slice(0, -1), [
-    // Until either is counted, the thinking tokens are unknown.
+    // Until the vendor reports thoughts or output, the number of thinking tokens is unknown.
     Object.assign(count({ promptTokens: 15, completionTokens: 0 }), { isPartial: true }),
     sum(4_000, 4_000),
     sum(10_000, 10_000),

@@ -4,7 +4,7 @@ import { readTraits } from '../../../../workers/upstreams/gemini/gemini-traits.t
 
 const all = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
 
-/** Name, how thinking is requested, levels, minimum budget, whether it demands signatures, whether it draws. */
+/** Name, how thinking is requested, levels, minimum budget, whether it requires signatures, whether it makes images. */
 const TABLE = [
   ['gemini-1.5-pro', null, ['LOW', 'MEDIUM', 'HIGH'], 128, false, false],
   ['gemini-2.0-flash', null, all, 0, false, false],
@@ -29,7 +29,7 @@ const TABLE = [
   ['gemini-robotics-er-1.5-preview', 'effort', all, 0, false, false],
 ] as const;
 
-test('the name of a model determines how it thinks, whether it demands signatures and whether it draws', (t) => {
+test('the name of a model determines how it thinks, whether it requires signatures and whether it makes images', (t) => {
   for (const [name, thinking, levels, minBudget, requiresSignatures, generatesImages] of TABLE) {
     const traits = readTraits(name);
     t.like(traits, { thinking, minBudget, requiresSignatures, generatesImages }, name);

@@ -148,7 +148,7 @@ test('a non-streamed call goes to its path, with the key only in its header', as
   });
 });
 
-test('a stream is requested as SSE, and has the same events however it is split', async (t) => {
+test('a stream is requested as SSE, and has the same events for any split', async (t) => {
   const bytes = Buffer.from(toEvent(toChunk('Grüße')) + toEvent(toChunk(' 👋', 'STOP')));
   const rig = await startRig(t, (response, _received, index) => {
     response.writeHead(200, EVENT_STREAM);
@@ -220,7 +220,7 @@ test('a connection cut after the finish loses nothing', async (t) => {
   t.deepEqual(await collect(chat(rig, true)), { events: HELLO, error: null });
 });
 
-test('every refusal maps to its failure kind, without the key, for every operation', async (t) => {
+test('for every operation, every error status maps to its failure kind, and no message contains the key', async (t) => {
   const details = [
     { reason: 'API_KEY_INVALID' },
     { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '38s' },
@@ -284,7 +284,7 @@ test('a remembered signature of a response is sent back to the vendor with the n
   }
   t.is(remembered.size, 1);
 
-  // Most clients keep only the fields that OpenAI's calls have.
+  // Most clients send back only the fields that OpenAI's calls have.
   const keptCalls = calls.map(({ id, type, function: called }) => ({ id, type, function: called }));
   const messages = [
     ...CHAT_BODY.messages,
@@ -348,7 +348,7 @@ test('only the first tool call of a response is kept if one at a time is request
   t.is(await count({ ...CHAT_BODY, parallel_tool_calls: false }), 1);
 });
 
-test('vectors are requested in one call, and are in the order of their inputs', async (t) => {
+test('all vectors are requested in one call, and returned in the order of the inputs', async (t) => {
   const rig = await startRig(t, (response, { body }) => {
     const requests = body['requests'] as { content: { parts: { text: string }[] } }[];
     const embeddings = requests.map(({ content }) => ({ values: [content.parts[0]!.text.length, 0.5] }));
@@ -382,7 +382,7 @@ test('several images are made in parallel calls, with their tokens added up', as
   const waiting: ServerResponse[] = [];
   const rig = await startRig(t, (response) => {
     waiting.push(response);
-    // No call gets a response before all have been made.
+    // No call gets a response before all calls have been made.
     if (waiting.length === 3) waiting.forEach((one) => sendJson(one, IMAGE_RESPONSE));
   });
   const target = createTarget('gemini-2.5-flash-image');
@@ -393,7 +393,7 @@ test('several images are made in parallel calls, with their tokens added up', as
   t.is(rig.received[0]?.url, '/v1beta/models/gemini-2.5-flash-image:generateContent');
 });
 
-test('one refused image does not abort the others, which are returned', async (t) => {
+test('if one image is refused, the others are still made and returned', async (t) => {
   const waiting: ServerResponse[] = [];
   const rig = await startRig(t, (response) => {
     waiting.push(response);
@@ -409,7 +409,7 @@ test('one refused image does not abort the others, which are returned', async (t
   t.is(waiting.length, 3);
 });
 
-test('a call whose images are all refused fails', async (t) => {
+test('if all images of a call are refused, the call fails', async (t) => {
   const rig = await startRig(t, (response) =>
     sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } }),
   );

@@ -17,7 +17,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAAL
 
 const toRequest = (target: UpstreamTarget, call: ImageCall) => toImageRequest(target, call, 'account');
 
-test('an image is requested without text, in its aspect ratio, with style and negative prompt in the prompt', async (t) => {
+test('an image is requested without text output, in its aspect ratio, with style and negative prompt as part of the prompt', async (t) => {
   const target = createTarget('gemini-2.5-flash-image');
   t.deepEqual(await toRequest(target, CALL), {
     contents: [{ role: 'user', parts: [{ text: 'a cat' }] }],
@@ -98,7 +98,7 @@ test('the first image of a response is used, with the type of its bytes and its 
   t.is((await read(toResponse([{ inlineData: { data: PNG } }]))).usage, null);
 });
 
-test('a response without an image is rejected if the vendor refused, and otherwise unavailable', async (t) => {
+test('a response without an image is a rejected failure if the vendor refused, and otherwise an unavailable failure', async (t) => {
   const responses: [object, UpstreamFailure][] = [
     [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'rejected'],
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'rejected'],
@@ -119,7 +119,7 @@ test('a response without an image is rejected if the vendor refused, and otherwi
   }
 });
 
-test('a response that the model ended without an image is accepted if the vendor reported usage', async (t) => {
+test('if the model ends its response without an image and the vendor reported usage, the response is accepted', async (t) => {
   const usageMetadata = { promptTokenCount: 10_000, candidatesTokenCount: 40 };
   const usage = { ...noUpstreamUsage, promptTokens: 10_000, completionTokens: 40 };
   for (const [body, reason] of [
@@ -141,7 +141,7 @@ test('a response that the model ended without an image is accepted if the vendor
   t.like(await t.throwsAsync(read(nothing)), { failure: 'unavailable' }, 'it has no usage');
 });
 
-test('a count of zero tokens is unknown, so that one of several calls cannot hide the tokens of others', async (t) => {
+test('a count of zero tokens is treated as unknown, so that a sum over several calls is not too low', async (t) => {
   const readCounts = async (promptTokenCount: number, candidatesTokenCount: number) =>
     await read(
       toResponse([{ inlineData: { data: PNG } }], {

@@ -27,7 +27,7 @@ const results = (...ids: string[]): ChatMessage[] =>
   ids.map((id) => ({ role: 'tool', tool_call_id: id, content: 'ok' }));
 const userMessage: ChatMessage = { role: 'user', content: 'go' };
 
-/** The signatures of all calls of a conversation as it is sent, step by step; null for a call without one. */
+/** Reads the signatures of all calls of a sent conversation, step by step; null for a call without one. */
 function readSignatures(
   messages: ChatMessage[],
   { model = NEW, recalled = new Map() as Recalled } = {},
@@ -95,7 +95,7 @@ test('a lost signature gets a placeholder only on the first call of each step of
     ['own', null],
     [PLACEHOLDER],
   ]);
-  // A user message among the results may or may not start a turn, so the calls before it are covered too.
+  // A user message after results may or may not start a new turn, so the calls before it get a placeholder too.
   t.deepEqual(
     readSignatures([
       userMessage,

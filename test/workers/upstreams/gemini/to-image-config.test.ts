@@ -22,7 +22,7 @@ test('a size in pixels becomes the nearest aspect ratio that the vendor supports
   }
 });
 
-test('a quality that matches a size class is sent as one; anything else is ignored', (t) => {
+test('a quality that matches an image size of the vendor is sent as that size; any other quality is ignored', (t) => {
   t.deepEqual(toImageConfig(null, '2k'), { imageSize: '2K' });
   t.deepEqual(toImageConfig('1024x1024', '4K'), { aspectRatio: '1:1', imageSize: '4K' });
   for (const [size, quality] of [

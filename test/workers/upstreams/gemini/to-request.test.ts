@@ -34,7 +34,7 @@ test('a plain message is one content, and fields without a Gemini equivalent are
   t.deepEqual(translate(body), { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] });
 });
 
-test('the path holds the model, in its collection, URL-encoded', (t) => {
+test('the path contains the model with its collection, URL-encoded', (t) => {
   t.is(
     toMethodPath('gemini-2.5-flash', 'generateContent'),
     '/v1beta/models/gemini-2.5-flash:generateContent',
@@ -45,7 +45,7 @@ test('the path holds the model, in its collection, URL-encoded', (t) => {
   t.is(toModelName('tunedModels/x'), 'tunedModels/x');
 });
 
-test('instructions are sent separately, in order, wherever they appear', (t) => {
+test('instructions from anywhere in the conversation are sent separately, in order', (t) => {
   const messages = [
     { role: 'system', content: 'be brief' },
     { role: 'developer', content: [{ type: 'text', text: 'be ' }, { text: 'kind' }] },
@@ -98,7 +98,7 @@ test('consecutive messages of one role are one content, and empty ones are dropp
   ]);
 });
 
-test('images are sent as loaded bytes, or as image links if the route passes links on', (t) => {
+test('images are sent as loaded bytes, or as links if the route passes links to the vendor', (t) => {
   const link = 'https://example.com/a/cat.PNG?size=2';
   const bare = 'https://example.com/cat';
   const data = 'data:image/gif;base64,R0lGODlh';
@@ -139,7 +139,7 @@ test('files and audio are sent as bytes, with their declared type', (t) => {
   ]);
 });
 
-test('content that Gemini cannot represent is rejected, never silently left out of a conversation', (t) => {
+test('content that Gemini cannot represent is rejected instead of being left out', (t) => {
   const user = (part: object): JsonRecord => ({ messages: [{ role: 'user', content: [part] }] });
   const assistant = (toolCall: object): JsonRecord => ({
     messages: [...HELLO, { role: 'assistant', content: null, tool_calls: [toolCall] }],
@@ -172,7 +172,7 @@ const CALLS = {
   tool_calls: [call('given-1', 'weather', '{"city":"Paris"}'), call('call_gw_0a', 'now', '')],
 };
 
-test('tool calls and results carry names, objects and Gemini’s own ids, with all results in one content', (t) => {
+test('tool calls and results have names, objects and Gemini’s own ids, and all results are in one content', (t) => {
   const messages = [
     ...HELLO,
     CALLS,
@@ -295,7 +295,7 @@ test('web search is a vendor tool, also alongside functions', (t) => {
   for (const off of [false, null, undefined]) {
     t.is(translate({ web_search: off })['tools'], undefined);
   }
-  // The gateway checks and reserves by the same rule: `false` is off, whatever the options are.
+  // The gateway checks and reserves by the same rule: `false` turns search off, even with options.
   t.is(translate({ web_search: false, web_search_options: {} })['tools'], undefined);
   const mixed = { web_search: true, tools: [tool('f')], tool_choice: 'auto' };
   const tools = [{ functionDeclarations: [{ name: 'f' }] }, { googleSearch: {} }];
@@ -340,7 +340,7 @@ test('each setting is sent under its Gemini name, and an unset one is left out',
   t.deepEqual(config({ stop: 'x' }), { stopSequences: ['x'] });
 });
 
-test('the token limit is read under either name, and is not lost if only one of them is dropped', (t) => {
+test('the token limit is read from both of its fields, and is still sent if the route drops one of them', (t) => {
   const drops = (...fields: string[]): Partial<UpstreamTarget> => ({ drops: new Set(fields) });
   t.deepEqual(config({ max_completion_tokens: 9 }), { maxOutputTokens: 9 });
   t.deepEqual(config({ max_tokens: 12, max_completion_tokens: 9 }), { maxOutputTokens: 9 });
@@ -373,7 +373,7 @@ test('effort becomes a thinking config if the model thinks', (t) => {
   t.is(config({ reasoning_effort: null }), undefined);
 });
 
-test('images are requested by their modality; image settings are sent only with it or to models that draw', (t) => {
+test('the image modality requests images; image settings are sent only with it or to models that make images', (t) => {
   const imageSettings = { size: '1536x1024', image_quality: '2K', quality: '4K' };
   t.deepEqual(config({ modalities: ['text', 'image'], ...imageSettings }), {
     responseModalities: ['TEXT', 'IMAGE'],
@@ -392,7 +392,7 @@ test('results are in the order of their calls, which is the only way to distingu
     { role: 'tool', tool_call_id: 'call_gw_2', content: `of ${second}` },
     { role: 'tool', tool_call_id: 'call_gw_1', content: `of ${first}` },
   ];
-  // The second round repeats the ids, as models do that restart their count.
+  // The second round repeats the ids, as some models number their calls from zero in each round.
   const messages = [...round('{"of":"Paris"}', '{"of":"Rome"}'), ...round('{"of":"Oslo"}', '{"of":"Bern"}')];
   const parts = (contents({ messages }) as { parts: JsonRecord[] }[]).flatMap((content) => content.parts);
   const results = parts.flatMap((part) => {
@@ -402,7 +402,7 @@ test('results are in the order of their calls, which is the only way to distingu
   t.deepEqual(results, ['of {"of":"Paris"}', 'of {"of":"Rome"}', 'of {"of":"Oslo"}', 'of {"of":"Bern"}']);
 });
 
-test('a link to a file of the key’s own account is never passed on', (t) => {
+test('a link to a file in the vendor account of the key is never passed to the vendor', (t) => {
   const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
   t.false(isSentAsBytes(target, 'https://example.com/v1beta/files/abc.png'));
   for (const url of [
@@ -413,7 +413,7 @@ test('a link to a file of the key’s own account is never passed on', (t) => {
   }
 });
 
-test('a link that may point to a video or a document is not passed on as an image', (t) => {
+test('a link that may point to a video or a document is not passed to the vendor as an image', (t) => {
   const target = createTarget('gemini-2.5-flash', { imageUrls: 'pass' });
   for (const url of [
     'https://www.youtube.com/watch?v=abc',

@@ -35,7 +35,7 @@ test('the thinking setting of the route takes precedence over the model name', (
   t.deepEqual(think('gemini-2.5-flash', 'low', 'effort'), { includeThoughts: true, thinkingLevel: 'LOW' });
 });
 
-test('a model that cannot think gets no thinking config, and an unknown effort leaves the amount to the model', (t) => {
+test('a model that cannot think gets no thinking config; with an unknown effort the model decides how much to think', (t) => {
   t.is(think('gemini-2.0-flash', 'high'), null);
   for (const model of ['gemini-2.5-flash', 'gemini-3-flash']) {
     t.deepEqual(think(model, 'enormous'), { includeThoughts: true });

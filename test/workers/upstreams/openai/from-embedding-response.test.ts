@@ -64,7 +64,7 @@ test('whitespace, field order and escaped slashes make no difference', (t) => {
     data: response.data.map((item) => Object.fromEntries(Object.entries(item).toReversed())),
   };
   t.true(read(reversed, callFor(2)).vectors.equals(BOTH));
-  // If all bits are set, the base64 consists of slashes.
+  // With all bits set, the base64 consists of slashes, which JSON may escape.
   const slashes = Buffer.alloc(12, 0xff).toString('base64');
   t.regex(slashes, /^\/+$/);
   const escaped = JSON.stringify(toResponse(slashes)).replaceAll('/', String.raw`\/`);
@@ -81,7 +81,7 @@ test('missing usage is null, not zero', (t) => {
   );
 });
 
-test('every response that could give a caller a broken vector or another caller’s is rejected', (t) => {
+test('every response that could give a caller a broken vector or a vector of another caller is rejected', (t) => {
   const base64 = toBase64(...ONE);
   const broken: [string, object | string][] = [
     ['too few', toResponse(base64)],
@@ -153,7 +153,7 @@ test('dimensions other than those requested are rejected', (t) => {
   t.throws(() => read(toResponse(ONE), callFor(1, 2)), { message: /3 dimensions instead of 2/ });
 });
 
-test('an error within a 200 keeps its failure kind', (t) => {
+test('an error within a 200 response has the failure kind of its code', (t) => {
   const error = t.throws(() => read({ error: { code: 429, message: 'x' } }, callFor(1)), {
     instanceOf: UpstreamError,
   });

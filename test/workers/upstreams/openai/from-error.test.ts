@@ -33,7 +33,7 @@ test('every status maps to its failure kind', (t) => {
   }
 });
 
-test('an exhausted account is an auth failure, whatever the status', (t) => {
+test('an exhausted account is an auth failure, for any status', (t) => {
   t.is(toError(429, refusal('insufficient_quota')).failure, 'auth');
   t.is(toError(429, refusal(null, 'No.', 'insufficient_quota')).failure, 'auth');
   t.is(toError(400, refusal('billing_hard_limit_reached')).failure, 'auth');
@@ -73,7 +73,7 @@ test('the error formats of compatible servers are supported', (t) => {
   }
 });
 
-test('an error within a 200 is classified by its code or type', (t) => {
+test('an error within a 200 response is classified by its code or type', (t) => {
   const expected: [object, UpstreamFailure][] = [
     [{ error: { message: 'x', code: 502 } }, 'unavailable'],
     [{ error: { message: 'x', code: 429 } }, 'rate_limited'],
@@ -116,7 +116,7 @@ test('content rejected with a 403 is not an auth failure, and its message omits 
   );
 });
 
-test('a request larger than the limit per minute is distinguished from a limit that waiting resolves', (t) => {
+test('a request larger than the whole limit per minute is distinguished from a rate limit, which waiting resolves', (t) => {
   const large = 'Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 45000.';
   t.is(toError(429, refusal('rate_limit_exceeded', large, 'tokens')).failure, 'too_large');
   const reached =

@@ -92,7 +92,7 @@ test('an invalid preview is skipped, and an invalid final image is an error', as
   t.like(await t.throwsAsync(broken.response), { failure: 'unavailable' });
 });
 
-test('a stream that ends, breaks off or is invalid before its image fails as a call that the vendor may still finish', async (t) => {
+test('if a stream ends, breaks off or is invalid before its image, the call fails as one that the vendor may still finish', async (t) => {
   async function* cut(): AsyncGenerator<string> {
     yield toEvent('partial_image', rough);
     throw new Error('the script breaks off its response');
@@ -111,7 +111,7 @@ test('a stream that ends, breaks off or is invalid before its image fails as a c
   }
 });
 
-test('an error within a stream is reported as the vendor’s, flat or nested', async (t) => {
+test('an error within a stream, flat or nested, is reported as an error of the vendor', async (t) => {
   const error = { type: 'image_generation_user_error', code: 'content_policy_violation', message: 'No.' };
   for (const event of [
     { type: 'error', error },
@@ -171,7 +171,7 @@ test('each preview has the same timeout as a whole response', async (t) => {
       yield toEvent('completed', whole);
     })(),
   );
-  // A text stream would time out.
+  // With the timeouts of a text stream this would time out.
   const timeouts = { ...DEFAULT_HTTP_TIMEOUTS, betweenChunksMs: 1 };
   const upstream = createOpenAiUpstream({ baseUrl: vendor.url, timeouts });
   t.teardown(async () => {

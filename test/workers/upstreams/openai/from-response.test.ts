@@ -65,7 +65,7 @@ test('tool calls of a non-streamed response get the index that they would have i
   t.like(finish, { finishReason: 'tool_calls' });
 });
 
-test('several choices, log probabilities and the vendor’s own finish reason are kept', (t) => {
+test('several choices, log probabilities and the vendor’s own finish reason are passed on', (t) => {
   const choice = (index: number, reason: string): object => ({
     index,
     message: { role: 'assistant', content: `${index}`, reasoning_content: 'hm' },
@@ -84,7 +84,7 @@ test('a non-streamed response without a finish reason is finished', (t) => {
   t.like(events[1], { index: 0, finishReason: 'stop', nativeFinishReason: null });
 });
 
-test('an error within a 200, missing choices and invalid JSON are errors', (t) => {
+test('an error within a 200 response, missing choices and invalid JSON are errors', (t) => {
   const failures: [string, string][] = [
     ['{"error":{"message":"x","code":429}}', 'rate_limited'],
     ['{"choices":[]}', 'unavailable'],
@@ -124,7 +124,7 @@ test('usage is read from the fields that other vendors use', (t) => {
   });
 });
 
-test('reasoning counted outside the completion is added to it if the total or its own count shows that', (t) => {
+test('reasoning tokens are added to the completion if the total or their number shows that the completion does not include them', (t) => {
   for (const { label, usage, completion } of [
     { label: 'as OpenAI reports it', usage: [20, 530, 550, 233], completion: 530 },
     { label: 'xAI: only within the total', usage: [37, 530, 800, 233], completion: 763 },

@@ -24,7 +24,7 @@ function translate(pieces: readonly Uint8Array[]): Outcome {
   return outcome;
 }
 
-/** Keeps the events that a push yields before it throws. */
+/** Collects the events that a push yields before it throws. */
 function* collectEvents(events: Iterable<ChatEvent>, outcome: Outcome): Generator<ChatEvent> {
   const collected: ChatEvent[] = [];
   try {
@@ -125,7 +125,7 @@ const TOOLS = toStream(
   '[DONE]',
 );
 
-test('parallel tool calls pass unchanged, however the stream is split', (t) => {
+test('parallel tool calls pass unchanged, for any split of the stream', (t) => {
   const bytes = Buffer.from(TOOLS);
   const whole = translate([bytes]);
   t.deepEqual(whole.at(-1), {
@@ -152,7 +152,7 @@ test('parallel tool calls pass unchanged, however the stream is split', (t) => {
   );
 });
 
-test('usage counts on any chunk; the last value of each field wins, even if it is zero', (t) => {
+test('usage is read from any chunk; the last value of each field applies, even if it is zero', (t) => {
   const usage = { prompt_tokens: 5, completion_tokens: 1 };
   const first = Object.assign(count(5, 1), { isPartial: true });
   const expected = [delta({ content: 'a' }), first, STOP, count(5, 2)];
@@ -180,7 +180,7 @@ test('usage counts on any chunk; the last value of each field wins, even if it i
   );
 });
 
-test('usage on every chunk is reported with each, and is no longer partial once it is seen to grow', (t) => {
+test('usage on every chunk is reported with each chunk, and is no longer partial once it has grown', (t) => {
   const counted = (prompt: number, completion: number): object => ({
     usage: { prompt_tokens: prompt, completion_tokens: completion },
   });
@@ -226,7 +226,7 @@ test('usage on every chunk is reported with each, and is no longer partial once 
   );
 });
 
-test('usage followed by more output stays partial; if repeated, or last, it is final', (t) => {
+test('usage followed by more output stays partial; repeated usage, or usage at the end, is final', (t) => {
   const usage = { usage: { prompt_tokens: 5, completion_tokens: 0 } };
   const partial = Object.assign(count(5, 0), { isPartial: true });
   const opening = toChunk({ role: 'assistant', content: '' }, null, usage);
@@ -240,7 +240,7 @@ test('usage followed by more output stays partial; if repeated, or last, it is f
     translateText(toStream(opening, toChunk({ content: 'a' }), toChunk({}, 'stop', usage), '[DONE]')),
     [...openingEvents, delta({ content: 'a' }), STOP, count(5, 0)],
   );
-  // A stream without a finish ends with the end mark.
+  // Without a finish, the end mark finishes the stream.
   t.deepEqual(translateText(toStream(toChunk({ content: 'a' }), { choices: [], ...usage }, '[DONE]')), [
     delta({ content: 'a' }),
     partial,
@@ -299,7 +299,7 @@ test('a stream with usage but no output is an empty response, even without a fin
   // Usage of the prompt alone: nothing was generated yet.
   const early = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0 } };
   t.true(translateText(toStream(opening, early)).at(-1) instanceof UpstreamError);
-  // Output that was cut off is not a whole response, whatever the usage.
+  // Output that was cut off is not a whole response, even with usage.
   t.true(translateText(toStream(usage, toChunk({ content: 'a' }))).at(-1) instanceof UpstreamError);
   t.true(translateText(toStream(toChunk({ content: 'a' }), usage)).at(-1) instanceof UpstreamError);
 });
@@ -320,7 +320,7 @@ test('each choice has its own deltas and finish', (t) => {
   ]);
 });
 
-test('a repeated finish, usage or end mark counts once', (t) => {
+test('a repeated finish, usage or end mark is reported once', (t) => {
   const end = toChunk({}, 'stop');
   const usage = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } };
   t.deepEqual(

@@ -23,7 +23,7 @@ import {
 
 const KEY = 'sk-sim-0123456789';
 const CHAT_BODY: ChatBody = { messages: [{ role: 'user', content: 'hello there world' }] };
-/** The simulator's reply to that. It counts words as tokens. */
+/** The simulator's reply to those messages. It bills one token per word. */
 const REPLY = 'You said: hello there world';
 
 interface Rig {
@@ -193,7 +193,7 @@ test('a reasoning model works if the route drops the fields that it rejects', as
   }
 });
 
-test('every status maps to its failure kind, before any output', async (t) => {
+test('every status before any output maps to its failure kind', async (t) => {
   const { chat, embed, draw } = await startRig(t);
   const failures = { 400: 'rejected', 401: 'auth', 404: 'missing', 429: 'rate_limited', 500: 'unavailable' };
   for (const [status, failure] of Object.entries(failures)) {
@@ -231,7 +231,7 @@ test('no error ever contains the key that a vendor echoes', async (t) => {
   }
 });
 
-test('a stream that is cut off yields what arrived, then fails; one cut off after its finish is complete', async (t) => {
+test('a stream that is cut off yields the received output and then fails; if it is cut off after its finish, it is complete', async (t) => {
   const { chat } = await startRig(t);
   const collected = await collect(chat('gpt-sim+cut-3', true));
   t.is(collected.text, 'You said:');
@@ -258,7 +258,7 @@ test('a stream cut off at any byte is either complete or an error', async (t) =>
   }
 });
 
-test('a non-streamed response that is cut off or invalid is unavailable', async (t) => {
+test('a non-streamed response that is cut off or invalid is an unavailable failure', async (t) => {
   const { chat, embed, draw } = await startRig(t);
   const isUnavailable = { instanceOf: UpstreamError };
   for (const fault of ['cutbytes-20', 'garbage']) {
@@ -315,8 +315,8 @@ test('a vendor that is silent before or during its response times out', async (t
   t.is(getError(t, collected).failure, 'timeout');
 });
 
-test('a slow but steady stream does not run into the silence timeouts', async (t) => {
-  // The stream takes longer than either timeout. Both leave slack for a busy machine.
+test('a slow stream without long pauses does not run into the silence timeouts', async (t) => {
+  // The whole stream takes longer than either timeout, but its pauses are much shorter, even on a busy machine.
   const { chat } = await startRig(t, { replyWords: 30 }, { firstByteMs: 2_000, betweenChunksMs: 2_000 });
   const collected = await collect(chat('gpt-sim+drip-100', true));
   t.is(collected.error, null);
@@ -373,7 +373,7 @@ test('vectors are in the order of their inputs, and the same from base64 and fro
   t.is((await embed('emb+nousage', ['a'])).promptTokens, null);
 });
 
-test('a batch with a text that the vendor rejects is rejected as a whole', async (t) => {
+test('if the vendor rejects one text, the whole batch is rejected', async (t) => {
   const { embed } = await startRig(t, { faults: parseFaultWords('poison') });
   t.like(await t.throwsAsync(embed('emb', ['a', 'some poison here', 'b'])), { failure: 'rejected' });
   t.is((await embed('emb', ['a', 'b'])).promptTokens, 2);

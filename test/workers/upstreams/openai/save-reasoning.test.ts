@@ -48,7 +48,7 @@ test('reasoning before tool calls is remembered with the first call, and all oth
   );
 });
 
-test('nothing is remembered of a model that shows no reasoning or makes no calls', async (t) => {
+test('nothing is remembered if a model shows no reasoning or makes no tool calls', async (t) => {
   for (const events of [
     [delta({ tool_calls: [call('call_1')] }), finish()],
     [delta({ reasoning_content: 'Hm.' }), delta({ content: 'Yes' }), finish()],
@@ -57,7 +57,7 @@ test('nothing is remembered of a model that shows no reasoning or makes no calls
   }
 });
 
-test('a message gets back the reasoning of its own model, and keeps reasoning that the client sent', (t) => {
+test('a message gets back its remembered reasoning if the model is the same, unless the client sent reasoning', (t) => {
   const withoutReasoning = { role: 'assistant', content: null, tool_calls: [call('call_1')] };
   const withReasoning = { role: 'assistant', tool_calls: [call('call_2')], reasoning_content: 'Mine.' };
   const body = {

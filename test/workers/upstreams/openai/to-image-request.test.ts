@@ -34,7 +34,7 @@ test('base64 is requested from every image model except the GPT family, which re
   t.like(toImageRequest(target('dall-e-3'), call), { n: 1 });
 });
 
-test('style is sent as a field only to DALL·E 3, otherwise in the prompt, where the negative prompt always is', (t) => {
+test('style is a field only for DALL·E 3 and otherwise part of the prompt; the negative prompt is always part of the prompt', (t) => {
   const styled = { ...call, style: 'vivid', negativePrompt: 'dogs', quality: 'hd', user: 'u' };
   const known = toImageRequest(target('dall-e-3'), styled);
   t.like(known, { style: 'vivid', prompt: 'a cat\n\nAvoid: dogs.', quality: 'hd', user: 'u' });
@@ -49,7 +49,7 @@ test('style is sent as a field only to DALL·E 3, otherwise in the prompt, where
   }
 });
 
-test('options are sent to the GPT family and to models of others, never to DALL·E, unless the route drops them', (t) => {
+test('options that the route does not drop are sent to the GPT family and to models of others, and never to DALL·E', (t) => {
   const sent = {
     background: 'transparent',
     moderation: 'low',

@@ -51,7 +51,7 @@ test('only the smaller token limit is sent, under the name that the server accep
   t.deepEqual(limit({ max_tokens: 0 }), none);
 });
 
-test('a stream always requests usage and keeps the other options', (t) => {
+test('a stream always requests usage, and its other options are sent', (t) => {
   const body = { messages: MESSAGES, stream_options: { include_obfuscation: false, include_usage: false } };
   const request = toChatRequest(target('gpt'), body, true);
   t.is(request['stream'], true);
@@ -59,7 +59,7 @@ test('a stream always requests usage and keeps the other options', (t) => {
   t.is(toChatRequest(target('gpt', 'stream_options'), body, true)['stream_options'], undefined);
 });
 
-test('web search is requested under the vendor’s name, and only if it is on', (t) => {
+test('web search is requested under the vendor’s field name, and only if it is on', (t) => {
   for (const on of [true, 'links', 'no-links']) {
     t.deepEqual(chat({ web_search: on })['web_search_options'], {});
   }
@@ -125,7 +125,7 @@ test('a fetched image is sent as bytes with the caller’s other fields, and oth
   ]);
 });
 
-test('a search that is turned off is not requested, whatever its options', (t) => {
+test('a search that is turned off is not requested, even with options', (t) => {
   t.is(chat({ web_search: false, web_search_options: {} })['web_search_options'], undefined);
 });
 
@@ -139,7 +139,7 @@ test('aspect ratio and image size are sent only if images are requested', (t) =>
   t.is(chat({ ...imageSettings, modalities: ['image'] }, 'image_config')['image_config'], undefined);
 });
 
-test('calls are sent without fields of another dialect, and messages with the reasoning that led to them', (t) => {
+test('tool calls are sent without fields of other APIs, and messages with the reasoning that led to the calls', (t) => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
   const message = {
     role: 'assistant',

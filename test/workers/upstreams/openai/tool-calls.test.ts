@@ -29,7 +29,7 @@ function join(...deltas: Piece[][]): { id: string; name: string; arguments: stri
 const A = { id: 'a', name: 'f', arguments: '{"x":1}' };
 const B = { id: 'b', name: 'g', arguments: '{}' };
 
-test('an id and a name that every piece repeats are reported once', (t) => {
+test('if every piece repeats the id and the name of a call, they are reported once', (t) => {
   const piece = (text: string): Piece => ({
     index: 0,
     id: 'a',
@@ -71,7 +71,7 @@ test('a call without an id gets one, and pieces without index and id continue th
   t.not(first?.id, second?.id);
 });
 
-test('indices are renumbered from zero, and choices do not mix', (t) => {
+test('indices are renumbered from zero, separately for each choice', (t) => {
   t.deepEqual(join([{ index: 1, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }]), [A]);
   const normalizer = createToolCallNormalizer();
   const delta = {

@@ -56,7 +56,7 @@ for (const [prompt, edits] of prompts) {
   });
 }
 
-test('prompts that resemble edits but hold none are parsed quickly, however long they are', (t) => {
+test('long prompts that resemble edits but contain none are parsed quickly', (t) => {
   for (const unit of [
     'rotate the ',
     'caption the text ',
