@@ -107,7 +107,7 @@ test('secrets that an older release stored in accounts are migrated at startup',
   }
 });
 
-test("a secret stored by an older release is deleted when its key is replaced, and restored if that is undone", async (t) => {
+test('a secret stored by an older release is deleted when its key is replaced, and restored if that is undone', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);

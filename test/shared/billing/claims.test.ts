@@ -34,7 +34,7 @@ async function admitClaimed(more: Partial<AdmissionRequest> = {}) {
   return { id, claim, requestId, answer, key: redisKeys.claim(id, claim.keyHash) };
 }
 
-test("the admission of a request creates its claim, which expires after a day", async (t) => {
+test('the admission of a request creates its claim, which expires after a day', async (t) => {
   const { answer, key, requestId, claim } = await admitClaimed();
   t.is(answer.outcome, 'ok');
   t.deepEqual(await redis().hgetall(key), { body: claim.bodyHash, id: requestId });
@@ -135,7 +135,7 @@ test('releasing a reservation deletes its claim', async (t) => {
   t.deepEqual(await readEntries(redis(), id), []);
 });
 
-test("a settlement never deletes the claim of another request", async (t) => {
+test('a settlement never deletes the claim of another request', async (t) => {
   const first = await admitClaimed();
   const { id, claim, key } = first;
   await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });

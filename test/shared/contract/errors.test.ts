@@ -40,7 +40,7 @@ test('for a code like service_unavailable callers see a general text, unless the
   t.is(new AppError('not_found', { message }).publicMessage, message);
 });
 
-test("the Russian text of an error is shown only if its English text is; otherwise the text of its code is shown", (t) => {
+test('the Russian text of an error is shown only if its English text is; otherwise the text of its code is shown', (t) => {
   const texts = { message: 'There is no session 1.', messageRu: 'Сессии 1 нет.' };
   t.is(new AppError('not_found', texts).publicMessageRu, texts.messageRu);
   t.is(new AppError('service_unavailable', texts).publicMessageRu, errorKinds.service_unavailable.ru);

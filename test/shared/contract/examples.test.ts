@@ -62,7 +62,7 @@ for (const operation of all) {
   }
 }
 
-test("the example of a job has the name and model of its operation", (t) => {
+test('the example of a job has the name and model of its operation', (t) => {
   const jobs = all.flatMap(({ example, additionalResponses = [] }) =>
     additionalResponses
       .filter(({ status }) => status === 202)

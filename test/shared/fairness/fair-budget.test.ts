@@ -271,7 +271,7 @@ test('a request is checked before it waits: it fails if the check does, and othe
   t.is(checks, 2, 'requests that need not wait are not checked');
 });
 
-test("an account is contested while another account that holds less is waiting", async (t) => {
+test('an account is contested while another account that holds less is waiting', async (t) => {
   const budget = new FairBudget({ capacity: 10 });
   const ann = budget.tryAcquire('ann', 6)!;
   const bob = budget.tryAcquire('bob', 3)!;

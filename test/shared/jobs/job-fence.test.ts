@@ -336,7 +336,7 @@ test('a charged response is not changed by responses and errors that earlier att
   t.is(await statusOf(job), 'succeeded');
 });
 
-test.serial("while the ledger has no space for the entries of a job, no job is taken", async (t) => {
+test.serial('while the ledger has no space for the entries of a job, no job is taken', async (t) => {
   const job = await createJob();
   const stream = redisKeys.ledgerStream(shardOf(job.accountId));
   const before = await books.redis.xlen(stream);

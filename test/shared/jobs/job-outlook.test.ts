@@ -127,8 +127,8 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
 test('estimates are within a factor of three, even as workers start and stop', (t) => {
   fc.assert(
     fc.property(
-      // The number of workers doubles or halves at one point, which no estimate can foresee: that is a factor of two. The
-      // rest of the three is for the differing job durations.
+      // The number of workers doubles or halves at one point. No estimate can foresee this factor of two; the rest of
+      // the factor of three is for the differing job durations.
       fc.array(fc.integer({ min: 850, max: 1_180 }), { minLength: 30, maxLength: 60 }),
       fc.integer({ min: 2, max: 8 }),
       fc.constantFrom(0.5, 1, 2),

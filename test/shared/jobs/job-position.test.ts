@@ -71,7 +71,7 @@ test('an account that is not in the outlook is treated as if it started to wait 
   t.is(estimatePosition(outlook, 'd', 1), 5, 'two jobs of each other account, and the earlier job of this account');
 });
 
-test("a job added after the outlook was read comes after all other jobs of the account's backlog", (t) => {
+test('a job added after the outlook was read starts after all earlier jobs of its account', (t) => {
   const outlook = outlookOf([
     { accountId: 'a', waiting: 2, weight: 1, startTag: 0 },
     { accountId: 'b', waiting: 3, weight: 1, startTag: 0 },

@@ -119,7 +119,7 @@ test.serial(
 );
 
 test.serial(
-  "placing a job returns the same description as reading it, including its rank among the jobs of its account's queue",
+  'placing a job returns the same description as reading it, including its rank among the jobs of its account',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();
