@@ -6,7 +6,7 @@ import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
-test('for each given request it is reported, in order, whether it was cancelled, until half an hour after its deadline', async (t) => {
+test('check reports for each id, in order, whether it was cancelled, until half an hour after its deadline', async (t) => {
   const server = await openTestRedis();
   t.teardown(() => server.close());
   const redis = createRedis(server.url, 'commands', pino({ level: 'silent' }));

@@ -58,7 +58,7 @@ test('decoding a truncated or unrelated message is an error, never a frame', (t)
   t.throws(() => decodeFrames(Buffer.alloc(64)), { instanceOf: RangeError });
 });
 
-test('an offer contains the exact length of its payload in bytes', (t) => {
+test('an encoded offer decodes to the exact length in bytes', (t) => {
   fc.assert(
     fc.property(fc.nat(2 ** 32 - 1), (length) => {
       t.is(decodeOffer(encodeOffer(length)), length);
