@@ -40,7 +40,7 @@ test('every write waits for a majority, with a time limit, and every read return
   t.is(readConcern?.level, 'majority');
 });
 
-test('a MONGODB_URL with the old name of the write timeout is rejected, because the driver would not tell it from ours', (t) => {
+test('a MONGODB_URL with the old name of the write timeout is rejected, because the driver would confuse it with ours', (t) => {
   t.throws(() => checkDurability(`${base}?w=majority&wtimeout=1000`), {
     instanceOf: ConfigError,
     message: /wtimeout=1000.*15 s.*remove it/,

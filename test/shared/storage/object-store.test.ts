@@ -60,7 +60,7 @@ test('the rules of others stay in the bucket, and our former rule is removed wit
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
 });
 
-test('the rules of an existing bucket are not changed unless MANAGE_BUCKET is on', async (t) => {
+test('the rules of an existing bucket are not changed unless S3_MANAGE_BUCKET is on', async (t) => {
   const { config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = 'theirs';

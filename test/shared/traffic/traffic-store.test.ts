@@ -112,7 +112,7 @@ test.serial('sums that a double formats inexactly are still stored exactly', asy
   t.is((await store.readTotals()).value.tokens, 4_503_599_627_370_497);
 });
 
-test.serial('while Redis is unavailable sums are kept in memory, and are written when it is back', async (t) => {
+test.serial('while Redis is unavailable sums stay in memory, and are written when it is back', async (t) => {
   const store = new TrafficStore(redis);
   const recorder = new TrafficRecorder(store, log);
   recorder.note(request);

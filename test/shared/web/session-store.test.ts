@@ -129,7 +129,7 @@ test('if a refresh fails with a 503, the old token stays valid, at whatever poin
   t.is((await stores.sessions.refresh(refreshToken, address)).kind, 'refreshed');
 });
 
-test('of 20 parallel refreshes with one token, one succeeds, and the others end the session as replays', async (t) => {
+test('of 20 parallel refreshes with one token, one succeeds, and another ends the session as a replay', async (t) => {
   const { sessions } = await openStores(t);
   const { session, refreshToken } = await sessions.start(newSession());
   // All refreshes find the session before the first one replaces its tokens.
