@@ -153,7 +153,7 @@ test('logs are limited, and so is the memory of every service', (t) => {
   }
 });
 
-test("each program's heap or cache limit is at most half of its service's memory limit, as it uses other memory, too", (t) => {
+test("each program's heap or cache limit is at most half of its service's memory limit, because it also uses other memory", (t) => {
   const { api, worker, redis, mongo } = services;
   const limits = [
     [api, /--max-old-space-size=(\d+)/, 1],

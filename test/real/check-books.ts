@@ -17,8 +17,9 @@ const releaseTimeoutMs = 60_000;
 export const firstBalance = '100000';
 
 /**
- * Audits the money of a stack after the load has ended: each receipt has one ledger entry, each balance is the sum of its
- * entries, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference. @returns the problems
+ * Audits the money of a stack after the load has ended: each receipt has one ledger entry, each balance is the sum of
+ * its entries, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference.
+ * @returns the problems found
  */
 export async function checkLedger(
   { redis, mongo, config }: TestStack,

@@ -79,7 +79,7 @@ test.serial(
   },
 );
 
-test.serial('after a planned failover subscriptions are restored, and no live subscriber is reported as missing', async (t) => {
+test.serial('after a planned failover, subscriptions return and no subscriber seems missing', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const { messages, lost } = await listen(t);

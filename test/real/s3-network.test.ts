@@ -52,7 +52,7 @@ test.before(async () => {
   account = await stack.createAccount();
   other = await stack.createAccount();
   link = await waitFor('a stored image', async () => (await createImage('url')).body.data?.[0]?.url);
-  // The link has the stack's public address, which is not reachable here.
+  // Replaces the public address in the link by the address of the stack.
   link = new URL(new URL(link).pathname, stack.url).href;
 });
 test.afterEach(() => stack.s3Proxy!.release());

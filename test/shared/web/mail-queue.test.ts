@@ -78,7 +78,7 @@ test.serial(
   },
 );
 
-test.serial('mails are sent in the order they were added, so later codes do not delay a notice', async (t) => {
+test.serial('mails are sent in the order they are added, so later codes do not delay a notice', async (t) => {
   const { queue, bull } = await createRig(t);
   await queue.add(createSignInMail(), { id: 'earlier-code' });
   await queue.add(createNotice(), { id: 'notice' });
