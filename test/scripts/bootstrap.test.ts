@@ -158,7 +158,7 @@ test('a changed, added or removed source triggers a build, even if its modificat
   t.false(existsSync(join(root, 'dist/api/new.js')));
 });
 
-test('a changed lock file triggers an installation; packages that were installed by hand are not replaced', async (t) => {
+test('a changed lock file triggers an installation; packages that were installed by hand are not installed again', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
   write('package-lock.json', lockText.replace('1.0.0', '1.0.1'));
@@ -180,7 +180,7 @@ test('a changed lock file triggers an installation; packages that were installed
   t.false(calls().slice(4).includes(install));
 });
 
-test("if npm fails, its output is shown, without a stack trace", async (t) => {
+test('if npm fails, its output is shown, without a stack trace', async (t) => {
   const { run, write } = makeProject(t);
   write('bad-npm', '');
   const { code, stdout, stderr } = await run(['admin']);

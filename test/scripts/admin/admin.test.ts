@@ -151,7 +151,7 @@ test('a ban shows its reason; an unban clears the reason and the count of wrong 
 
 const accountMeaning = '<account> is an account id, an API key, or the number that the account area shows.';
 
-test.serial('a usage error is explained first, followed only by the usage of the verb or resource', async (t) => {
+test.serial('a usage error is explained, then only the usage of its verb or resource is shown', async (t) => {
   const mistakes = [
     {
       args: ['account', 'create', '--balanc', '5'],

@@ -175,7 +175,7 @@ test('a money scenario runs alone, without a vendor or an api process', async (t
   t.notRegex(bench.output(), /Chat|vendor|Ledger into/);
 });
 
-test('memory is measured only if requested by name, over at least the requested number of inputs', async (t) => {
+test('if requested by name, only memory is measured, over at least the requested number of inputs', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   const bench = await startBench(t, ['memory', '--inputs', '5000', '--callers', '4', '--json', file]);
