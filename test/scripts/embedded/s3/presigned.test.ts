@@ -3,7 +3,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import test from 'ava';
 import { bucketName as Bucket, createClient, startTestServer } from './support.ts';
 
-/** Waits until the link has expired by this computer's clock. */
+/** The time in the link at which it was signed: on a busy machine this is later than the start of the test. */
 function readSignedAt(url: string): number {
   const [year, month, day, hours, minutes, seconds] = new URL(url).searchParams
     .get('X-Amz-Date')!
