@@ -121,7 +121,7 @@ test.serial("a customer's account is never mistaken for the demo account", async
 });
 
 test.serial(
-  'if an earlier release recorded only a key that has since been replaced, the output contains no account id',
+  'if an earlier release recorded only a key that was replaced later, the output names the possible reasons',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));

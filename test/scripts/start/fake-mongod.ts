@@ -1,6 +1,6 @@
-// Simulates the features of a real mongod that `npm start` relies on: `fake-mongod.js --replSet … --keyFile …` stores its
-// replica set and its users under --dbpath and requires authentication. At first it has only the internal user, whose
-// password is the content of the key file.
+// Simulates the features of a real mongod that `npm start` relies on: `fake-mongod.js --replSet … --keyFile …` stores
+// its replica set and its users under --dbpath and requires authentication. At first it has only the internal user,
+// whose password is the content of the key file.
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';

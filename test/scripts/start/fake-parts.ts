@@ -56,7 +56,7 @@ export class EventLog implements PartEvents {
     this.deaths.push(death);
   }
   onGone(): void {
-    // Stores the pid, so that a test can check whether the process still runs.
+    // Does nothing: the part's pid stays recorded, so that a test can check whether the process still runs.
   }
 }
 

@@ -20,7 +20,7 @@ test('the endpoints file is readable only by its owner, and is removed by a stop
   t.false(existsSync(endpointsPath(folder)));
 });
 
-test("the endpoints of another supervisor are not removed'", (t) => {
+test('the endpoints of another supervisor are not removed', (t) => {
   const folder = makeFolder(t);
   writeFileSync(endpointsPath(folder), JSON.stringify({ pid: process.pid + 1 }));
   removeEndpoints(folder);
@@ -44,7 +44,7 @@ test('in production no embedded part is used, and all missing settings are repor
   t.true(error?.message.endsWith(`: ${missing}`));
 });
 
-test("if S3_ENDPOINT is set, the S3 credentials must be set, too'", async (t) => {
+test('if S3_ENDPOINT is set, the S3 credentials must be set, too', async (t) => {
   const env = { S3_ENDPOINT: 'http://10.0.0.1:9000', AWS_ACCESS_KEY_ID: 'a' };
   await t.throwsAsync(checkEnvironment(env, readEnvironment(env)), {
     message: /too: AWS_SECRET_ACCESS_KEY$/,

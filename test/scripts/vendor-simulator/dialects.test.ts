@@ -240,7 +240,7 @@ const vendorErrors: readonly [string, Readonly<Record<string, readonly [number, 
 ];
 
 for (const [word, expected] of vendorErrors) {
-  test(`${word} in the name of the model or in the key causes each vendor's own error'`, async (t) => {
+  test(`${word} in the name of the model or in the key causes each vendor's own error`, async (t) => {
     const rig = await startDialectClients(t);
     for (const [dialect, send] of Object.entries(sendersFor(rig))) {
       for (const response of [await send(word), await send('', { key: `${KEY}+${word}` })]) {

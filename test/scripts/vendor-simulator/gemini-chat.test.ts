@@ -208,7 +208,7 @@ test('the answer follows the requested schema, in either format', async (t) => {
   }
 });
 
-test('fault words move, repeat or remove the usage and the finish reason', async (t) => {
+test('fault words move, repeat or remove the usage and the end of a response', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const send = async (word: string): Promise<readonly Json[]> =>
     readEvents(await askGemini(`gemini-2.5+${word}`, { contents: CONTENTS }, { action: EVENTS }));
