@@ -189,7 +189,7 @@ test('an orphan that was not sent again is charged once when it is settled late,
   });
 });
 
-test('an orphan whose stream broke is charged when it is settled late, too, and its key can be used again', async (t) => {
+test('if the stream of an orphan broke, its late settlement is charged, too, and its key can be used again', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const late = await runSettlement(redis(), failureEvent(id, requestId), 60n, { claimHash: claim.keyHash });
   t.is(late.costNano, 60n);

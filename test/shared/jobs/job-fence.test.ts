@@ -122,7 +122,7 @@ async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Pr
 
 // The number of waiting jobs is per shard, which accounts share: these two tests run one after another.
 test.serial(
-  'a worker whose lease on a job expired can no longer start, renew or hand back the job, whether or not another has taken it',
+  'after its lease on a job expired, a worker cannot start, renew or hand back the job, even if no other worker has it',
   async (t) => {
     const job = await createJob();
     const before = await countWaiting(job);

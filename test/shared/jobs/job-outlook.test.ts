@@ -66,7 +66,7 @@ test('the average number of running jobs is estimated from running and finished 
 test('the estimate rises if many jobs run longer than usual, but not for one that hangs', (t) => {
   t.is(estimateEta(running([9_000, 10_000, 11_000, 12_000], 2_000), 1), 12.5);
   t.is(estimateEta(running([1_000, 1_000, 1_000, 900_000], 2_000), 2), 3);
-  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'if no service time is known, running jobs are assumed to be half done');
+  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'the running jobs are assumed to be half done');
 });
 
 test('the remaining time of a running job is never zero, and grows if the job takes long', (t) => {

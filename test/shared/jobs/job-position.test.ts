@@ -68,7 +68,7 @@ test('an account that is not in the outlook is treated as if it started to wait 
   const outlook = outlookOf(others, 1_000_000);
   t.is(estimatePosition(outlook, 'a', 0), 0);
   t.is(estimatePosition(outlook, 'd', 0), 2);
-  t.is(estimatePosition(outlook, 'd', 1), 5, 'two jobs of each other account, and the earlier job of this account');
+  t.is(estimatePosition(outlook, 'd', 1), 5, 'two jobs of each other account, and one of this account');
 });
 
 test('a job added after the outlook was read starts after all earlier jobs of its account', (t) => {

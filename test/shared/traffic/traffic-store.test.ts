@@ -78,7 +78,7 @@ test.serial('only the buckets within the window are summed', async (t) => {
 });
 
 test.serial(
-  'within one step all readers get the same stats; the next step has new ones',
+  'within one step all readers get the same stats; in the next step they get new ones',
   async (t) => {
     let nowMs = Date.now();
     nowMs -= nowMs % 30_000;

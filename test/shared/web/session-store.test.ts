@@ -108,7 +108,7 @@ test('refreshing a session that was already found takes one more query, and does
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
-test('if a refresh fails with a 503, the old token stays valid, at whatever point the failure happened', async (t) => {
+test('if a refresh fails with a 503 after any of its database calls, the old token stays valid', async (t) => {
   const stores = await openStores(t);
   const database = openWebDatabase(stores.mongo);
   const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());

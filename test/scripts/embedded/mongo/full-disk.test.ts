@@ -113,7 +113,7 @@ onLinux(
   },
 );
 
-onLinux('if the server cannot write to its disk, the start fails with a one-line error and creates no files', async (t) => {
+onLinux('if the disk is not writable, the start fails in one line and creates no files', async (t) => {
   const dir = await makeTempDir(t);
   const script = 'ulimit -f 0; exec "$0" "$@"';
   const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, main, '--dir', dir], {
