@@ -14,7 +14,8 @@ import { createWebUser } from '../support/web-client.ts';
 import { createEmail, issueCode } from '../support/web-sign-in.ts';
 
 /**
- * Account area sessions in a real browser, which alone decides which cookies it accepts, sends and shows to scripts.
+ * Account area sessions in a real browser, because the browser decides which cookies it accepts, sends and shows to
+ * scripts.
  */
 
 let stack: TestStack;
@@ -29,10 +30,10 @@ test.after.always(async () => {
 
 type Scheme = 'http' | 'https';
 
-/** The gateway with its own page, and pages that attack it. */
+/** The gateway's page, and pages on other origins that attack it. */
 interface Site {
   readonly origin: string;
-  /** A page on another origin in the same site, to which the browser applies the cookies of `origin`. */
+  /** A page on another origin in the same site: the browser sends the cookies of `origin` with its calls. */
   readonly neighbour: string;
   /** A page on another site. */
   readonly stranger: string;
@@ -48,12 +49,12 @@ async function useSite(t: ExecutionContext, scheme: Scheme): Promise<Site> {
   let target = stack.url;
   const front = await useFrontProxy(t, { isHttps, findTarget: () => target });
   const { port } = await useFrontProxy(t, { isHttps, findTarget: null });
-  // Over http no cookie-name prefix is trusted without PUBLIC_URL, so there only the ports distinguish neighbours.
+  // Over http the two origins differ only in their ports, because without PUBLIC_URL there are no `__Host-` cookies.
   const [ownHost, nearHost] = isHttps
     ? ['gateway.pictures.test', 'blog.pictures.test']
     : ['127.0.0.1', '127.0.0.1'];
   const origin = `${scheme}://${ownHost}:${front.port}`;
-  // With https other origins may call the API, which must not open the account area to them.
+  // With https other origins may call the API, but this must not let them use the account area.
   if (isHttps) target = await startOtherApi(t, stack, { PUBLIC_URL: origin, CORS_ORIGINS: '*' });
   const profile = await browser.newContext({ ignoreHTTPSErrors: isHttps });
   t.teardown(() => profile.close());
@@ -73,7 +74,7 @@ async function openPage(profile: BrowserContext, origin: string): Promise<Page> 
   return page;
 }
 
-/** Solves a captcha and requests a mailed code, like the sign-in page. @returns the verification request */
+/** Solves a captcha and requests a mailed code, like the sign-in page. @returns the body of the verify-code request */
 async function requestCode(page: Page, email: string): Promise<{ challenge_id: string; code: string }> {
   const post = <T>(path: string, body: object): Promise<Answer<T>> =>
     callFromPage<T>(page, 'POST', path, { body });
@@ -88,7 +89,7 @@ async function requestCode(page: Page, email: string): Promise<{ challenge_id: s
   return { challenge_id: requested.body.challenge_id, code };
 }
 
-/** Signs in without captcha and mail, for tests of later steps. */
+/** Signs in without captcha and mail, for tests of what follows. */
 async function signIn(page: Page, email = createEmail()): Promise<AuthResult> {
   const { challengeId, code } = await issueCode(stack, email);
   const body = { challenge_id: challengeId, code };
@@ -99,7 +100,7 @@ const readMe = (page: Page) => callFromPage<WebUser>(page, 'GET', '/auth/me');
 
 for (const scheme of ['http', 'https'] as const) {
   withBrowser(
-    `${scheme}: a page signs in with captcha and mailed code, and its scripts cannot read the session cookies`,
+    `${scheme}: a page signs in with a captcha and a mailed code, and scripts cannot read the session cookies`,
     async (t) => {
       const { origin, prefix, profile } = await useSite(t, scheme);
       const page = await openPage(profile, origin);
@@ -125,7 +126,7 @@ for (const scheme of ['http', 'https'] as const) {
   );
 
   withBrowser(
-    `${scheme}: a reloaded page refreshes, makes changes with its new CSRF token, and signs out for good`,
+    `${scheme}: a reloaded page refreshes the session, makes changes with the new CSRF token, and signs out`,
     async (t) => {
       const { origin, profile } = await useSite(t, scheme);
       const page = await openPage(profile, origin);
@@ -149,7 +150,7 @@ for (const scheme of ['http', 'https'] as const) {
   for (const [kind, description] of [
     [
       'neighbour',
-      'calls from another origin of the same site carry the cookies, and are refused by their Origin',
+      'calls from another origin of the same site are sent with the cookies, but are rejected because of their Origin',
     ],
     ['stranger', 'calls from another site carry no cookie and change nothing'],
   ] as const) {
@@ -174,7 +175,7 @@ for (const scheme of ['http', 'https'] as const) {
         [
           { call: 'POST logout', hasCookies, status: 403 },
           { call: 'POST refresh', hasCookies, status: 403 },
-          // A change with a JSON body does not arrive: the browser's preflight is rejected first.
+          // The change with a JSON body is not among the calls, because its preflight is rejected.
           { call: 'GET me', hasCookies, status: hasCookies ? 200 : 401 },
           { call: 'POST logout', hasCookies, status: 403 },
         ],
@@ -207,6 +208,6 @@ withBrowser('https: neither a neighbouring host nor plain http can plant a sessi
   t.is(
     calls.at(-1)!.cookie,
     `mg_session=${token}`,
-    'the browser accepts only a cookie name that is not read',
+    'the browser accepts only the cookie whose name the gateway ignores',
   );
 });

@@ -6,7 +6,7 @@ import { type ExecutionContext } from 'ava';
 import { launchBrowser, withBrowser } from '../support/browser.ts';
 import { useStack } from '../support/stack.ts';
 
-/** Pages of other origins that call the gateway in a real browser, which alone decides what they may read. */
+/** Pages of other origins call the gateway in a real browser, because the browser decides what they may read. */
 
 const sdkFolder = 'node_modules/openai';
 
@@ -78,7 +78,7 @@ withBrowser(
     t.regex(seen.error.requestId, /^[0-9a-f-]{36}$/);
     const reading = `fetch('${stack.url}/v1/models').then(() => 'read', () => 'refused')`;
     t.is(await page.evaluate<string>(reading), 'read');
-    // The same server by its other name is another origin.
+    // The same server, but for the browser another host name is another origin.
     await page.goto(`http://127.0.0.1:${port}/`);
     t.is(await page.evaluate<string>(reading), 'refused');
   },

@@ -7,7 +7,7 @@ import { findRow } from '../support/observe.ts';
 import type { TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
-/** One request for every vendor: the official package calls models behind each of the three dialects. */
+/** The official OpenAI package sends the same requests to models behind each of the three dialects. */
 
 const price = 'pricing: { prompt: 13.37, completion: 42.42, input_cache_read: 3.31 }';
 const model = (id: string, upstream: string, vendorModel: string, more = ''): string => `
@@ -130,7 +130,7 @@ test('one body with tools, an image, a system prompt and reasoning gets the same
       });
       t.truthy((choice as { native_finish_reason?: string }).native_finish_reason, name);
       const message = choice!.message as { reasoning_content?: string };
-      // The package's stream helper keeps only the last piece of an unknown field.
+      // The package's stream helper stores only the last piece of a field that it does not know.
       t.regex(message.reasoning_content ?? '', stream ? /./ : /The user asked/, `${name}: its reasoning`);
       accounts.push(account(completion));
     }
@@ -173,7 +173,7 @@ for (const [name, id] of Object.entries(models)) {
   }
 }
 
-test('parallel calls are answered together, and the conversation continues with the reasoning behind them', async (t) => {
+test('the results of parallel tool calls are sent together, and the conversation continues with the saved reasoning', async (t) => {
   const { client } = await createClient();
   const tools = ['first', 'second'].map((name) => ({
     type: 'function' as const,
@@ -185,7 +185,7 @@ test('parallel calls are answered together, and the conversation continues with 
     const calls = first.choices[0]!.message.tool_calls!;
     t.is(calls.length, 2, id);
     t.is(new Set(calls.map((call) => call.id)).size, 2);
-    // As sent by a client that only knows OpenAI's fields.
+    // Without the reasoning, as sent by a client that only knows OpenAI's fields.
     const assistantTurn: OpenAI.ChatCompletionMessageParam = {
       role: 'assistant',
       tool_calls: calls.map((call) => ({
@@ -200,7 +200,7 @@ test('parallel calls are answered together, and the conversation continues with 
       messages: [...messages, assistantTurn, ...results],
     });
     t.is(second.choices[0]?.finish_reason, 'stop', id);
-    // The vendor would have rejected reasoning without its signature; and the model did reason again.
+    // The vendor rejects reasoning without its signature, so the signature was sent; and the model reasoned again.
     t.true((second.usage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0, id);
 
     const single = await client.chat.completions.create({ ...body, messages, parallel_tool_calls: false });
@@ -208,7 +208,7 @@ test('parallel calls are answered together, and the conversation continues with 
   }
 });
 
-test('a conversation continues without its reasoning if that has expired', async (t) => {
+test('if the saved reasoning has expired, the conversation continues without it', async (t) => {
   const { client, id: accountId } = await createClient();
   const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters } }];
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
@@ -231,7 +231,7 @@ test('a conversation continues without its reasoning if that has expired', async
   }
 });
 
-test('a search lists its sources in the text only if links are requested, through every dialect', async (t) => {
+test('through every dialect, a search lists its sources in the text only if links are requested', async (t) => {
   const { client } = await createClient();
   for (const id of [models.openai, models['anthropic by budget'], models['gemini by budget']]) {
     const complete = async (search: boolean | string, stream: boolean): Promise<OpenAI.ChatCompletion> => {
@@ -314,7 +314,7 @@ test('a PDF is sent to every vendor that reads PDFs', async (t) => {
   }
 });
 
-test('an invalid image is rejected before it reaches a vendor that takes image bytes', async (t) => {
+test('for vendors that accept only image bytes, an invalid image or unsafe URL is rejected before the vendor is called', async (t) => {
   const { client } = await createClient();
   const broken = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\nnot a picture', 'latin1').toString('base64')}`;
   for (const id of [models['anthropic by budget'], models['gemini by level']]) {
@@ -345,7 +345,7 @@ test('an invalid image is rejected before it reaches a vendor that takes image b
   }
 });
 
-test('a chat model that draws returns its images, streamed or not', async (t) => {
+test('a chat model that generates images returns them, streamed or not', async (t) => {
   const { client } = await createClient();
   type Drawn = { images?: { image_url: { url: string } }[] };
   const body = { model: 'painter', messages: [{ role: 'user' as const, content: 'a cat' }] };
@@ -357,7 +357,7 @@ test('a chat model that draws returns its images, streamed or not', async (t) =>
   }
 });
 
-test('Gemini’s embeddings and images look like those of any other vendor', async (t) => {
+test('Gemini’s embeddings and images have the same format as those of any other vendor', async (t) => {
   const { client, id } = await createClient();
   const inputs = Array.from({ length: 130 }, (_, i) => `text ${i}`);
   const { data, usage } = await client.embeddings.create({
@@ -379,7 +379,7 @@ test('Gemini’s embeddings and images look like those of any other vendor', asy
   t.truthy(id);
 });
 
-test('the output of a broken stream is charged, with the prompt tokens reported by the vendor', async (t) => {
+test('if a stream breaks, its output is charged, and so are the prompt tokens reported by the vendor', async (t) => {
   for (const id of ['broken-claude', 'broken-gemini']) {
     const { client } = await createClient();
     const { data: stream, response } = await client.chat.completions
@@ -397,7 +397,7 @@ test('the output of a broken stream is charged, with the prompt tokens reported 
     const row = await findRow(stack, response.headers.get('x-request-id')!);
     t.like(row, { success: false, responseCode: 502 }, id);
     t.true(row.completionTokens > 0, id);
-    // Seven words, in this vendor's count; our own count would add the overhead per message.
+    // This vendor counts the seven words. Our own count would also include the overhead per message.
     t.is(row.promptTokens, 7, id);
     t.true(row.costNano > 0n, id);
   }

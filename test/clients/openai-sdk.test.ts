@@ -5,7 +5,7 @@ import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 
-/** The official package, unmodified: its users need only a base URL and a key. */
+/** The official, unmodified OpenAI package works with only a base URL and a key. */
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -176,7 +176,7 @@ test('include_usage adds one chunk with the usage and cost but no choices, befor
   t.is(chunks.at(-2)?.choices[0]?.finish_reason, 'stop');
 });
 
-test('a stream that breaks after its first output throws in the loop that reads it', async (t) => {
+test('if a stream breaks after its first output, the loop that reads it throws', async (t) => {
   const { client } = await createClient();
   const stream = await client.chat.completions.create({
     model: 'broken',
@@ -258,7 +258,7 @@ test('dimensions are honoured if they are adjustable, and rejected if not', asyn
   );
 });
 
-test('images as base64 are PNGs of the requested size and number', async (t) => {
+test('images returned as base64 are PNGs of the requested size and number', async (t) => {
   const { client } = await createClient();
   const { data } = await client.images.generate({
     model: 'demo-svg-image',
@@ -277,7 +277,7 @@ test('images as base64 are PNGs of the requested size and number', async (t) => 
   }
 });
 
-test('images as links can be fetched by anyone with the link, and have the right content type', async (t) => {
+test('images returned as links can be fetched without a key, and have the right content type', async (t) => {
   const { client } = await createClient();
   const { data } = await client.images.generate({
     model: 'demo-svg-image',

@@ -95,7 +95,7 @@ test('both roles run from one image, with files that the build creates', (t) => 
     t.true(existsSync(findEntry(command)), command.join(' '));
   }
   const byDefault = /^CMD (.*)$/m.exec(dockerfile);
-  // The heap limit follows from the memory limit, which only the compose file sets.
+  // The heap limit depends on the memory limit, which only the compose file sets.
   const withoutHeapLimit = roles.api.command.filter((part) => !part.startsWith('--max-old-space-size='));
   t.deepEqual(JSON.parse(byDefault?.[1] ?? 'null'), withoutHeapLimit);
   const admin = /exec api node (\S+)/.exec(text);
@@ -123,14 +123,14 @@ test('a role starts when its backing services are healthy, and has time to finis
   }
 });
 
-test('every part of every command and health check is a string', (t) => {
-  // An unquoted colon would make it a mapping, which compose rejects.
+test('every argument of every command and health check is a string', (t) => {
+  // An unquoted argument with a colon would be a YAML mapping, which compose rejects.
   for (const { command, healthcheck } of Object.values(services)) {
     for (const part of [...command, ...(healthcheck?.test ?? [])]) t.is(typeof part, 'string');
   }
 });
 
-test('Redis persists its writes and evicts nothing; MongoDB is a replica set; both store their data in volumes', (t) => {
+test('Redis persists its writes and evicts nothing, MongoDB is a replica set, and all stores have volumes for their data', (t) => {
   const { redis, mongo, garage } = services;
   t.regex(redis.command.join(' '), /--appendonly yes .*--maxmemory-policy noeviction/);
   t.regex(mongo.command.join(' '), /--replSet rs0/);
@@ -153,7 +153,7 @@ test('logs are limited, and so is the memory of every service', (t) => {
   }
 });
 
-test("each service's own limit is below its memory limit, with space for memory that its own limit does not cover", (t) => {
+test("each program's heap or cache limit is at most half of its service's memory limit, because it also uses other memory", (t) => {
   const { api, worker, redis, mongo } = services;
   const limits = [
     [api, /--max-old-space-size=(\d+)/, 1],
@@ -168,7 +168,7 @@ test("each service's own limit is below its memory limit, with space for memory 
   }
 });
 
-test("a worker's health check reads the file that the worker writes, which is in memory", (t) => {
+test("a worker's health check reads the file that the worker writes, in a tmpfs", (t) => {
   const { command, healthcheck, tmpfs } = services.worker;
   const path = command[command.indexOf('--health-file') + 1]!;
   t.deepEqual(healthcheck?.test, ['CMD', 'node', 'dist/workers/health.js', path]);

@@ -9,7 +9,7 @@ import { createClient } from '../../shared/storage/mongo-client.ts';
 
 const page = readFileSync('docs/deployment.md', 'utf8');
 
-/** Name and value of the lines that set a variable. */
+/** Names and values of variables, from the lines of the page that set one. */
 const settings = [...page.matchAll(/^([A-Z0-9_]+)=(.+)$/gm)].map(
   ([, name, value]) => [name!, value!] as const,
 );
@@ -38,7 +38,7 @@ test('the nginx body size allows the largest API request body', (t) => {
   t.true(Number(megabytes) * 2 ** 20 >= Math.max(...limits));
 });
 
-test('the S3 permissions are for the folders that are used', (t) => {
+test('the S3 permissions cover the folders that the gateway uses', (t) => {
   const policy = JSON.parse(/^```json\n(.*?)^```/ms.exec(page)?.[1] ?? '') as {
     Statement: { Resource: string | string[] }[];
   };

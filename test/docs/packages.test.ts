@@ -6,7 +6,7 @@ const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
   readFileSync('package.json', 'utf8'),
 ) as Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>;
 
-// Modules that are started by path as separate processes belong to the sources of their folder.
+// Includes modules that no other module imports, because they are started by path as separate processes.
 const product = findReachedPackages(['api', 'workers', 'shared', 'scripts/admin'].flatMap(findSources));
 const embedded = findReachedPackages(findSources('scripts/embedded'));
 
@@ -23,7 +23,7 @@ test('the optional packages are those that only the embedded servers need', (t) 
   t.deepEqual(Object.keys(optionalDependencies).toSorted(), embeddedOnly.toSorted());
 });
 
-test('all other scripts only import packages that a full installation has', (t) => {
+test('all other scripts only import packages that a full installation includes', (t) => {
   const all = { ...dependencies, ...optionalDependencies, ...devDependencies };
   const scripts = findReachedPackages([...findSources('scripts'), ...findSources('examples')]);
   t.deepEqual(

@@ -23,7 +23,7 @@ function findCurlCommands(text: string): string[] {
     .filter((line) => /^(ID=\$\()?curl /.test(line));
 }
 
-// Not every machine with Node has curl.
+// Skipped if the machine has no curl.
 const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : test.skip;
 
 /** A Redis with the user that docs/deployment.md recommends. */
@@ -51,7 +51,7 @@ withCurl(
     let id = '';
     const session = { CHALLENGE: '', CODE: '', CSRF: '' };
     for (const command of commands) {
-      // Makes curl fail on a status of 400 or more; otherwise the line runs as printed.
+      // The line runs as printed, except that curl fails on a status of 400 or more.
       const script = `curl() { command curl --fail --show-error "$@"; }\n${command}`;
       const env = {
         PATH: process.env['PATH'] ?? '',
@@ -80,7 +80,7 @@ withCurl(
       else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
       else t.notThrows(() => JSON.parse(stdout), command);
     }
-    // Redis logs rejected commands here.
+    // The ACL log of Redis contains the rejected commands.
     t.deepEqual(await operator.acl('LOG'), []);
     await t.throwsAsync(stack.redis.flushall(), { message: /^NOPERM / });
     await t.throwsAsync(stack.redis.get('of-somebody-else'), { message: /^NOPERM / });

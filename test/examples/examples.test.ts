@@ -19,7 +19,7 @@ test.after.always(() => stack.close());
 
 const hints = 'examples/household-hints.txt';
 
-test('semantic search puts the line that answers the question first, and reports its cost', async (t) => {
+test('semantic search lists the line that answers the question first, and reports the cost', async (t) => {
   const question = 'How do I get red wine out of a carpet?';
   const { code, stdout, stderr } = await runExample(['semantic-search', hints, question], env);
   t.is(code, 0, stderr);
@@ -51,7 +51,7 @@ test('semantic search embeds a large file in several calls, and matches each lin
   t.regex(stdout, /^0\.\d{3} {2}The volcano erupted[^\n]*\n$/);
 });
 
-test('a progress bar is filled in proportion to the work done', (t) => {
+test('the filled part of a progress bar is proportional to the work done', (t) => {
   t.is(formatBar('Embedding', 0, 50), `Embedding ${'░'.repeat(30)} 0/50`);
   t.is(formatBar('Embedding', 25, 50), `Embedding ${'█'.repeat(15)}${'░'.repeat(15)} 25/50`);
   t.is(formatBar('Embedding', 50, 50), `Embedding ${'█'.repeat(30)} 50/50`);
@@ -83,7 +83,7 @@ test('image writes a PNG of the requested size', async (t) => {
   t.deepEqual([format, width, height], ['png', 512, 512]);
 });
 
-test('an example can be run by name through the common entry point', async (t) => {
+test('an example can be run by its name through the common entry point', async (t) => {
   const { code, stdout } = await runExample(['main', 'chat', 'Hello!'], env);
   t.is(code, 0);
   t.regex(stdout, /Hello!/);
@@ -101,7 +101,7 @@ test('without a key the examples use the demo account of npm start', async (t) =
   const { code, stdout, stderr } = await runExample(['chat', 'Hello!'], local);
   t.is(code, 0, stderr);
   t.regex(stdout, /Hello!/);
-  // A vendor's key that is set for the catalog is not sent to the gateway.
+  // OPENAI_API_KEY may be a vendor key for the catalog, so it is not sent to the gateway.
   const withVendorKey = await runExample(['chat', 'Hello!'], { ...local, OPENAI_API_KEY: 'sk-of-a-vendor' });
   t.is(withVendorKey.code, 0, withVendorKey.stderr);
 });

@@ -3,7 +3,7 @@ import { toNano } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';
 import type { TestAccount } from '../support/stack.ts';
 
-/** The result of a chat for its caller. */
+/** The result of a chat as its caller sees it. */
 export interface ChatResult {
   /** `ok`, an error code, `cut` if the connection broke, or `hung` if nothing arrived in time. */
   readonly outcome: string;
@@ -12,7 +12,7 @@ export interface ChatResult {
   readonly receipt: Receipt | null;
 }
 
-/** Far above the longest possible call: a call that has not ended by then counts as lost. */
+/** Far longer than any call can take: a call that has not ended by then counts as lost. */
 const hangTimeoutMs = 45_000;
 
 interface WholeChat {
@@ -24,7 +24,7 @@ interface Usage {
   readonly cost_request: number;
 }
 
-/** Sends a chat and reads the response to its end, whatever the response is. */
+/** Sends a chat and reads the whole response. Never rejects: failures are outcomes, too. */
 export async function callChat(
   url: string,
   account: TestAccount,
@@ -77,7 +77,7 @@ const echoOf = (content: string): string => `You said: ${content}`;
 export const isComplete = ({ outcome, text }: ChatResult, content: string): boolean =>
   outcome === 'ok' && text === echoOf(content);
 
-/** Identifies a result among many, without its whole text. */
+/** A short description of a result, by its number and without its whole text. */
 export const describeResult = ({ outcome, text }: ChatResult, i: number): string =>
   `${i}: ${outcome} ${text.length} characters, ${text.slice(-40)}`;
 

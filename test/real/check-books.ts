@@ -8,7 +8,7 @@ import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { parseRub } from '../../shared/pricing/money.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 
-/** Requests that died with their process are released within this time. */
+/** The reservations of requests whose process died are released within this time. */
 const releaseTimeoutMs = 60_000;
 
 /**
@@ -17,8 +17,9 @@ const releaseTimeoutMs = 60_000;
 export const firstBalance = '100000';
 
 /**
- * Audits the money of a stack whose load has ended: each receipt is one ledger entry, each balance is the sum of its
- * entries, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference.
+ * Audits the money of a stack after the load has ended: each receipt has one ledger entry, each balance is the sum of
+ * its entries, in Redis and in MongoDB, nothing is reserved, and `ledger verify` finds no difference.
+ * @returns the problems found
  */
 export async function checkLedger(
   { redis, mongo, config }: TestStack,

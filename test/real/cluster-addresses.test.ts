@@ -53,7 +53,7 @@ async function startRoles(
   return { env, url: String(api.readyLine['url']) };
 }
 
-/** Admin commands run as processes too, because Node only reads NODE_EXTRA_CA_CERTS at startup. */
+/** Admin commands run as separate processes, too, because Node reads NODE_EXTRA_CA_CERTS only at startup. */
 async function checkCore(t: ExecutionContext, { env, url }: Roles): Promise<void> {
   const created = await readSpawnedAdmin<{ id: string; api_key: string }>(
     env,
@@ -81,7 +81,7 @@ test('a Cluster works over TLS, with a password and a private certificate author
   await checkCore(t, await startRoles(t, { tls: true }, ({ url }) => url));
 });
 
-test('the URL of one node is enough for a Cluster, as with a managed endpoint', async (t) => {
+test('the URL of a single node is enough for a Cluster, such as the endpoint of a managed service', async (t) => {
   t.timeout(90_000);
   await checkCore(t, await startRoles(t, {}, ({ oneUrl }) => oneUrl));
 });

@@ -10,7 +10,7 @@ import { startClusterStack, writeWords } from './cluster-world.ts';
 /** Callers that disconnect, and api processes that die, while streams run through a Redis Cluster. */
 
 const streams = 12;
-/** A minute of words: a call that is not cancelled would outlast the test. */
+/** A minute of words: if a call were not cancelled, the test would time out before it ends. */
 const content = writeWords('w', 600);
 
 let setup: Awaited<ReturnType<typeof startClusterStack>>;
@@ -27,7 +27,7 @@ const waitForAborted = (count: number): Promise<true> =>
   ).then(() => true);
 
 test.serial(
-  'disconnecting cancels the vendor calls, and callers are charged for what was generated until then',
+  'if callers disconnect, their vendor calls are cancelled, and they are charged for what was generated until then',
   async (t) => {
     const { stack, vendor } = setup;
     vendor.requests.clear();
@@ -50,7 +50,7 @@ test.serial(
 );
 
 test.serial(
-  'when an api process is killed its streams end, and their callers are charged for what was generated until then',
+  'if an api process is killed, its streams end, and their callers are charged for what was generated until then',
   async (t) => {
     const { stack, vendor } = setup;
     vendor.requests.clear();

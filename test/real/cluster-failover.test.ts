@@ -14,7 +14,7 @@ const deaths = chooseCount(1, 5);
 /** Expected outcomes while a master is down. */
 const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
 
-test('killing a master under load, or replacing it as planned, causes errors only for a moment, and no loss of money', async (t) => {
+test('if a master is killed or replaced as planned under load, there are errors only for a moment, and no money is lost', async (t) => {
   t.timeout(60_000 + deaths * 60_000);
   const vendor = await startVendorSimulator({ logCapacity: 0 });
   t.teardown(() => vendor.close());
@@ -39,7 +39,7 @@ test('killing a master under load, or replacing it as planned, causes errors onl
     const after = await cluster.masters();
     t.is(after.length, before.length);
     t.false(after.includes(port));
-    // Clients learn of the new master when they send it a command.
+    // A client learns of the new master only when it sends a command for one of its slots.
     for (const account of accounts)
       await waitFor('every account to be served', async () => {
         return (await callChat(stack.url, account, 'chat', 'hello')).outcome === 'ok';
@@ -52,7 +52,7 @@ test('killing a master under load, or replacing it as planned, causes errors onl
     t.deepEqual([...load.outcomes.keys()], ['200'], 'the promoted replica serves every call');
     await cluster.restart(port);
   }
-  // The same for planned maintenance, without interrupted connections.
+  // Planned failovers, in which connections are not interrupted, have the same result.
   load.start();
   await waitForReceipts();
   for (const port of await cluster.masters()) await cluster.handOver(port);

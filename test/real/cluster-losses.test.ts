@@ -4,17 +4,17 @@ import { callChat, countOutcomes, describeResult, isComplete, type ChatResult } 
 import { checkLedger, firstBalance } from './check-books.ts';
 import { useClusterStack, writeWords } from './cluster-world.ts';
 
-/** Losses of a Redis Cluster while callers wait: its subscriptions, and a master. */
+/** A Redis Cluster loses its subscriptions or a master while callers wait. */
 
 const streams = 30;
 /** Eight seconds of words. */
 const contents = Array.from({ length: streams }, (_, i) => writeWords(`s${i}`, 80));
 /**
- * The time limit after a loss: undisturbed streams end within their eight seconds, and a loss must be noticed before
- * that.
+ * All calls must end within this time after a loss: undisturbed streams end within their eight seconds, and a loss must
+ * be noticed in time.
  */
 const endsWithinMs = 20_000;
-/** The errors that callers may get for a loss. */
+/** The errors that callers may get because of a loss. */
 const clearErrors = ['service_unavailable', 'upstream_error'];
 
 const findProblems = (results: readonly ChatResult[]): string[] =>
@@ -24,7 +24,7 @@ const findProblems = (results: readonly ChatResult[]): string[] =>
       : [describeResult(result, i)],
   );
 
-test('when every subscription is cut, every waiting caller gets a response or a clear error within seconds, and later calls work', async (t) => {
+test('if all subscriptions are cut, each waiting caller gets a response or a clear error within seconds, and later calls work', async (t) => {
   t.timeout(120_000);
   const { stack, cluster, vendor } = await useClusterStack(t);
   const account = await stack.createAccount({ balance: firstBalance });

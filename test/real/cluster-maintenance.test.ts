@@ -9,7 +9,7 @@ import { createLogger } from '../../shared/runtime/logger.ts';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Maintenance of a running Cluster, and a hang that resembles it. */
+/** Planned failovers and slot migrations of a running Cluster, and a master that hangs. */
 
 const log = createLogger('test', 'silent');
 /** Enough channels for each master to have some. */
@@ -51,13 +51,13 @@ async function connect(t: ExecutionContext) {
 
 const waitUntilCounted = (redis: Awaited<ReturnType<typeof connect>>): Promise<unknown> =>
   waitFor('every master to count its subscribers', async () => {
-    // Fails until the client has learnt where the slots are.
+    // Fails until the client knows which master owns which slots.
     const counts = await Promise.allSettled(channels.map((channel) => countSubscribers(redis, channel)));
     return counts.every((count) => count.status === 'fulfilled' && count.value === 1);
   });
 
 test.serial(
-  'a subscriber is counted by the master that others publish to, whichever node it connects to first',
+  'a subscriber subscribes at the master that others publish to, even if it connects to another node first',
   async (t) => {
     t.timeout(60_000);
     const redis = await connect(t);
@@ -79,7 +79,7 @@ test.serial(
   },
 );
 
-test.serial('a planned failover is noticed, and no live process seems dead after it', async (t) => {
+test.serial('after a planned failover, subscriptions return and no subscriber seems missing', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const { messages, lost } = await listen(t);
@@ -88,7 +88,7 @@ test.serial('a planned failover is noticed, and no live process seems dead after
   const other = await connect(t);
   await waitUntilCounted(other);
 
-  // This client does not know the new masters yet: replicas accept what it publishes, and count no subscribers.
+  // This client does not know the new masters yet. It publishes to their replicas, which report zero subscribers.
   const deaf: string[] = [];
   const publisher = new ReplyPublisher({
     workerId: 'w',
@@ -109,7 +109,7 @@ test.serial('a planned failover is noticed, and no live process seems dead after
   t.deepEqual(deaf, ['mg:reply:nobody']);
 });
 
-test.serial('channels of a migrating slot are received before, during and after the migration', async (t) => {
+test.serial('messages of a migrating slot are received before, during and after the migration', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const channel = channels[0]!;
@@ -130,7 +130,7 @@ test.serial('channels of a migrating slot are received before, during and after 
   t.deepEqual([...lost], [channel], 'no other slot has moved');
 });
 
-/** @returns the master that owns a channel's slot, and the others */
+/** @returns the ports of the master that owns a channel's slot, and of the other masters */
 async function findOwner(channel: string): Promise<[number[], number[]]> {
   const masters = await cluster.masters();
   const owns = async (port: number): Promise<boolean> =>
@@ -164,7 +164,7 @@ test.serial('after a master hangs, every slot is served again once its replica i
   await waitUntilCounted(redis);
 });
 
-test('a closed client ends and stays ended after the last of its connections, without further retries', async (t) => {
+test('a closed client stays closed after its last connection has ended, and does not reconnect', async (t) => {
   const redis = await connect(t);
   t.true(redis instanceof Cluster);
   const nodes = (redis as Cluster).nodes('all');
@@ -175,7 +175,7 @@ test('a closed client ends and stays ended after the last of its connections, wi
   t.is(redis.status, 'end');
 });
 
-test('a client that was only given replicas finds the masters', async (t) => {
+test('a client that only has the URLs of replicas finds the masters', async (t) => {
   const masters = await cluster.masters();
   const replicas = cluster.url.split(',').filter((url) => !masters.includes(Number(new URL(url).port)));
   const redis = createRedis(replicas.slice(0, 2).join(','), 'commands', log);
@@ -185,13 +185,13 @@ test('a client that was only given replicas finds the masters', async (t) => {
   t.deepEqual([...new Set(replies)], ['OK']);
 });
 
-test('replies reach the right command, even after commands were rejected because their node was missing', async (t) => {
+test('commands get the right replies, even after others were rejected because their node was missing', async (t) => {
   const redis = (await connect(t)) as Cluster;
   await Promise.all(channels.map((channel) => redis.set(`of:${channel}`, channel, 'EX', 60)));
   const pool = redis['connectionPool'] as { removeNode(key: string): void };
   for (let round = 0; round < 8; round++) {
     await waitFor('all masters', () => redis.nodes('master').length === 3);
-    // Simulates losing the owner of a slot while another master is still connecting and the third one serves.
+    // Simulates that one master is lost while the second is still connecting and the third works.
     const [lost, reached] = redis.nodes('master');
     pool.removeNode(`${lost!.options.host}:${lost!.options.port}`);
     const { status } = reached!;
@@ -202,7 +202,7 @@ test('replies reach the right command, even after commands were rejected because
     const pending = channels.map((channel) => redis.get(`of:${channel}`));
     const wrong = (await Promise.allSettled(pending)).flatMap((reply, i) => {
       if (reply.status === 'fulfilled') return reply.value === channels[i] ? [] : [reply.value];
-      // Commands whose owner is gone are rejected; the others are not delayed.
+      // Commands for the lost master are rejected; the others must not be delayed until they time out.
       const { message } = reply.reason as Error;
       return message === 'Command timed out' ? [message] : [];
     });

@@ -12,13 +12,13 @@ import { chooseCount } from './cluster-world.ts';
 /** Enough workers to catch a failure that happens only sometimes. */
 const workerCount = 8;
 const rounds = chooseCount(1, 4);
-/** A wait for work is aborted after 11 s, and a silent connection is closed after 14 s. */
+/** A worker aborts a wait for work after 11 s, and a silent connection is closed after 14 s. */
 const takenWithinMs = 40_000;
 const closedWithinMs = 10_000;
 
 const log = createLogger('test', 'silent');
 
-test('every worker of a queue takes work again, and can be closed, after its master was replaced, killed or hung', async (t) => {
+test('after the master of its queue was replaced, killed or hung, every worker takes jobs again, and can be closed', async (t) => {
   t.timeout(60_000 + rounds * 180_000);
   const cluster = await startRedisCluster();
   t.teardown(() => cluster.close());

@@ -10,7 +10,7 @@ export interface ClusterStack {
   readonly cluster: RedisCluster;
 }
 
-/** Prices are odd, so that a wrong sum is noticed; `drip-N` sends a word every N milliseconds. */
+/** The prices are not round, so that wrong sums are noticed. `drip-N` sends a word every N milliseconds. */
 export const clusterCatalog = (vendorUrl: string): string => {
   const chat = (id: string, model: string): string =>
     `  - { id: ${id}, type: chat, context: 8192, pricing: { prompt: 7001, completion: 13003 }, routes: [{ upstream: vendor, model: "${model}" }] }`;
@@ -41,7 +41,7 @@ export async function startClusterStack(): Promise<ClusterStack & { close(): Pro
   };
 }
 
-/** A stack on a Cluster that is closed when the test ends. */
+/** A stack on its own Cluster; both are closed when the test ends. */
 export async function useClusterStack(t: ExecutionContext): Promise<ClusterStack> {
   const setup = await startClusterStack();
   t.teardown(() => setup.close());

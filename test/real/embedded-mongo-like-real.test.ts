@@ -8,7 +8,7 @@ import { command, createIndexes, documents, type Command } from '../support/mong
 import type { Fields } from '../support/mongo-values.ts';
 import { requireMongod, startRealMongo } from '../support/real-mongod.ts';
 
-/** The same few runs each time by default. LIKE_REAL_RUNS=5000 makes more, different ones each time. */
+/** By default a few runs, the same each time. LIKE_REAL_RUNS=5000 makes that many, different each time. */
 const requestedRuns = process.env.LIKE_REAL_RUNS;
 const numRuns = Number(requestedRuns ?? 150);
 const runs = { numRuns, ...(requestedRuns === undefined && { seed: 17 }) };
@@ -19,7 +19,7 @@ const unsupportedMessage = /not supported by the embedded MongoDB; set MONGODB_U
 const typed = { promoteValues: false, promoteLongs: false };
 const show = (value: unknown): string => EJSON.stringify(value, { relaxed: false });
 
-/** Index specifications by collection: one of each kind that the product has, on fields that the commands use. */
+/** Index specifications by collection: one of each kind of index in the product, on fields that the commands use. */
 const collections: Record<string, Fields[]> = {
   plain: [],
   unique: [{ key: { a: new Int32(1) }, name: 'a', unique: true }],
@@ -43,8 +43,8 @@ interface Server {
 }
 
 /**
- * The parts of a reply that clients use: the codes of a failure, because messages are for people; and everything that
- * drivers read from a success.
+ * The parts of a reply that clients use: of a failure only the codes, because messages are for people; of a success
+ * everything that drivers read.
  */
 interface Reply {
   readonly text: string;
@@ -128,7 +128,7 @@ class Comparison {
     this.#servers = servers;
   }
 
-  /** Stops early if part of a command was rejected, because the servers then hold different documents. */
+  /** Stops early if part of a command was rejected, because the documents on the two servers then differ. */
   async compareAll(collection: string, commands: readonly Command[]): Promise<void> {
     const sent: Command[] = [];
     for (const one of commands) {

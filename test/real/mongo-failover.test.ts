@@ -15,10 +15,10 @@ const realTest = requireMongod(test.serial);
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
-/** The maximum wait of callers for MongoDB, with a margin for a busy machine. */
+/** The maximum time that a caller waits for MongoDB, doubled for a busy machine. */
 const longestWaitMs = 2 * 5_000;
 
-/** Callers that each repeat their own call, whatever the response. */
+/** Each caller repeats its call until it is stopped, and records the statuses. */
 class Callers {
   readonly statuses = new Map<string, number[]>();
   longestMs = 0;
@@ -37,7 +37,7 @@ class Callers {
     });
   }
 
-  /** Resolves when each caller has been served once more. */
+  /** Resolves when every caller has received one more 200. */
   async areServed(): Promise<void> {
     const before = new Map([...this.statuses].map(([name, { length }]) => [name, length]));
     await waitFor('all callers to be served', () =>
@@ -87,7 +87,7 @@ async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
     async redeem() {
       const response = await stack.post('/v1/users/redeem', account.apiKey, { code: unused[redeemed] });
       const { error } = (await response.json()) as { error?: { code: string; message: string } };
-      // The previous attempt got a 503 but was credited.
+      // The previous attempt returned 503, but the code was credited.
       const isCredited = error?.code === 'invalid_code' && error.message.includes('already redeemed');
       if (response.status !== 200 && !isCredited) return response.status;
       redeemed += 1;
@@ -128,7 +128,7 @@ const others = (statuses: readonly number[], ...expected: number[]): number[] =>
   statuses.filter((status) => !expected.includes(status));
 
 realTest(
-  'a planned stepdown of the primary causes no error for any caller, and no loss of money',
+  'during a planned stepdown of the primary, no caller gets an error, and no money is lost',
   async (t) => {
     const { set, callers, endLoad } = await serve(t);
     await set.stepDown();
@@ -144,7 +144,7 @@ const deaths = {
 };
 for (const [what, strike] of Object.entries(deaths)) {
   realTest(
-    `while a primary that ${what} is replaced, paid requests continue, others are a 503 in time, and no money is lost`,
+    `if the primary ${what}, paid requests work until another is elected, others get a 503 in time, and no money is lost`,
     async (t) => {
       const { set, callers, endLoad } = await serve(t);
       const primary = await set.findPrimary();

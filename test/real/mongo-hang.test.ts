@@ -14,11 +14,11 @@ import { waitFor } from '../support/wait-for.ts';
 
 const realTest = requireMongod(test.serial);
 
-/** Seven seconds, as set by `openMongo`, with a margin for a busy machine. */
+/** The seven seconds set by `openMongo`, doubled for a busy machine. */
 const longestMs = 2 * 7_000;
 
 realTest(
-  'commands waiting for a hanging server fail as an outage in time, and the server is used again immediately',
+  'if the server hangs, waiting commands fail as an outage in time; once it continues, commands work again',
   async (t) => {
     const set = await useRealMongo(t, 'one');
     const mongo = openMongo(nameDatabase(set.url), createLogger('test', 'silent'));
@@ -47,7 +47,7 @@ realTest(
 );
 
 realTest(
-  'a write that reaches no majority in time is an outage and never succeeds, however often it is repeated',
+  'if a write does not reach a majority in time, it fails as an outage, and repeating it does not succeed either',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
     const log = createLogger('test', 'silent');
@@ -81,7 +81,7 @@ realTest(
 );
 
 realTest(
-  'a server without a replica set is an outage for callers, and the log says how to initiate one',
+  'without a replica set, callers get service_unavailable, and the log explains how to initiate one',
   async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
     const port = await findStablePort();

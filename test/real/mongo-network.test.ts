@@ -6,7 +6,7 @@ import { checkLedger, firstBalance } from './check-books.ts';
 import { clusterCatalog, writeWords } from './cluster-world.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** MongoDB behind a network that delays, interrupts or blocks traffic. Calls of a known account only need Redis. */
+/** MongoDB behind a network that delays, interrupts or blocks traffic. Calls of an account in Redis do not need it. */
 
 const callCount = 40;
 
@@ -30,7 +30,7 @@ const faults: Record<string, () => void> = {
 
 for (const [fault, begin] of Object.entries(faults)) {
   test.serial(
-    `while MongoDB ${fault} known accounts are served, and every charge is in the ledger afterwards`,
+    `while MongoDB ${fault}, accounts in Redis are served, and every charge is in the ledger afterwards`,
     async (t) => {
       t.timeout(120_000);
       const account: TestAccount = await stack.createAccount({ balance: firstBalance });

@@ -11,7 +11,7 @@ import { waitFor } from '../support/wait-for.ts';
 const realTest = requireMongod(test);
 
 realTest(
-  'with an arbiter, charges that are only on the primary stay on the stream, and none is lost when it dies and is rolled back',
+  'with an arbiter, charges that only the primary has stay on the stream, so none is lost if the primary is rolled back',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
     const services = await openLedgerServices({ mongoUrl: nameDatabase(set.url) });
@@ -35,7 +35,7 @@ realTest(
       ledger.entries.countDocuments({ _id: { $in: [...ids] } }, { readConcern: 'local' });
     await waitFor('the primary to have them', async () => (await countOnPrimary(atRisk)) === atRisk.length);
     t.is(await redis.xlen(stream), atRisk.length);
-    // Reads that decide about money do not see entries that may still be rolled back.
+    // Reads for decisions about money do not return entries that may still be rolled back.
     t.is((await ledger.findEntries(atRisk)).length, 0);
 
     await set.kill(primary);
@@ -54,7 +54,7 @@ realTest(
     const options = { account: account.id, releaseOrphans: false, onProgress: () => undefined };
     const { entries, differences } = await verifyLedger({ ...stores, ...more }, options);
     t.is(entries, charged.length + 1);
-    // No catalog in this test defines a price.
+    // This test has no catalog, so no price is stored.
     t.deepEqual(
       differences.filter(({ check }) => check !== 'the price is stored'),
       [],

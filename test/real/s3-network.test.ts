@@ -7,7 +7,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 let stack: TestStack;
 let account: TestAccount;
-/** An account for images that do not need S3. */
+/** An account for inline images, which do not need S3. */
 let other: TestAccount;
 /** A link to an image stored while everything worked. */
 let link: string;
@@ -40,7 +40,7 @@ async function readHealth(): Promise<Health> {
   return (await response.json()) as Health;
 }
 
-/** A health result is cached for a second. */
+/** Waits, because the health result is cached for a second. */
 const waitForHealth = (state: 'ok' | 'down'): Promise<Health> =>
   waitFor(`S3 to be ${state}`, async () => {
     const health = await readHealth();
@@ -52,13 +52,13 @@ test.before(async () => {
   account = await stack.createAccount();
   other = await stack.createAccount();
   link = await waitFor('a stored image', async () => (await createImage('url')).body.data?.[0]?.url);
-  // The link has the stack's public address.
+  // Replaces the public address in the link by the address of the stack.
   link = new URL(new URL(link).pathname, stack.url).href;
 });
 test.afterEach(() => stack.s3Proxy!.release());
 test.after.always(() => stack?.close());
 
-/** With the store down, calls that need it are a 503, the others work, and nothing is charged for links. */
+/** While S3 is down, calls that need it get a 503 and are not charged, and all other calls work. */
 async function checkOutage(t: ExecutionContext): Promise<void> {
   const before = (await stack.readAccount(account.id)).balanceNano;
   const beganMs = performance.now();
@@ -85,7 +85,7 @@ async function checkRecovery(t: ExecutionContext): Promise<void> {
   await waitForHealth('ok');
 }
 
-test.serial('an S3 that replies late still serves images and links', async (t) => {
+test.serial('if S3 replies slowly, images and links still work', async (t) => {
   stack.s3Proxy!.delay(200);
   t.is((await createImage('url')).status, 200);
   const file = await readLink();
@@ -94,7 +94,7 @@ test.serial('an S3 that replies late still serves images and links', async (t) =
 });
 
 test.serial(
-  'an S3 that cuts every connection causes a 503 only for calls that need it, and only until it is back',
+  'if S3 cuts every connection, only calls that need it get a 503, and only until it is back',
   async (t) => {
     stack.s3Proxy!.cut();
     const whole = await createImage('b64_json', other);
@@ -105,7 +105,7 @@ test.serial(
 );
 
 test.serial(
-  'with a hanging S3, inline images and health respond immediately, and everything else is a 503 in time',
+  'if S3 hangs, inline images and health respond immediately, and calls that need S3 get a 503 in time',
   async (t) => {
     t.timeout(2 * timeoutMs);
     stack.s3Proxy!.hang();

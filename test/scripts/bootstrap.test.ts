@@ -83,7 +83,7 @@ function makeProject(t: ExecutionContext): Project {
       process.exitCode = fs.existsSync('ava-says') ? 1 : 0;`,
     ),
   };
-  // What npm ci does here: it writes those packages from strings, as there is no network.
+  // The npm ci of these tests: it writes the packages from strings, without a network.
   write('packages.json', JSON.stringify(bins));
   write(
     'bin/npm',
@@ -128,14 +128,14 @@ test('a fresh clone is installed and built, and the command runs with its own ar
   const { code, stdout, stderr } = await run(['admin', 'account', 'list', '--json']);
   t.is(code, 0);
   t.deepEqual(calls(), [install, buildProduct]);
-  // stdout has only the command's own line; npm's output is not shown anywhere.
+  // stdout contains only the output of the command, and the output of npm is not shown at all.
   t.deepEqual(JSON.parse(stdout), {
     argv: [join(root, 'dist/scripts/admin/main.js'), 'account', 'list', '--json'],
   });
   t.regex(stderr, /^Installing packages …\nInstalling packages: [\d.]+ s\nBuilding …\nBuilding: [\d.]+ s\n$/);
 });
 
-test('an up-to-date installation and build are not repeated, and nothing is printed about them', async (t) => {
+test('if the installation and build are up to date, they are not repeated and nothing is printed about them', async (t) => {
   const { run, calls } = makeProject(t);
   await run(['admin']);
   const { stderr } = await run(['admin']);
@@ -143,13 +143,13 @@ test('an up-to-date installation and build are not repeated, and nothing is prin
   t.is(calls().length, 2);
 });
 
-test('a changed, added or removed source triggers a build, whatever its modification time', async (t) => {
+test('a changed, added or removed source triggers a build, even if its modification time is old', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
   write('api/new.ts', '1');
   utimesSync(join(root, 'api/new.ts'), new Date(0), new Date(0));
   await run(['admin']);
-  // Output that tsc left of a removed source is removed too.
+  // The compiled output of a removed source is deleted, too.
   write('dist/api/new.js', '1');
   write('dist/api/new.js.map', '{}');
   rmSync(join(root, 'api/new.ts'));
@@ -158,7 +158,7 @@ test('a changed, added or removed source triggers a build, whatever its modifica
   t.false(existsSync(join(root, 'dist/api/new.js')));
 });
 
-test('a changed lock file triggers an installation; packages installed by hand are accepted as they are', async (t) => {
+test('a changed lock file triggers an installation; packages that were installed by hand are not installed again', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
   write('package-lock.json', lockText.replace('1.0.0', '1.0.1'));
@@ -167,7 +167,7 @@ test('a changed lock file triggers an installation; packages installed by hand a
   rmSync(join(root, 'node_modules/.bootstrap-stamp'));
   await run(['admin']);
   t.is(calls().length, 4);
-  // Optional packages of other platforms are missing everywhere.
+  // Optional packages for other platforms are never installed, so this triggers no installation.
   const optional = { version: '2.0.0', optional: true };
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, object>;
@@ -180,7 +180,7 @@ test('a changed lock file triggers an installation; packages installed by hand a
   t.false(calls().slice(4).includes(install));
 });
 
-test("npm's output is shown when it fails, without a stack", async (t) => {
+test('if npm fails, its output is shown, without a stack trace', async (t) => {
   const { run, write } = makeProject(t);
   write('bad-npm', '');
   const { code, stdout, stderr } = await run(['admin']);
@@ -202,7 +202,7 @@ test('a build without the packages of the embedded servers fails and lists them'
   );
 });
 
-test('two commands on a fresh clone install and build once', async (t) => {
+test('if two commands start on a fresh clone, it is installed and built once', async (t) => {
   const { run, calls } = makeProject(t);
   const results = await Promise.all([run(['admin']), run(['admin'])]);
   t.deepEqual(
@@ -212,7 +212,7 @@ test('two commands on a fresh clone install and build once', async (t) => {
   t.deepEqual(calls(), [install, buildProduct]);
 });
 
-test('a lock whose holder is dead does not block anyone', async (t) => {
+test('a lock does not block other commands if its holder is dead', async (t) => {
   const { root, run, write } = makeProject(t);
   const dead = spawn(process.execPath, ['-e', '']);
   await new Promise((resolve) => dead.on('close', resolve));
@@ -227,7 +227,7 @@ test('if Redis is needed and cannot be installed, one sentence explains how to g
   const { code, stderr } = await run(['bench']);
   t.is(code, 1);
   t.regex(stderr, /No Redis found: install Redis 7 or later .* or set REDIS_URL\.\n$/);
-  // Neither a Redis on another host nor a command without Redis needs a local one.
+  // No local Redis is needed if Redis is on another host, or if the command does not use Redis.
   await run(['bench'], { REDIS_URL: 'redis://10.0.0.1' });
   await run(['admin']);
   t.deepEqual(calls(), [install, buildProduct]);
@@ -240,7 +240,7 @@ onDebianAsRoot('root on Debian gets Redis by apt-get, without the service that c
   const server = JSON.stringify(join(root, 'bin/valkey-server'));
   const install = `if (process.argv[2] === 'install') fs.writeFileSync(${server}, '', { mode: 0o755 });`;
   write('bin/apt-get', recordingProgram('apt-get', install), 0o755);
-  // Instead of the machine's own programs, whose services a test must not touch.
+  // Fake programs, so that the test does not affect services of this machine.
   for (const name of ['service', 'systemctl']) write(`bin/${name}`, recordingProgram(name), 0o755);
   await run(['test']);
   t.deepEqual(calls().slice(1, 3), [
@@ -251,7 +251,7 @@ onDebianAsRoot('root on Debian gets Redis by apt-get, without the service that c
 });
 
 onDebianAsRoot(
-  'root on Debian gets a browser for the tests by apt-get; no other command installs one',
+  'for root on Debian, npm test installs a browser with apt-get; other commands do not',
   async (t) => {
     const { root, run, calls, write } = makeProject(t);
     const browser = JSON.stringify(join(root, 'bin/chromium'));
@@ -267,7 +267,7 @@ onDebianAsRoot(
   },
 );
 
-test('if no browser can be installed, one sentence says so and the tests run', async (t) => {
+test('if no browser can be installed, one sentence reports it and the tests still run', async (t) => {
   const { run, write } = makeProject(t);
   const missing = await run(['test']);
   t.is(missing.code, 0);
@@ -308,7 +308,7 @@ test('lint and format check run in parallel with the tests', async (t) => {
 const crash = 'dist/test/crash/random-deaths.test.js';
 const attacks = 'dist/test/hostile/all-attacks.test.js';
 
-test('npm test leaves the long suites out', async (t) => {
+test('npm test does not run the long suites', async (t) => {
   const { run, calls, write } = makeProject(t);
   for (const path of [crash, attacks, 'dist/test/real/streams.test.js']) write(path, '');
   const { stdout } = await run(['test']);
@@ -339,7 +339,7 @@ test('npm test -- --all runs the long suites after the other tests, the most dem
   t.is(stdout.trim().split('\n').at(-1), '9 passed, 0 failed');
 });
 
-test('npm test -- --all ends with the tests on real stores, reports the stores it could not get, and counts everything', async (t) => {
+test('npm test -- --all finally runs the tests on real stores, reports unavailable stores, and adds up all results', async (t) => {
   const { run, calls, write } = makeProject(t);
   write('dist/test/real/streams.test.js', '');
   const { stdout, stderr } = await run(['test', '--all']);

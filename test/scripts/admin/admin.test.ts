@@ -51,7 +51,7 @@ interface CodeRow {
 const redeem = (apiKey: string, code: string) =>
   callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
 
-test('codes are listed with their value and status; --unused lists only those still redeemable', async (t) => {
+test('codes are listed with their value and status; --unused lists only codes that can still be redeemed', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   const { answer } = await runAdmin<{ codes: string[] }>(
     'code',
@@ -98,7 +98,7 @@ test('codes are listed with their value and status; --unused lists only those st
   t.true(redeemable.every((row) => row.status === 'unused'));
 });
 
-test('a used or unknown code cannot be revoked, and revoking twice changes nothing', async (t) => {
+test('a used or unknown code cannot be revoked, and revoking a code again changes nothing', async (t) => {
   const { apiKey } = await stack.createAccount();
   const { answer } = await runAdmin<{ codes: string[] }>('code', 'create', '--balance', '1', '--count', '2');
   const [used, unused] = answer.codes as [string, string];
@@ -113,7 +113,7 @@ test('a used or unknown code cannot be revoked, and revoking twice changes nothi
   t.is((await runAdmin('code', 'list', '--used')).exitCode, 2);
 });
 
-test('an account that does not exist is reported as not found, whatever name is given', async (t) => {
+test('for any name of an account that does not exist, the error is "not found"', async (t) => {
   await stack.createAccount();
   for (const name of ['x'.repeat(100_000), '__proto__', '{"$gt":""}']) {
     const { exitCode, stderr } = await runAdmin('account', 'show', name);
@@ -130,7 +130,7 @@ test('an account that does not exist is reported as not found, whatever name is 
   t.true(stderr.startsWith('No account has this API key.') && !stderr.includes(key), stderr);
 });
 
-test('a ban shows its reason; an unban clears the reason and the guesses that led to the ban', async (t) => {
+test('a ban shows its reason; an unban clears the reason and the count of wrong codes that led to the ban', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   for (let i = 0; i < 10; i++) await redeem(apiKey, `none-${i}`);
   t.like((await runAdmin('account', 'show', id)).answer, {
@@ -141,7 +141,7 @@ test('a ban shows its reason; an unban clears the reason and the guesses that le
     exitCode: 0,
     answer: { banned: false, ban_reason: null },
   });
-  // Nine more guesses are allowed, as if there had been none before.
+  // Nine wrong codes are allowed again, because the earlier ones no longer count.
   for (let i = 0; i < 9; i++) t.is((await redeem(apiKey, `none-${i}`)).status, 422);
   await runAdmin('account', 'ban', id, '--reason', 'unpaid bills');
   t.is((await redeem(apiKey, 'none')).status, 403);
@@ -151,7 +151,7 @@ test('a ban shows its reason; an unban clears the reason and the guesses that le
 
 const accountMeaning = '<account> is an account id, an API key, or the number that the account area shows.';
 
-test.serial('a mistake is explained first, followed only by the usage of its verb or resource', async (t) => {
+test.serial('a usage error is explained, then only the usage of its verb or resource is shown', async (t) => {
   const mistakes = [
     {
       args: ['account', 'create', '--balanc', '5'],
@@ -229,7 +229,7 @@ for (const words of [
   });
 }
 
-test('account limits are set one by one and apply immediately; limits that are invalid or not specified stay unchanged', async (t) => {
+test('account limits are set one by one and apply immediately; invalid or unspecified limits do not change', async (t) => {
   const { answer: created } = await runAdmin<{ id: string }>('account', 'create', '--rpm', '60');
   t.like(created, { requests_per_minute: 60, max_queued_jobs: 10_000, weight: 1 });
   const { id } = created;
@@ -259,7 +259,7 @@ test("an account's webhook secret stays the same until it is rotated", async (t)
   t.is(await show(), second);
 });
 
-test('support replaces a lost key: the new key works and the old one does not', async (t) => {
+test('after support replaces a lost key, the new key works and the old one does not', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   t.is((await callApi(stack.url, apiKey, 'GET', '/users/profile')).status, 200);
   const { answer } = await runAdmin<{ id: string; api_key: string }>('account', 'rotate-key', id);

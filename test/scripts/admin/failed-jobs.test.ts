@@ -12,7 +12,7 @@ test.serial.beforeEach(async () => {
   await flushAll(redis());
 });
 
-/** Records of failed jobs, with only the fields read here, and their entries in the lists. */
+/** Creates records of failed jobs, with only the fields that these tests need, and lists them as failed. */
 async function failJobs(count: number, atMsOf: (i: number) => number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, i) => `job-${String(i).padStart(4, '0')}`);
   await Promise.all(
@@ -46,7 +46,7 @@ test.serial(
       t.true(atMs <= lastMs);
       lastMs = atMs;
       read.push(id);
-      // As `queue retry` does with the jobs that it has retried.
+      // Removes the jobs from the list, as `queue retry` does with retried jobs.
       const accountId = `account-${Number(id.slice(4)) % 20}`;
       await redis().zrem(redisKeys.jobFailures(shardOf(accountId), 'chat'), `${accountId} ${id}`);
     }
@@ -64,7 +64,7 @@ test.serial('failed jobs are read one page at a time, not all at once', async (t
   t.is(buffered, 99);
 });
 
-test.serial('retrying counts rejected jobs by reason and reports progress', async (t) => {
+test.serial('a retry reports its progress, and the number of rejected jobs by reason', async (t) => {
   await failJobs(250, (i) => i);
   const progress: number[] = [];
   const context = { redis: redis() } as unknown as AdminContext;

@@ -12,7 +12,7 @@ const rows = [
   { id: 'large-one', active: false, aliases: [], max_calls: 8, pricing: { type: 'tokens', prompt: 150 } },
 ];
 
-test('a table that fits has one line per row', (t) => {
+test('if a table is not too wide, it has one line per row', (t) => {
   t.is(
     formatTable(rows, 67),
     `
@@ -34,7 +34,7 @@ large-one  false   –             8      type tokens, prompt 150
   );
 });
 
-test('in a table that is too wide, the widest columns move below their rows, and empty ones are dropped', (t) => {
+test('if a table is too wide, empty columns are dropped and the widest ones are printed on lines below their rows', (t) => {
   t.is(
     formatTable(rows, 30),
     `

@@ -6,7 +6,7 @@ import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-test('ledger dead lists entries that no worker could read, ledger verify reports entries that are not applied', async (t) => {
+test('ledger dead lists entries that workers could not read, and ledger verify reports that they are not applied', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount({ balance: '1' });
   const shard = shardOf(id);

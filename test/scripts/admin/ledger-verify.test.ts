@@ -28,7 +28,7 @@ async function sendChat(stack: TestStack, account: TestAccount): Promise<string>
   return response.headers.get('x-request-id')!;
 }
 
-/** Waits until everything that was settled is in MongoDB. */
+/** Waits until all settled requests are in MongoDB. */
 async function waitUntilSettled(stack: TestStack): Promise<void> {
   await waitForNoReservation(stack);
   for (let shard = 0; shard < shardCount; shard++) {
@@ -130,7 +130,7 @@ test('every inconsistency is reported and nothing is repaired', async (t) => {
   );
 });
 
-test('an entry that is in the stream twice is reported', async (t) => {
+test('if the stream contains an entry twice, this is reported', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount();
   const stream = redisKeys.ledgerStream(shardOf(account.id));
@@ -140,7 +140,7 @@ test('an entry that is in the stream twice is reported', async (t) => {
   t.true(differences.some((one) => one.check === 'a request is in the ledger once'));
 });
 
-test('a reservation without its request is reported, released on request, and released automatically if a worker runs', async (t) => {
+test('an orphaned reservation is reported, and is released by --release-orphans or by a running worker', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '10' });
   const reserve = async (ageMs: number): Promise<string> => {

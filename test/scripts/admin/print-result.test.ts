@@ -21,7 +21,7 @@ async function* generateRows(rows: number, onRow: (row: number) => void = () => 
   }
 }
 
-test('rows are printed as a single JSON array however many there are, otherwise as tables of a hundred rows', async (t) => {
+test('with --json all rows are one array; without it they are tables of a hundred rows', async (t) => {
   for (const rows of [0, 1, 100, 101, 250]) {
     const expected = Array.from({ length: rows }, (_, i) => ({ row: i + 1 }));
     t.deepEqual(JSON.parse(await print(generateRows(rows), json)), expected, String(rows));
@@ -48,7 +48,7 @@ test('a table shows the columns that its verb specifies, and JSON shows all of t
   ]);
 });
 
-test('reads no more rows than the reader of the output consumes, and none after the reader has closed it', async (t) => {
+test('rows are only read as fast as the output is consumed, and no more are read once the output is closed', async (t) => {
   let read = 0;
   const reading = generateRows(1_000_000, (row) => {
     read = row;
@@ -62,7 +62,7 @@ test('reads no more rows than the reader of the output consumes, and none after 
   t.true((await reading.next()).done, 'reading has stopped');
 });
 
-test('a vendor message cannot control the terminal, and is unchanged in JSON', async (t) => {
+test('control characters in a vendor message do not reach the terminal, but are unchanged in JSON', async (t) => {
   const message = 'no\u001b[2J\u009b31m\u0007 \u202eway\r\nid  9\u2028\u{e0041}';
   const row = { id: 'a', message };
   for (const answer of [row, [row], { nested: { row } }]) {
@@ -75,7 +75,7 @@ test('a vendor message cannot control the terminal, and is unchanged in JSON', a
   }
 });
 
-test('a failure while reading rows is thrown, and leaves the JSON array incomplete', async (t) => {
+test('if reading rows fails, the error is thrown, and the JSON array is incomplete', async (t) => {
   const failing = async function* () {
     yield* generateRows(150);
     throw new Error('Redis is away');

@@ -43,7 +43,7 @@ async function listFailed(stack: TestStack): Promise<object[]> {
   return rows;
 }
 
-test('a failed job is shown with its reason, and a retry runs and charges it once; a job that would fail again is rejected', async (t) => {
+test('a failed job is shown with its reason and can be retried, which charges it once; if it would fail again, it is rejected', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
   const vendor = await startScriptedVendor(() => (isDown ? refusal : wholeChat));
@@ -63,7 +63,7 @@ test('a failed job is shown with its reason, and a retry runs and charges it onc
 
   const late = await createJob(stack, account, '/v1/chat/completions', body);
   await waitForJob(stack, account, late.id);
-  // Like a job that could not start in time.
+  // Turns the job into one that could not start in time.
   await stack.redis.hset(redisKeys.job(account.id, late.id), 'code', 'deadline_exceeded');
   await stack.redis.del(redisKeys.jobBody(account.id, late.id));
 

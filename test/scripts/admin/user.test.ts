@@ -133,7 +133,7 @@ test('a ban ends sessions immediately and rejects a correct code with 403; API k
   );
 });
 
-test('a repeated ban keeps its reason unless a new one is given, and lifting a ban that does not exist changes nothing', async (t) => {
+test('banning again changes the reason only if one is given, and unbanning a user who is not banned changes nothing', async (t) => {
   const { _id: id } = (await createWebUser(stack, 'twice@example.com')).user;
   t.like(await admin('unban', id), { banned: false, was_banned: false });
   t.like(await admin('ban', id, '--reason', 'first'), { ban_reason: 'first', was_already_banned: false });
@@ -147,7 +147,7 @@ test('a repeated ban keeps its reason unless a new one is given, and lifting a b
   t.is((await runAdmin(stack.env, 'user', 'show', id, '--events', '1001')).exitCode, 2);
 });
 
-test('support unlinks an account from its user: the user is notified by mail, and the holder of the key may link it', async (t) => {
+test('if support unlinks an account, its user gets a mail, and anyone with the key can link the account', async (t) => {
   const attacker = await createWebUser(stack, 'thief@example.com');
   const owner = await createWebUser(stack, 'owner@example.com');
   const { id, apiKey } = await stack.createAccount();
@@ -183,7 +183,7 @@ test('support unlinks an account from its user: the user is notified by mail, an
   t.is((await link(owner.client)).status, 201);
 });
 
-test('the command succeeds with a warning if only the mail cannot be queued or its end cannot be recorded', async (t) => {
+test('if only the mail or the final audit record fails, the command still succeeds, with a warning', async (t) => {
   const { client, user } = await createWebUser(stack, 'untold@example.com');
   const { id, apiKey } = await stack.createAccount();
   t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey })).status, 201);
@@ -223,7 +223,7 @@ test('the command succeeds with a warning if only the mail cannot be queued or i
   t.is(warnings.length, 2, 'a command that failed does not warn');
 });
 
-test('a user or link that does not exist is rejected, whatever name is given', async (t) => {
+test('for any name of a user or link that does not exist, the command fails', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
     const { exitCode, reason } = await runRefused('show', name);

@@ -76,7 +76,7 @@ async function findProcessesOf(dir: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // A process may exit while it is inspected, and other users' environments are not readable.
+      // The process may have exited in the meantime, or belong to another user.
       const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
       return environment.includes(dir) ? [pid] : [];
     }),
@@ -114,7 +114,7 @@ test('every scenario runs without an error, and the total charged equals the dec
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   // Many scenarios, one after the other, perhaps alongside other tests.
   t.timeout(300_000);
-  // Each run continues until every caller has a response: a longer run would prove nothing more.
+  // Short runs are enough, because each continues until every caller has a response.
   const short = ['--callers', '4', '--seconds', '0.2', '--warm-up', '0.2', '--entries', '2000'];
   const bench = await startBench(t, [...short, '--json', file]);
   t.deepEqual(await bench.exited, [0, null] as never, bench.output());
@@ -175,7 +175,7 @@ test('a money scenario runs alone, without a vendor or an api process', async (t
   t.notRegex(bench.output(), /Chat|vendor|Ledger into/);
 });
 
-test('memory is measured when requested by name, over as many inputs as requested', async (t) => {
+test('if requested by name, only memory is measured, over at least the requested number of inputs', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
   const bench = await startBench(t, ['memory', '--inputs', '5000', '--callers', '4', '--json', file]);
@@ -184,7 +184,7 @@ test('memory is measured when requested by name, over as many inputs as requeste
   const { memory, scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
   t.deepEqual(scenarios, []);
   t.is(memory?.inputs, 5_120);
-  // One call before the warm-up.
+  // 20 calls for the inputs, and one before the warm-up.
   t.deepEqual(memory?.money, { ...memory?.money, charges: 21, faults: [] });
   t.deepEqual(
     memory?.processes.map(({ process }) => process),

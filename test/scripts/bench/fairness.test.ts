@@ -14,7 +14,7 @@ import {
 import { dist } from '../../../scripts/start/paths.ts';
 
 /**
- * The fairness bench reports exactly what was measured. Whether the result is fair is for the bench to decide.
+ * Tests how the fairness bench evaluates and reports given measurements, not whether the gateway is fair.
  */
 
 const waits = (p50Ms: number, p99Ms: number): FairnessResult['alone'] => ({
@@ -32,13 +32,13 @@ const fair: FairnessResult = {
   rssMb: { api: [200, 300], redis: [10, 1_000] },
 };
 
-test('up to three times the time alone plus one call is fair; anything above is not', (t) => {
+test('a wait is fair up to three times the wait without an attack plus the duration of one call', (t) => {
   t.deepEqual(findFaults(fair), []);
   t.deepEqual(findFaults({ ...fair, beside: waits(81, 110) }), ['p50 exceeds the limit']);
   t.deepEqual(findFaults({ ...fair, beside: waits(80, 111) }), ['p99 exceeds the limit']);
 });
 
-test('a wrong response or memory above the limit is a failure, just like waiting too long', (t) => {
+test('a wrong response or memory above the limit is a failure, too', (t) => {
   const refused = { ...fair, beside: { ...fair.beside, failures: { '503 queue_full': 2 } } };
   t.deepEqual(findFaults(refused), ['beside: 2 × 503 queue_full']);
   const grown = { ...fair, rssMb: { ...fair.rssMb, api: [200, 301] } } as const;
@@ -59,7 +59,7 @@ test('every scenario has its attack and its normal request', (t) => {
   t.deepEqual(Object.keys(probes).sort(), names);
 });
 
-test('links hang or are refused without an internet host', async (t) => {
+test('the hanging and the refusing host for links are not on the internet', async (t) => {
   const connect = (host: string): string => `
     import { connect } from 'node:tls';
     const socket = connect({ host: '${host}', port: 443 });

@@ -6,7 +6,7 @@ import { surveyJobs } from '../../../scripts/bench/jobs/survey.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** The table of durable jobs reports exactly what was measured. */
+/** Tests the report of the durable jobs bench for given measurements. */
 
 const one: SingleJobs = {
   probes: 3,
@@ -44,7 +44,7 @@ test('the table shows rates, sizes, the checked look-ups and the wait of a singl
   t.notRegex(text, /ERROR/);
 });
 
-test('a slow look-up is a finding; a failed one is an error, as is any problem with jobs or money', (t) => {
+test('failed look-ups and problems with jobs or money are counted as errors, slow look-ups are not', (t) => {
   t.is(countJobFaults(null), 0);
   t.is(countJobFaults(run), 0);
   const failing: JobsRun = {
@@ -57,14 +57,14 @@ test('a slow look-up is a finding; a failed one is an error, as is any problem w
   t.regex(formatJobs(failing), /!!! ERROR {2}2 × GET of a job: HTTP 500/);
 });
 
-test('single jobs that arrived too late to wait behind others are reported as none', (t) => {
+test('if all jobs finished before a single job could be placed behind them, the table shows none', (t) => {
   const text = formatJobs({ ...run, single: { alone: one, behind: sumUpSingleJobs([], []) } });
   t.regex(text, /none {3}behind the others: all jobs finished before one could be placed/);
 });
 
 const redisOf = useRedis(test);
 
-test('every record is checked: its end, its attempts, and what started while a single job waited', async (t) => {
+test('the check covers the end and attempts of every job record, and counts jobs that started while a single job waited', async (t) => {
   const redis = redisOf();
   const accountId = 'surveyed';
   const place = async (id: string, at: number, fields: Readonly<Record<string, string>>) => {

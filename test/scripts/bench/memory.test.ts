@@ -5,7 +5,7 @@ function sample(mbAt: (share: number) => number): MemorySample[] {
   return Array.from({ length: 100 }, (_, i) => ({ share: (i + 1) / 100, mb: { api: mbAt((i + 1) / 100) } }));
 }
 
-test('memory that jumps but returns to the level it had in the middle is flat', (t) => {
+test('memory is flat if it jumps, but returns to the level that it had in the middle', (t) => {
   const { atMarksMb, isFlat, peakMb } = sumUp(
     'api',
     sample((share) => 200 + (Math.round(share * 100) % 2) * 40),
@@ -15,7 +15,7 @@ test('memory that jumps but returns to the level it had in the middle is flat', 
   t.true(isFlat);
 });
 
-test('memory that fills up at first and then stops growing is flat', (t) => {
+test('memory is flat if it grows at first and then stops growing', (t) => {
   t.true(
     sumUp(
       'api',
@@ -24,7 +24,7 @@ test('memory that fills up at first and then stops growing is flat', (t) => {
   );
 });
 
-test('memory that grows until the end is not flat', (t) => {
+test('memory is not flat if it grows until the end', (t) => {
   t.false(
     sumUp(
       'api',
@@ -33,7 +33,7 @@ test('memory that grows until the end is not flat', (t) => {
   );
 });
 
-test('a run too short for a sample in each tenth is evaluated from the available samples', (t) => {
+test('if a run is too short for a sample in each tenth, the available samples are used', (t) => {
   const { atMarksMb } = sumUp('api', [
     { share: 0, mb: { api: 100 } },
     { share: 0.7, mb: { api: 150 } },

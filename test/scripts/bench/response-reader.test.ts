@@ -40,7 +40,7 @@ test('a stream without its end marker is not done', (t) => {
   t.false(answer?.isDone);
 });
 
-test('a body is stored only if requested', (t) => {
+test('the reader returns bodies only while keepsBody is set', (t) => {
   const answers: Answer[] = [];
   const reader = new ResponseReader(false, (answer) => answers.push(answer));
   reader.keepsBody = true;

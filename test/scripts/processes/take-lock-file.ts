@@ -1,4 +1,4 @@
-// Takes the lock file given as argument on request, and keeps it: `fork(take-lock-file.js, [path])`.
+// `fork(take-lock-file.js, [path])`: on each message, tries to take the lock file at this path, and reports the result.
 import { takeLockFile } from '../../../scripts/processes/lock-file.ts';
 import { identifyProcess } from '../../../scripts/processes/process-identity.ts';
 

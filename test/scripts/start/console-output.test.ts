@@ -9,7 +9,7 @@ const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
 const line = (fields: object): string =>
   JSON.stringify({ level: 'info', time, role: 'api', pid: 1, ...fields });
 
-test('a response is one short line', (t) => {
+test('each response is shown as one short line', (t) => {
   const fields = {
     method: 'POST',
     path: '/v1/embeddings',
@@ -38,14 +38,14 @@ test('a failed request is shown with its code, parameter and id', (t) => {
     show({ status: 503, code: 'service_unavailable' }),
     '03:04:05 api      503 POST /v1/chat/completions service_unavailable 3 ms r-1',
   );
-  // A stream that ended with an error event.
+  // The response of a stream that ended with an error event.
   t.is(
     show({ status: 200, code: 'upstream_error' }),
     '03:04:05 api      200 POST /v1/chat/completions upstream_error 3 ms r-1',
   );
 });
 
-test('input that is not a valid request is shown in the same format, with the reason', (t) => {
+test('an invalid HTTP request is shown in the same format, with the reason', (t) => {
   const fields = { method: null, path: null, durationMs: 0, requestId: 'r-1', msg: 'request' };
   const failed = { status: 400, reason: 'Parse Error', code: 'validation_failed' };
   t.is(
@@ -64,13 +64,13 @@ test('a failure shows its message and fields, but not its stack', (t) => {
   t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      error: it failed (away) shard=3');
 });
 
-test('details are only in the log; a line that is not our JSON is shown as it is', (t) => {
+test('debug lines are only in the log file; a line that is not our JSON is shown unchanged', (t) => {
   t.is(formatLogLine('api', line({ level: 'debug', msg: 'x' }), plain), null);
   t.is(formatLogLine('api', '', plain), null);
   t.regex(formatLogLine('api', '{"half": ', plain) ?? '', / api {6}\{"half":$/);
 });
 
-test('colours are only for terminals', (t) => {
+test('output has colours only on terminals', (t) => {
   t.true(formatLogLine('api', line({ msg: 'x' }), createPaint(true))?.includes('\u001B[36m'));
   t.false(formatLogLine('api', line({ msg: 'x' }), plain)?.includes('\u001B'));
 });
@@ -90,7 +90,7 @@ test('under load, only some responses but all warnings are shown', (t) => {
   t.true(shown().at(-1)?.endsWith('warn: Redis is away'));
 });
 
-test('a message that a part logs sixteen times at the same time is shown once', (t) => {
+test('if a part logs the same message sixteen times at the same time, it is shown once', (t) => {
   const { output, shown } = collect();
   for (let shard = 0; shard < 16; shard += 1)
     output.printLog('api', Buffer.from(`${line({ shard, msg: 'waits' })}\n`));
@@ -113,7 +113,7 @@ test('warnings with the same text are merged only if they have the same source',
   );
 });
 
-test('an error is shown even if another has the same text, including while the stack starts', (t) => {
+test('errors with the same text but different fields are all shown, including while the stack starts', (t) => {
   const { output, shown } = collect();
   output.muteRoutine();
   const failed = (pid: number, store: string): string =>
@@ -126,7 +126,7 @@ test('an error is shown even if another has the same text, including while the s
   );
 });
 
-test('of very many different warnings, some are shown and the others are counted', async (t) => {
+test('if there are very many different warnings, some are shown, and the others are only counted', async (t) => {
   const { output, shown } = collect();
   for (let i = 0; i < 500; i++)
     output.printLog('api', Buffer.from(`${line({ level: 'warn', code: i, msg: 'request failed' })}\n`));
@@ -135,7 +135,7 @@ test('of very many different warnings, some are shown and the others are counted
   t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs');
 });
 
-test('a line that arrives in pieces is shown whole', (t) => {
+test('if a line arrives in pieces, it is shown once it is complete', (t) => {
   const { output, shown } = collect();
   const text = Buffer.from(`${line({ msg: 'whole' })}\n`);
   output.printLog('api', text.subarray(0, 20));
@@ -144,7 +144,7 @@ test('a line that arrives in pieces is shown whole', (t) => {
   t.is(shown()[0], '03:04:05 api      whole');
 });
 
-test('the suggested commands are for models that can respond', (t) => {
+test('the suggested commands use only active models', (t) => {
   const models = [
     { id: 'gpt', type: 'chat' as const, active: false },
     { id: 'demo-echo', type: 'chat' as const, active: true },
@@ -167,7 +167,7 @@ test('the suggested commands are for models that can respond', (t) => {
   t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);
 });
 
-test('if mails stay on this machine, the first lines show where they are; otherwise mails are not mentioned', (t) => {
+test('if mails are stored on this machine, the welcome text shows where; otherwise it does not mention mails', (t) => {
   const base = { baseUrl: 'http://127.0.0.1:8080/v1', models: [], dataDir: '.data', tookMs: 1, demo: null };
   t.regex(formatWelcome({ ...base, hasOutbox: true }), /Mails {6}\.data\/outbox .*DEV mail to/);
   t.notRegex(formatWelcome({ ...base, hasOutbox: false }), /outbox|DEV mail/);

@@ -15,7 +15,7 @@ test.before(async () => {
   stack = await startStack({ workers: [] });
 });
 test.after.always(() => stack.close());
-// All tests here use one database, in which there is one demo account.
+// All these tests use one database, and a database has only one demo account.
 test.afterEach.always(() => stack.mongo.db.collection('accounts').deleteMany({}));
 
 const start = (dataDir: string, env: Record<string, string> = {}) =>
@@ -30,14 +30,14 @@ const welcome = {
 };
 
 test.serial(
-  'the demo account is created once, and found again from any remaining record of the first start',
+  'the demo account is created once, and is found again even if records of the first start are lost',
   async (t) => {
     const folder = makeFolder(t);
     const first = await start(folder);
     t.like(first, { banReason: null, insteadOf: null });
     t.is((await callApi(stack.url, first.apiKey!, 'GET', '/users/profile')).status, 200);
     t.deepEqual(await start(folder), first);
-    // As an earlier release left it.
+    // As stored by an earlier release.
     saveSecrets(folder, { ...loadSecrets(folder), demoAccountId: null });
     t.deepEqual(await start(folder), first);
     rmSync(join(folder, 'secrets.json'));
@@ -56,7 +56,7 @@ test.serial('after its key is replaced over HTTP, the account is found and its n
     '/users/regenerate_api_key',
   );
   t.deepEqual(await start(folder), { ...first, apiKey: body.new_api_key });
-  // The examples read it there.
+  // The examples read the key from this file.
   const { demoApiKey } = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8')) as {
     demoApiKey: string;
   };
@@ -65,7 +65,7 @@ test.serial('after its key is replaced over HTTP, the account is found and its n
 });
 
 test.serial(
-  'a replaced key that cannot be shown does not create a second account; the output explains how to get another key',
+  'if a replaced key cannot be shown, no second account is created, and the output explains how to get another key',
   async (t) => {
     for (const env of [{ REVEAL: 'off' }, { MASTER_KEY: 'another-master-key-0123456789abcdef01234' }]) {
       const folder = makeFolder(t);
@@ -121,7 +121,7 @@ test.serial("a customer's account is never mistaken for the demo account", async
 });
 
 test.serial(
-  'if an earlier release recorded only a key that has since been replaced, the output says no more than is known',
+  'if an earlier release recorded only a key that was replaced later, the output names the possible reasons',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));

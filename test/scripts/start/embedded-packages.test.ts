@@ -2,7 +2,7 @@ import test from 'ava';
 import { checkEmbeddedPackages } from '../../../scripts/start/embedded-packages.ts';
 import { ConfigError } from '../../../shared/runtime/config-error.ts';
 
-test('if a package of an embedded server is missing, one sentence names it and says what to do', (t) => {
+test('if a package of an embedded server is missing, one sentence names it and explains what to do', (t) => {
   const resolve = (name: string): string => {
     if (name !== 'postal-mime') return name;
     return import.meta.resolve('a-package-that-nobody-installed');

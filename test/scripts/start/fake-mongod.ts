@@ -1,6 +1,6 @@
-// Stands in for a real mongod with the features that `npm start` relies on: `fake-mongod.js --replSet … --keyFile …`
-// keeps its replica set and its users under --dbpath, requires a password from everyone, and at first knows only its
-// internal user, whose password is the key.
+// Simulates the features of a real mongod that `npm start` relies on: `fake-mongod.js --replSet … --keyFile …` stores
+// its replica set and its users under --dbpath and requires authentication. At first it has only the internal user,
+// whose password is the content of the key file.
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ const passwordOf = (name: string): string | undefined =>
   name === 'local.__system' ? key : state.users[name];
 const isMember = (): boolean => state.config?.members[0]?.host === address;
 
-/** One connection: its user, and the authentication exchange. */
+/** One connection, with its authentication exchange and its user. */
 class Session {
   user: string | null = null;
   #claimed = '';

@@ -1,5 +1,5 @@
-// For tests of a command whose npm has exited: `node fake-npm.js <file>` runs this file once more through a shell, as
-// npm does; that second process waits for a request to stop and writes its reason into <file>.
+// Simulates npm, for tests of a command whose npm has exited: `node fake-npm.js <file>` starts this file again as the
+// command, through a shell, as npm does. The command waits for a request to stop, and writes the reason to <file>.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { stopOnSignals } from '../../../scripts/start/stop-on-signals.ts';
 const [file, role] = process.argv.slice(2) as [string, string?];
 if (role === undefined) {
   const script = `${process.execPath} ${fileURLToPath(import.meta.url)} ${file} command`;
-  // A second command keeps any shell from replacing itself.
+  // With a second command after it, no shell replaces itself by the script.
   spawn('/bin/sh', ['-c', `${script}; exit $?`], { env: { npm_lifecycle_script: script }, stdio: 'inherit' });
 } else {
   setInterval(() => undefined, 1_000);

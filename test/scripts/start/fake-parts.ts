@@ -27,7 +27,7 @@ export function fakePart(folder: string, name: string, code: string, spec: Parti
   };
 }
 
-/** Runs until it is asked to stop, and then records that in a file. */
+/** A part that runs until it is asked to stop, and then records this in a file. */
 export function politeCode(name: string, diary: string): string {
   return `process.on('SIGTERM', () => {
     setTimeout(() => { appendFileSync(${JSON.stringify(diary)}, '${name}\\n'); process.exit(0); }, 50);
@@ -56,7 +56,7 @@ export class EventLog implements PartEvents {
     this.deaths.push(death);
   }
   onGone(): void {
-    // Its pid is kept, so that a test can look for the process.
+    // Does nothing: the part's pid stays recorded, so that a test can check whether the process still runs.
   }
 }
 

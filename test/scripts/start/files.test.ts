@@ -10,7 +10,7 @@ import { makeFolder } from './fake-parts.ts';
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-test('the endpoints file is readable only by its owner, and gone after a stop', (t) => {
+test('the endpoints file is readable only by its owner, and is removed by a stop', (t) => {
   const folder = makeFolder(t);
   writeEndpoints(folder, { REDIS_URL: 'redis://:secret@127.0.0.1:1' });
   t.is(modeOf(endpointsPath(folder)), 0o600);
@@ -20,14 +20,14 @@ test('the endpoints file is readable only by its owner, and gone after a stop', 
   t.false(existsSync(endpointsPath(folder)));
 });
 
-test("another supervisor's endpoints are not removed", (t) => {
+test('the endpoints of another supervisor are not removed', (t) => {
   const folder = makeFolder(t);
   writeFileSync(endpointsPath(folder), JSON.stringify({ pid: process.pid + 1 }));
   removeEndpoints(folder);
   t.true(existsSync(endpointsPath(folder)));
 });
 
-test('secrets are created once, kept, and readable only by their owner', (t) => {
+test('secrets are created once, do not change afterwards, and are readable only by their owner', (t) => {
   const folder = makeFolder(t);
   const first = loadSecrets(folder);
   t.is(modeOf(join(folder, 'secrets.json')), 0o600);
@@ -37,14 +37,14 @@ test('secrets are created once, kept, and readable only by their owner', (t) => 
   t.not(loadSecrets(makeFolder(t)).masterKey, first.masterKey);
 });
 
-test('production uses no embedded part: all missing settings are named together', async (t) => {
+test('in production no embedded part is used, and all missing settings are reported together', async (t) => {
   const env = { NODE_ENV: 'production', REDIS_URL: 'redis://10.0.0.1' };
   const error = await t.throwsAsync(checkEnvironment(env, readEnvironment(env)), { instanceOf: ConfigError });
   const missing = 'MONGODB_URL, S3_ENDPOINT, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, SMTP_URL, MASTER_KEY';
   t.true(error?.message.endsWith(`: ${missing}`));
 });
 
-test("an operator's S3 server needs its keys", async (t) => {
+test('if S3_ENDPOINT is set, the S3 credentials must be set, too', async (t) => {
   const env = { S3_ENDPOINT: 'http://10.0.0.1:9000', AWS_ACCESS_KEY_ID: 'a' };
   await t.throwsAsync(checkEnvironment(env, readEnvironment(env)), {
     message: /too: AWS_SECRET_ACCESS_KEY$/,

@@ -28,7 +28,7 @@ function openLog(t: ExecutionContext, maxBytes = 1_000_000) {
   };
 }
 
-test('a log is bounded: one full file is kept besides the current one', (t) => {
+test('the size of a log is limited: there is one full file besides the current one', (t) => {
   const { path, write } = openLog(t, 100);
   for (let line = 0; line < 7; line += 1) write(`${String(line).repeat(39)}\n`);
   t.is(readFileSync(path, 'utf8')[0], '6');
@@ -37,12 +37,12 @@ test('a log is bounded: one full file is kept besides the current one', (t) => {
 });
 
 onLinux(
-  'a full disk loses lines but does not throw; the loss is reported once, and counted when there is space again',
+  'if the disk is full, lines are lost without an exception; this is reported once, and their number when there is space',
   async (t) => {
     const { path, losses, restored, write, read } = openLog(t);
     symlinkSync('/dev/full', path);
     write('lost 1\nlost 2\n');
-    // Half a line now, and the rest when the disk has space again: neither half may appear as a line.
+    // Half a line now, and the other half when the disk has space again: neither may be written as a line.
     write('lost 3\nlost');
     t.deepEqual([losses, restored], [['ENOSPC'], []]);
     rmSync(path);
@@ -56,7 +56,7 @@ onLinux(
   },
 );
 
-test('a failed rotation loses lines, and the file stays bounded', async (t) => {
+test('if a rotation fails, lines are lost, and the file does not exceed its maximum size', async (t) => {
   const { path, losses, restored, write, read } = openLog(t, 100);
   mkdirSync(join(`${path}.1`, 'in the way'), { recursive: true });
   for (let line = 0; line < 7; line += 1) write(`${String(line).repeat(39)}\n`);
@@ -76,7 +76,7 @@ onLinux('a descriptor that was closed externally is reopened', async (t) => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`) === path;
     } catch {
-      // The descriptor of the folder itself, which is read here.
+      // This descriptor was open only to list the folder, and is already closed.
       return false;
     }
   };
@@ -88,7 +88,7 @@ onLinux('a descriptor that was closed externally is reopened', async (t) => {
   t.deepEqual([read()[0], read().at(-1)], ['first', 'last']);
 });
 
-test('a log whose folder was deleted is created again, and a closed log accepts no more lines', (t) => {
+test('if its folder is deleted, a log is created again; after it is closed, it ignores further lines', (t) => {
   const path = join(makeFolder(t), 'logs', 'api.log');
   const log = new LogFile(path, { maxBytes: 20 });
   log.write(Buffer.from('first and long line\n'));

@@ -31,7 +31,7 @@ async function connectTo(t: ExecutionContext, url: string): Promise<mongoose.mon
   return client;
 }
 
-/** A program that stands in for mongod. */
+/** Writes a program that runs the fake mongod. @returns its path */
 function writeFakeMongod(t: ExecutionContext): string {
   const script = fileURLToPath(new URL('fake-mongod.js', import.meta.url));
   const path = join(makeFolder(t), 'mongod');
@@ -40,7 +40,7 @@ function writeFakeMongod(t: ExecutionContext): string {
   return path;
 }
 
-test('the embedded MongoDB requires its password, which no process list, output or description shows', async (t) => {
+test('the embedded MongoDB requires its password, which is not in its arguments, output or description', async (t) => {
   const dataDir = makeFolder(t);
   const context = createContext(dataDir);
   const mongo = await chooseMongo(context);
@@ -64,7 +64,7 @@ test('the embedded MongoDB requires its password, which no process list, output 
   t.is(await things.countDocuments(), 1, 'by the same URL');
 });
 
-test('a data folder without a MongoDB password gets one, and keeps its other secrets', (t) => {
+test('if secrets.json has no MongoDB password, one is added, and the other secrets do not change', (t) => {
   const dataDir = makeFolder(t);
   const { mongodbPassword: _, ...old } = loadSecrets(dataDir);
   writeFileSync(join(dataDir, 'secrets.json'), JSON.stringify(old));
@@ -74,7 +74,7 @@ test('a data folder without a MongoDB password gets one, and keeps its other sec
   t.deepEqual(loadSecrets(dataDir), secrets);
 });
 
-test('a real mongod requires a password from its first moment, and accepts the one in secrets.json', async (t) => {
+test('a mongod requires a password from its start, and accepts the one in secrets.json', async (t) => {
   const dataDir = makeFolder(t);
   const path = writeFakeMongod(t);
   const context = createContext(dataDir, { PATH: '', MONGOD_BIN: path });
@@ -99,7 +99,7 @@ test('a real mongod requires a password from its first moment, and accepts the o
   await part.stop();
 });
 
-test('a mongod keeps working with data from before it had users, on another port, and with another password', async (t) => {
+test('a mongod also starts with data that has no users yet, on another port, and with another password', async (t) => {
   const dataDir = makeFolder(t);
   const path = writeFakeMongod(t);
   const start = async (password: string) => {
@@ -124,7 +124,7 @@ test('a mongod keeps working with data from before it had users, on another port
   await start('two');
 });
 
-test('the address of an external server is shown without its password, in whatever form it is written', async (t) => {
+test('the address of an external server is shown without its password, for every notation of the address', async (t) => {
   const describe = async (env: NodeJS.ProcessEnv): Promise<string> => {
     const context = createContext(makeFolder(t), { PATH: '', ...env });
     const part = env['MONGODB_URL'] === undefined ? await chooseRedis(context) : await chooseMongo(context);

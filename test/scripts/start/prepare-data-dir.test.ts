@@ -29,7 +29,7 @@ async function prepareAsUser(t: ExecutionContext, dataDir: string): Promise<stri
 test('files in DATA_DIR that the parts do not use may be inaccessible, but files that they use must not be', async (t) => {
   const dataDir = makeFolder(t);
   if (isRoot) chownSync(dataDir, nobody, nobody);
-  // A lost+found folder of the mounted disk, a copy made by root, and a note.
+  // Files that may be in DATA_DIR: the lost+found folder of a mounted disk, a copy made by root, and a note.
   const lostAndFound = join(dataDir, 'lost+found');
   mkdirSync(lostAndFound, { mode: 0 });
   t.teardown(() => chmodSync(lostAndFound, 0o700));
@@ -40,7 +40,7 @@ test('files in DATA_DIR that the parts do not use may be inaccessible, but files
   t.regex(await prepareAsUser(t, dataDir), /^\S+secrets\.json \(in DATA_DIR\) cannot be used: /);
 });
 
-test('a folder that everybody may write to is reported', (t) => {
+test('if every user may write to the folder, this is reported', (t) => {
   const dataDir = makeFolder(t);
   prepareDataDir(dataDir);
   t.is(describeExposure(dataDir), null);
@@ -60,14 +60,14 @@ asRoot('a folder or secrets owned by another user are reported', (t) => {
   );
 });
 
-test('secrets restored from a backup become private once they are read', (t) => {
+test('if the secrets file is readable by others, for example after a restore, reading it makes it private', (t) => {
   const path = join(makeFolder(t), 'secrets.json');
   writeFileSync(path, '{"a": 1}', { mode: 0o644 });
   t.deepEqual(readPrivateFile(path), { a: 1 });
   t.is(statSync(path).mode & 0o777, 0o600);
 });
 
-test('a symbolic link planted under the name of a temporary file is not followed', (t) => {
+test('a symbolic link with the name of the temporary file is not followed', (t) => {
   const folder = makeFolder(t);
   const path = join(folder, 'secrets.json');
   const elsewhere = join(folder, 'elsewhere');

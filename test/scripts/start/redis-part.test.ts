@@ -18,7 +18,7 @@ async function connectTo(url: string): Promise<Redis> {
   return redis;
 }
 
-test('the embedded Redis keeps its data and its port when it is killed, and its password is in no argument', async (t) => {
+test('after it is killed, the embedded Redis has the same data and port; its password is not in its arguments', async (t) => {
   const dataDir = makeFolder(t);
   const context = { env: process.env, values: readEnvironment({}), dataDir, secrets: loadSecrets(dataDir) };
   const redis = await chooseRedis(context);
@@ -43,14 +43,14 @@ test('the embedded Redis keeps its data and its port when it is killed, and its 
   t.is(await after.get('kopeck'), '1');
   after.disconnect();
   const unauthenticated = new Redis(url.replace(/:[^:@]*@/, ''), { retryStrategy: () => null });
-  unauthenticated.on('error', () => undefined); // The command below does the same.
+  unauthenticated.on('error', () => undefined); // The command below throws the same error.
   await t.throwsAsync(unauthenticated.get('kopeck'), { message: /NOAUTH/ });
   unauthenticated.disconnect();
 });
 
-test('each start has its own Redis password, even on data of a release that kept one', async (t) => {
+test('each start has a new Redis password, even if an earlier release stored one', async (t) => {
   const dataDir = makeFolder(t);
-  // As earlier releases did, which kept one password permanently.
+  // Earlier releases stored one permanent password here.
   writeFileSync(join(dataDir, 'secrets.json'), '{"redisPassword": "kept"}');
   const passwordOfStart = async (): Promise<string> => {
     const context = { env: process.env, values: readEnvironment({}), dataDir, secrets: loadSecrets(dataDir) };

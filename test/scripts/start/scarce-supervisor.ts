@@ -1,5 +1,5 @@
-// For tests: a supervisor that has no file descriptor left when it starts a part and its guardian, and then has some
-// again. Prints the reported reasons as JSON once both run.
+// For tests: a supervisor that has run out of file descriptors when it starts a part and its guardian, and later has
+// some again. Prints the reported reasons as JSON once both run.
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Guardian } from '../../../scripts/start/guardian.ts';
@@ -30,7 +30,7 @@ const taken: number[] = [];
 try {
   for (;;) taken.push(openSync('/dev/null', 'r'));
 } catch {
-  // Out of file descriptors.
+  // No more file descriptors are available.
 }
 guardian.start();
 await part.start();

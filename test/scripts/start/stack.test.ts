@@ -25,13 +25,13 @@ async function startSupervisor(t: ExecutionContext, folder: string): Promise<Sup
   t.teardown(() => child.kill('SIGKILL'));
   const line = await readFirstLine(child.stdout, new AbortController().signal);
   const started = JSON.parse(line) as Omit<Supervisor, 'child'>;
-  // A failed test must not leave anything running either.
+  // Ends the processes even if the test fails.
   const identities = [...Object.values(started.pids), started.guardian].map(identifyProcess);
   t.teardown(() => endProcesses(identities, 100));
   return { child, ...started };
 }
 
-/** A process that no longer runs, whether or not it has been reaped. */
+/** Whether a process no longer runs, including one that has exited but has not been reaped. */
 const isGone = (pid: number): boolean => identifyProcess(pid).startedAt === null;
 
 test('parts stop before the parts that they use, and Redis stops last', async (t) => {
@@ -46,18 +46,18 @@ test('parts stop before the parts that they use, and Redis stops last', async (t
   await waitFor('all processes to exit', () => [...Object.values(pids), guardian].every(isGone));
 });
 
-test('a killed supervisor leaves nothing running, and its parts still stop in order', async (t) => {
+test('after the supervisor is killed, its parts still stop in order, and no process remains', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   child.kill('SIGKILL');
   await waitFor('all processes to exit', () => [...Object.values(pids), guardian].every(isGone));
   t.deepEqual(readLines(join(folder, 'diary')).slice(2), ['s3', 'redis']);
-  // Its leftover files do not mislead the next start.
+  // The files that it did not delete do not affect the next start.
   t.deepEqual(readEndpoints(join(folder, 'data')), {});
   lockDataDir(join(folder, 'data')).release();
 });
 
-test('a killed guardian is replaced by one that knows all parts', async (t) => {
+test('if the guardian is killed, it is replaced by one that knows all parts', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   process.kill(guardian, 'SIGKILL');
@@ -75,7 +75,7 @@ test('a killed guardian is replaced by one that knows all parts', async (t) => {
   t.pass();
 });
 
-test('a supervisor finds processes left running by one that was killed together with its guardian', async (t) => {
+test('if a supervisor and its guardian are killed, the next supervisor finds the processes that still run', async (t) => {
   const folder = makeFolder(t);
   const { child, pids, guardian } = await startSupervisor(t, folder);
   process.kill(guardian, 'SIGKILL');
@@ -89,7 +89,7 @@ test('a supervisor finds processes left running by one that was killed together 
   t.true(Object.values(pids).every(isGone));
 });
 
-test('a second start on the same data folder fails, and the error identifies the holder', async (t) => {
+test('a second start on the same data folder fails, and the error identifies the running supervisor', async (t) => {
   const folder = makeFolder(t);
   const { child } = await startSupervisor(t, folder);
   const error = t.throws(() => lockDataDir(join(folder, 'data')), { instanceOf: ConfigError });
@@ -97,7 +97,7 @@ test('a second start on the same data folder fails, and the error identifies the
   t.regex(error?.message ?? '', /since \d{4}-\d\d-\d\dT/);
 });
 
-test('a lock whose pid now belongs to another process is taken over', (t) => {
+test('a lock is taken over if its pid now belongs to another process', (t) => {
   const folder = makeFolder(t);
   const lock = lockDataDir(folder);
   const path = join(folder, 'supervisor.json');

@@ -21,7 +21,7 @@ async function startUnderNpm(t: ExecutionContext) {
   return { npm, pid, readReason };
 }
 
-test('a command stops when its npm has exited, even if there is a shell between them', async (t) => {
+test('a command stops when its npm has exited, even if npm started it through a shell', async (t) => {
   const { npm, readReason } = await startUnderNpm(t);
   npm.kill('SIGKILL');
   t.is(await readReason(), 'npm is gone');

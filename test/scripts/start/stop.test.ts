@@ -16,7 +16,7 @@ import { createSignInMail } from '../../support/mails.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makeFolder } from './fake-parts.ts';
 
-/** `npm start` itself, with the parts that it starts, on its own folder and port. */
+/** Runs `npm start` with all its parts, in a new folder and on a free port. */
 async function startAll(t: ExecutionContext) {
   const dataDir = makeFolder(t);
   const { PATH, HOME } = process.env;
@@ -37,14 +37,14 @@ async function startAll(t: ExecutionContext) {
     parts: Record<string, { pid: number }>;
   };
   const parts = Object.entries(held.parts).map(([name, { pid }]) => ({ name, ...identifyProcess(pid) }));
-  // A failed test must not leave anything running either.
+  // Ends the processes even if the test fails.
   t.teardown(() => endProcesses(parts, 100));
   return { dataDir, child, ended, parts, endpoints: readEndpoints(dataDir), readOutput: () => output };
 }
 
 /**
- * Unauthenticated connections to each store that send nothing or an unfinished request, and an authenticated client
- * that reads nothing.
+ * Opens unauthenticated connections to each store that send nothing or an unfinished request, and an authenticated
+ * MongoDB client that is idle.
  */
 async function openConnections(
   t: ExecutionContext,
@@ -62,7 +62,7 @@ async function openConnections(
   await client.db('model_gateway').command({ ping: 1 });
 }
 
-/** A queued mail is sent by the worker to the outbox, and the console shows its code. */
+/** Checks that the worker sends a queued mail to the outbox, and that the console shows its code. */
 async function checkMail(
   t: ExecutionContext,
   { REDIS_URL, MASTER_KEY }: NodeJS.ProcessEnv,
@@ -73,7 +73,7 @@ async function checkMail(
   await waitUntilReady(redis);
   const queue = new MailQueue(redis, { masterKey: MASTER_KEY! });
   t.teardown(() => queue.close());
-  // A sign-up code: an address without a user is not sent a sign-in code.
+  // Uses a sign-up code, because an address without a user does not get a sign-in code.
   await queue.add(createSignInMail({ purpose: 'signup' }));
   await waitFor('the console to show the mail', () => readOutput().includes('DEV mail to ann@example.com'));
   t.regex(readOutput(), /✓ smtp +embedded server, port \d+: mails stay on this machine/);
@@ -84,7 +84,7 @@ async function checkMail(
 const isGone = ({ pid }: { pid: number }): boolean => identifyProcess(pid).startedAt === null;
 
 test.serial(
-  'SIGTERM stops everything and exits with 0, whatever clients are connected to its stores, and no log has a password',
+  'SIGTERM stops everything with exit code 0, even with clients connected to the stores, and no log contains a password',
   async (t) => {
     const { dataDir, child, ended, parts, endpoints, readOutput } = await startAll(t);
     t.deepEqual(parts.map(({ name }) => name).toSorted(), [
@@ -115,11 +115,11 @@ test.serial(
 test.serial('a second SIGINT stops everything immediately and exits with 130', async (t) => {
   const { child, ended, parts, endpoints } = await startAll(t);
   await openConnections(t, endpoints as NodeJS.ProcessEnv);
-  // A suspended process does not exit, so that there is something to wait for.
+  // Suspends a process, so that the first SIGINT cannot complete.
   const worker = parts.find(({ name }) => name === 'worker')!;
   process.kill(worker.pid, 'SIGSTOP');
   child.kill('SIGINT');
-  // npm forwards Ctrl-C: a second one counts if it comes more than a second later.
+  // A second SIGINT within a second is ignored, because npm also forwards Ctrl-C. So this sends more of them.
   const again = setInterval(() => child.kill('SIGINT'), 300);
   t.teardown(() => clearInterval(again));
   t.deepEqual(await ended, [130, null]);

@@ -42,7 +42,7 @@ test('a part that keeps dying is restarted with growing delays of at most five s
   t.is(events.deaths[0]?.reason, 'TypeError: nothing works');
 });
 
-test('an essential part that does not start is not retried, and the reason is reported', async (t) => {
+test('if an essential part does not start, the reason is reported and the start is not retried', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(
     fakePart(makeFolder(t), 'one', `console.error('no room'); process.exit(1);`),
@@ -55,7 +55,7 @@ test('an essential part that does not start is not retried, and the reason is re
   t.is(events.pids.length, 1);
 });
 
-test('a program that does not exist is a part that did not start', async (t) => {
+test('if its program does not exist, a part counts as not started', async (t) => {
   const spec = {
     ...fakePart(makeFolder(t), 'one', ''),
     launch: () => ({ file: '/nowhere/redis', args: [] }),
@@ -64,7 +64,7 @@ test('a program that does not exist is a part that did not start', async (t) => 
   await t.throwsAsync(part.start(), { instanceOf: PartFailed, message: /ENOENT/ });
 });
 
-test('a supervisor that is out of file descriptors reports it, and starts part and guardian once it has some', async (t) => {
+test('if there are no file descriptors, this is reported, and part and guardian start once there are some', async (t) => {
   const program = fileURLToPath(new URL('scarce-supervisor.js', import.meta.url));
   const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -79,7 +79,7 @@ test('a supervisor that is out of file descriptors reports it, and starts part a
   t.deepEqual(JSON.parse(stdout), ['sleep cannot be started: too many open files']);
 });
 
-test('a part that failed to start for lack of resources is retried', async (t) => {
+test('if a part cannot start because resources are short, the start is retried', async (t) => {
   const events = new EventLog();
   const spec = fakePart(makeFolder(t), 'one', endless, { firstStart: 'retry' });
   const launches = [{ file: 'true', args: ['x'.repeat(4_000_000)] }, spec.launch()];
@@ -90,7 +90,7 @@ test('a part that failed to start for lack of resources is retried', async (t) =
   t.is(events.pids.length, 1);
 });
 
-test('a part that is stopped finishes work in progress and stays stopped', async (t) => {
+test('a stopped part finishes its work in progress, and is not restarted', async (t) => {
   const folder = makeFolder(t);
   const diary = join(folder, 'diary');
   const events = new EventLog();
@@ -102,7 +102,7 @@ test('a part that is stopped finishes work in progress and stays stopped', async
   t.false(isAlive(events.pids[0]!));
 });
 
-test('a part that does not stop in time is killed', async (t) => {
+test('if a part does not stop in time, it is killed', async (t) => {
   const code = `process.on('SIGTERM', () => undefined); ${endless}`;
   const events = new EventLog();
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', code, { stopTimeoutMs: 200 }), events);
@@ -111,7 +111,7 @@ test('a part that does not stop in time is killed', async (t) => {
   t.false(isAlive(events.pids[0]!));
 });
 
-test('a part that is stopped while it waits to be restarted does not start', async (t) => {
+test('if a part is stopped while it waits for its restart, it does not start', async (t) => {
   const events = new EventLog();
   const part = new SupervisedPart(fakePart(makeFolder(t), 'one', endless), events);
   await part.start();
@@ -122,7 +122,7 @@ test('a part that is stopped while it waits to be restarted does not start', asy
   t.is(part.pid, undefined);
 });
 
-test('only the message of a stack trace or a fatal log line is reported, but plain text is reported in full', (t) => {
+test('of a stack trace or a fatal log line only the message is reported, but plain text is reported in full', (t) => {
   const trace = `file:///x.js:3\n  throw new Error('a');\n  ^\n\nError: broken: yes\n    at x.js:3:1\n\nNode.js v20.20.2\n`;
   t.is(explainDeath(trace), 'Error: broken: yes');
   t.is(

@@ -62,7 +62,7 @@ test('an unusable DATA_DIR is reported, with the reason', async (t) => {
     `${join(folder, 'dangling')} is a link to a missing file or folder`,
   );
   await assertUnusable(join(folder, 'x'.repeat(300)), 'its name is too long');
-  // Node's own recursive mkdir never returns from here.
+  // For this path Node's recursive mkdir never returns.
   if (process.platform === 'linux') await assertUnusable('/proc/x/y', '/proc does not accept new folders');
 });
 
@@ -102,7 +102,7 @@ test('a damaged lock file does not block the folder', async (t) => {
   const folder = makeFolder(t);
   writeFileSync(join(folder, 'supervisor.json'), '{"pid": 1');
   writeFileSync(join(folder, 'endpoints.json'), '');
-  // The start gets far enough to report the next mistake.
+  // The start gets past the lock file, to the next invalid setting.
   await assertRefused(
     t,
     { DATA_DIR: folder, HOST: '10.255.255.1' },

@@ -64,7 +64,7 @@ test("a stream's events come in the vendor's order, with a ping and with spaces 
   );
 });
 
-test('usage starts with the input and one token, and ends with all of it', async (t) => {
+test('the first event has the prompt tokens and one output token in its usage, and the last has the complete usage', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const events = await readEvents(
     await askAnthropic({ messages: MESSAGES, thinking: THINKING, tools: [SEARCH], stream: true }),
@@ -79,7 +79,7 @@ test('usage starts with the input and one token, and ends with all of it', async
   });
 });
 
-test('cached tokens are reported beside the input, not in it', async (t) => {
+test('cached tokens are reported separately, and are not included in the input tokens', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const body = {
     model: 'claude-cached-cachewrite',
@@ -90,7 +90,7 @@ test('cached tokens are reported beside the input, not in it', async (t) => {
   t.like(usage, { input_tokens: 2, cache_read_input_tokens: 4, cache_creation_input_tokens: 2 });
 });
 
-test('a tool call starts with an empty piece, and has no other if the tool takes no arguments', async (t) => {
+test('a tool call starts with an empty piece, which is the only one if the tool has no arguments', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const body = { model: 'claude-parallel', messages: MESSAGES, tools: TOOLS, stream: true };
   const events = await readEvents(await askAnthropic(body));
@@ -107,7 +107,7 @@ test('a tool call starts with an empty piece, and has no other if the tool takes
   );
 });
 
-test('tools are called as tool_choice specifies, each call with its own id, until there is a result', async (t) => {
+test('tools are called as tool_choice specifies, each call with its own id, and not again after a result', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const namesOf = (answer: Json): unknown[] => digList(answer, 'content').map((block) => block['name']);
   const send = async (body: Json): Promise<Json> =>
@@ -138,7 +138,7 @@ test('tools are called as tool_choice specifies, each call with its own id, unti
   t.is(ids.size, 6);
 });
 
-test('a search is reported as a call, its results and a text that cites them', async (t) => {
+test('a search is returned as a call, its results and a text that cites them', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const answer = await readJson(await askAnthropic({ messages: MESSAGES, tools: [SEARCH] }));
   const [use, found, first, cited] = digList(answer, 'content');
@@ -151,7 +151,7 @@ test('a search is reported as a call, its results and a text that cites them', a
   });
 });
 
-test('a paused turn continues where it stopped, and both halves cost the same as the whole', async (t) => {
+test('a paused turn continues where it stopped, and its halves together have as many output tokens as the whole', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const body = { model: 'claude-pauseturn', thinking: THINKING, tools: [SEARCH] };
   const paused = await readJson(await askAnthropic({ ...body, messages: MESSAGES }));
@@ -167,14 +167,14 @@ test('a paused turn continues where it stopped, and both halves cost the same as
   t.is((output[0] ?? 0) + (output[1] ?? 0), 12);
 });
 
-test('a schema is followed', async (t) => {
+test('the answer follows the requested schema', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const output_config = { format: { type: 'json_schema', schema: SCHEMA } };
   const answer = await readJson(await askAnthropic({ messages: MESSAGES, output_config }));
   t.deepEqual(JSON.parse(digText(answer, 'content', 0, 'text')), { at: 'simulated' });
 });
 
-test('usage is reported elsewhere or not at all on request', async (t) => {
+test('fault words move the usage to other events or remove it', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const place = async (word: string): Promise<unknown[]> => {
     const events = await readEvents(
@@ -190,7 +190,7 @@ test('usage is reported elsewhere or not at all on request', async (t) => {
   t.deepEqual(await place('outputusage'), [1, 4]);
 });
 
-test('the end of a stream is left out or sent twice on request', async (t) => {
+test('fault words remove or repeat the events at the end of a stream', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const namesOf = async (word: string): Promise<unknown[]> => {
     const body = { model: `claude-sim+${word}`, messages: MESSAGES, stream: true };

@@ -233,7 +233,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
       { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } },
       { type: 'text', text: 'what is this' },
     ]),
-    // A result may come in its own message before the user continues: both are one turn.
+    // A tool result and the next user text may be separate messages, which count as one turn.
     { messages: [...loop(USE), { role: 'user', content: [RESULT] }, HELLO], tools: [TOOL] },
   ];
   for (const body of acceptedRequests) {
@@ -242,7 +242,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
   }
 });
 
-test('thinking must be returned as it was issued, or not at all', async (t) => {
+test('thinking blocks must be returned unchanged, or not at all', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
   const request = { tools: [TOOL], thinking: THINKING };
   const first = await readJson(await askAnthropic({ ...request, messages: [HELLO] }));

@@ -45,7 +45,7 @@ interface Counted {
 const SYSTEM = 'be short and kind';
 const TOOL = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] };
 const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
-/** Spaces within JSON, which a dialect that carries objects cannot preserve. */
+/** Spaces in JSON text, which are lost in a dialect that transfers arguments as objects. */
 const RESULT = '{ "sky": "sunny all day", "wind": 3 }';
 
 /** The same conversation in each dialect, up to a tool call or including its result. */
@@ -240,7 +240,7 @@ const vendorErrors: readonly [string, Readonly<Record<string, readonly [number, 
 ];
 
 for (const [word, expected] of vendorErrors) {
-  test(`${word} gives each vendor's own error, whether set by the model's name or by the key`, async (t) => {
+  test(`${word} in the name of the model or in the key causes each vendor's own error`, async (t) => {
     const rig = await startDialectClients(t);
     for (const [dialect, send] of Object.entries(sendersFor(rig))) {
       for (const response of [await send(word), await send('', { key: `${KEY}+${word}` })]) {
@@ -262,7 +262,7 @@ test('an Anthropic account without credit is recognizable only by the message, a
   t.true(JSON.stringify(dig(unknown, 'error', 'details')).includes(KEY));
 });
 
-test('the retry delay is a header, or in the body for Google', async (t) => {
+test('the retry delay is in a header, or for Google in the body', async (t) => {
   for (const [dialect, send] of Object.entries(sendersFor(await startDialectClients(t)))) {
     const response = await send('fail-429+retry-1500');
     const isGemini = dialect === 'gemini';
@@ -273,7 +273,7 @@ test('the retry delay is a header, or in the body for Google', async (t) => {
   }
 });
 
-test('errors of every dialect repeat the key on request', async (t) => {
+test('with a fault word, the errors of every dialect contain the key', async (t) => {
   for (const [dialect, send] of Object.entries(sendersFor(await startDialectClients(t)))) {
     t.true((await (await send('fail-500+echokey')).text()).includes(KEY), dialect);
     t.false((await (await send('fail-500')).text()).includes(KEY), dialect);
@@ -293,7 +293,7 @@ test("an error within a stream has the dialect's format and follows the content 
   }
 });
 
-test('an interrupted stream has no end marker, and a stalled one waits for its caller to disconnect', async (t) => {
+test('an interrupted stream has no end marker, and a stalled one stays open until its caller disconnects', async (t) => {
   const rig = await startDialectClients(t);
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {
     await t.throwsAsync(async () => (await send('cut-2', { stream: true })).text(), undefined, dialect);
@@ -339,12 +339,12 @@ test('an unknown path is not found, in the format of the dialect that it resembl
   t.like(await send('/v1beta/models/x:nothing'), { error: { status: 'NOT_FOUND' } });
 });
 
-test('calls of all dialects wait in one queue, and are counted and recorded alike', async (t) => {
+test('the calls of all dialects share one concurrency limit, and are counted and recorded in the same way', async (t) => {
   const rig = await startDialectClients(t, {
     cost: { perCallMs: 60_000, maxConcurrency: 1, overflow: 'reject' },
   });
   const messages = [{ role: 'user', content: 'x' }];
-  // The simulator stops before this call finishes.
+  // This call is still in progress when the simulator stops.
   rig.askOpenAi({ model: 'gpt-held', messages }).catch(() => undefined);
   await rig.simulator.requests.waitFor((entry) => entry.model === 'gpt-held');
   for (const [dialect, send] of Object.entries(sendersFor(rig))) {

@@ -21,7 +21,7 @@ test('the help lists every fault word', (t) => {
   }
 });
 
-test('an unknown fault word is reported, and so is one without its number', (t) => {
+test('an unknown fault word and a fault word without its number are reported', (t) => {
   t.deepEqual(findUnknownFaultWords('fail-500+slow-3+hang+exhausted402'), []);
   t.deepEqual(findUnknownFaultWords(''), []);
   t.deepEqual(findUnknownFaultWords('fial-500+hang+cut'), ['fial-500', 'cut']);

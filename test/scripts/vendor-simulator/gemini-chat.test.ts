@@ -102,7 +102,7 @@ test('usage grows with every chunk, and the first chunk has no candidate count',
   });
 });
 
-test('candidates share one usage count, and each has its index', async (t) => {
+test('each candidate has an index, and the usage is that of all candidates together', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const body = { contents: CONTENTS, generationConfig: { candidateCount: 3 } };
   const whole = await readJson(await askGemini('gemini-2.5', body));
@@ -116,7 +116,7 @@ test('candidates share one usage count, and each has its index', async (t) => {
   );
 });
 
-test("calls arrive whole, signed as the model requires, with ids only if the model's name requests them", async (t) => {
+test("tool calls are not split, are signed if the model requires it, and have ids only if the model's name requests them", async (t) => {
   const { askGemini } = await startDialectClients(t);
   const send = async (model: string): Promise<readonly Json[]> =>
     partsOf(await readJson(await askGemini(model, { contents: CONTENTS, tools: TOOLS })));
@@ -196,7 +196,7 @@ test('a blocked prompt is a 200 without candidates, and its tokens are in the us
   t.deepEqual(await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS })), [whole]);
 });
 
-test('a schema in either format is followed', async (t) => {
+test('the answer follows the requested schema, in either format', async (t) => {
   const { askGemini } = await startDialectClients(t);
   for (const schema of [
     { responseJsonSchema: SCHEMA },
@@ -208,7 +208,7 @@ test('a schema in either format is followed', async (t) => {
   }
 });
 
-test('usage and the end are reported elsewhere, twice or not at all on request', async (t) => {
+test('fault words move, repeat or remove the usage and the end of a response', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const send = async (word: string): Promise<readonly Json[]> =>
     readEvents(await askGemini(`gemini-2.5+${word}`, { contents: CONTENTS }, { action: EVENTS }));

@@ -209,7 +209,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
     ['gemini-2.5', withConfig({ stopSequences: ['a', 'b', 'c', 'd', 'e'], seed: null })],
     ['gemini-2.5', loop([CALL], RESPONSE)],
     ['gemini-3-pro', loop([signed], RESPONSE)],
-    // Only the first of parallel calls is signed, and only the calls since the last user message are checked.
+    // Of parallel calls only the first is signed, and only calls after the last user message are checked.
     [
       'gemini-3-pro',
       {
@@ -227,7 +227,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
   }
 });
 
-test('a signature must be returned as it was issued, with its own call', async (t) => {
+test('a signature must be returned unchanged, with the call for which it was issued', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const tools = [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: SCHEMA }] }];
   const first = await readJson(await askGemini('gemini-3-pro', { contents: [HELLO], tools }));

@@ -116,7 +116,7 @@ test('edits that OpenAI rejects are rejected', async (t) => {
   t.is(broken.status, 400);
 });
 
-test('images of every format have the requested properties, and image faults do what their names say', async (t) => {
+test('images of every format have the requested properties, and image fault words have their effect', async (t) => {
   const read = async (model: string, more: object = {}): Promise<Buffer> => {
     const { body } = await post('/v1/images/generations', { ...baseRequest, model, ...more });
     return Buffer.from(body.data[0]!.b64_json, 'base64');

@@ -48,7 +48,7 @@ test('the official SDK chats, streamed and not, and its stream helper accumulate
   t.is(added.choices[0]?.finish_reason, 'stop');
 });
 
-test("the official SDK's tool runner calls a tool and gets an answer after it", async (t) => {
+test("the official SDK's tool runner calls a tool and then gets an answer", async (t) => {
   const { client } = await startRig(t);
   const toolArguments: unknown[] = [];
   const runner = client.chat.completions.runTools({
@@ -75,7 +75,7 @@ test("the official SDK's tool runner calls a tool and gets an answer after it", 
   t.deepEqual(toolArguments, [{ at: 'simulated' }]);
 });
 
-test('an answer that must follow a schema follows it', async (t) => {
+test('the answer follows the requested schema', async (t) => {
   const { client } = await startRig(t);
   const schema = {
     type: 'object',
@@ -162,7 +162,7 @@ test('embeddings depend only on their text, have norm one and the requested leng
   t.true(Math.abs(length - 1) < 1e-5);
 });
 
-test('fast vectors are all the same, for few inputs and for many', async (t) => {
+test('with fast vectors, all inputs have the same vector, for few inputs and for many', async (t) => {
   const { client } = await startRig(t, { vectors: 'fast', logCapacity: 0 });
   for (const count of [1, 40, 3, 2048]) {
     const input = Array.from({ length: count }, (_, index) => `text ${index}`);
@@ -177,7 +177,7 @@ test('fast vectors are all the same, for few inputs and for many', async (t) => 
   }
 });
 
-test('models are listed and described, and every name is served', async (t) => {
+test('models are listed and described, and any model name is accepted', async (t) => {
   const { client } = await startRig(t);
   const ids: string[] = [];
   for await (const model of client.models.list()) {
@@ -248,7 +248,7 @@ test('calls above the limit wait in order, or are rejected', async (t) => {
   t.is(refusing.simulator.requests.counters.byStatus[429], 2);
 });
 
-test('a caller that disconnects while waiting frees its slot', async (t) => {
+test('if a caller disconnects while waiting, it no longer takes part in the queue', async (t) => {
   const { simulator, client } = await startRig(t, { cost: { perCallMs: 50, maxConcurrency: 1 } });
   const first = client.embeddings.create({ model: 'emb', input: 'a' });
   const controller = new AbortController();
@@ -288,7 +288,7 @@ test('invalid requests are rejected as the vendor rejects them', async (t) => {
   t.is(broken.status, 400);
 });
 
-test('a model that is called `constructor` is counted like any other', async (t) => {
+test('a model named `constructor` is counted like any other', async (t) => {
   const { simulator, client } = await startRig(t);
   await client.embeddings.create({ model: 'constructor', input: 'a' });
   t.is(simulator.requests.counters.byModel['constructor'], 1);
@@ -331,7 +331,7 @@ test('the command listens, prints its usage and exits cleanly on both signals', 
   }
 });
 
-test('a port in use is reported with what to do', async (t) => {
+test('if the port is in use, the error explains what to do', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   const { port } = (await startRig(t)).simulator;
   const child = spawn(process.execPath, [main, '--port', String(port)], { stdio: 'pipe' });
@@ -365,7 +365,7 @@ test('the catalog that the command prints is valid, with two routes for a chat m
   );
 });
 
-test('an invalid option is named and the command fails', async (t) => {
+test('if an option is invalid, the command fails and names it', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
   const child = spawn(process.execPath, [main, '--per-call-ms', 'soon'], { stdio: 'pipe' });
   let errors = '';

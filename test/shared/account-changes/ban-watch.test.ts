@@ -73,7 +73,7 @@ test.serial('a ban takes effect within two seconds even if one look-up fails', a
   t.deepEqual(rig.ended, ['ann']);
 });
 
-test('work that starts after its ban was announced is ended, until the account is unbanned', async (t) => {
+test('work that starts after the ban of its account was announced is ended, until the account is unbanned', async (t) => {
   const { watch, banned, ended } = open(t);
   const start = (): void => watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
   const change = { kind: 'account', accountId: 'ann' } as const;
@@ -90,7 +90,7 @@ test('work that starts after its ban was announced is ended, until the account i
   t.deepEqual(ended, ['ann', 'ann']);
 });
 
-test('work that waited long before it started is looked up; other work needs no look-up', async (t) => {
+test('the account of work that waited long before it started is looked up; for other work there is no look-up', async (t) => {
   const { watch, banned, ended, lookedUp } = open(t);
   banned.add('ann');
   watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });

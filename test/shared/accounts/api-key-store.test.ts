@@ -13,17 +13,17 @@ test('look-ups that never finish do not block their keys or other keys permanent
   const store = new ApiKeyStore(redis, accounts, { maxLookUpMs: 20 });
   const find = (i: number): ReturnType<ApiKeyStore['find']> =>
     store.find(`mg-${String(i).padStart(43, '0')}`, () => 'network');
-  // As many as one network may have in flight.
+  // The maximum number of look-ups that one network may have in flight.
   const hanging = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => find(i)));
   t.true(hanging.every(({ status }) => status === 'rejected'));
   hangs = false;
   for (let i = 0; i < 10; i++) t.truthy(await find(i));
 });
 
-test('callers of one network may use half of the concurrent look-ups, and leave the other half to others', async (t) => {
+test('the callers of one network may use half of the concurrent look-ups; the other half is reserved for other networks', async (t) => {
   const pending: string[] = [];
   let end: () => void = () => undefined;
-  // One promise for all: a look-up that starts only when another finishes must not outlast the test.
+  // All look-ups wait for this promise: one that starts after the others finished must not outlast the test.
   const ending = new Promise<void>((resolve) => (end = resolve));
   const accounts = {
     findIdByKeyHash: async (keyHash: string) => {

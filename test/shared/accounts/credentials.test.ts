@@ -17,7 +17,7 @@ test('a key has the documented form and reveals nothing about another', (t) => {
   t.regex(maskApiKey(createApiKey()), /^mg-.{4}….{4}$/);
 });
 
-test('a secret can be decrypted only with its master key, and only if intact', (t) => {
+test('a secret can be decrypted only with its master key, and only if it is unchanged', (t) => {
   const encrypted = encryptSecret('mg-secret', 'master one');
   t.is(decryptSecret(encrypted, 'master one'), 'mg-secret');
   t.not(encryptSecret('mg-secret', 'master one'), encrypted);
@@ -26,7 +26,7 @@ test('a secret can be decrypted only with its master key, and only if intact', (
   t.throws(() => decryptSecret(corrupted, 'master one'));
 });
 
-test('a code is found however it is typed', (t) => {
+test('a code is found in upper or lower case, with dashes or spaces', (t) => {
   const code = createRefillCode();
   t.regex(code, /^[2-9A-HJKMNP-Z]{4}(-[2-9A-HJKMNP-Z]{4}){4}$/);
   t.is(hashRefillCode(` ${code.toLowerCase().replaceAll('-', ' ')} `), hashRefillCode(code));

@@ -9,7 +9,7 @@ import { allQueues, useStack } from '../../support/stack.ts';
 import { useMongo } from '../../support/use-mongo.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A key is shown to its owner or to nobody; another key is never shown in its place. */
+/** A key is revealed only to its owner, and no other key is ever revealed instead. */
 
 const revealOn = { masterKey: 'test-master-key-0123456789abcdef0123456789', revealsKeys: true };
 const revealOff = { ...revealOn, revealsKeys: false };
@@ -49,7 +49,7 @@ test('a key that is not the expected one is not revealed', async (t) => {
   t.is(await accounts.revealKey(id, { expectedKeyHash }), null);
 });
 
-test('with REVEAL=off only the hash of a key is stored, including new keys, and nothing is revealed', async (t) => {
+test('with REVEAL=off only the hashes of new and replaced keys are stored, and no key is revealed', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOff);
   const { id } = await accounts.create(newAccount);
@@ -58,7 +58,7 @@ test('with REVEAL=off only the hash of a key is stored, including new keys, and 
   t.is(await accounts.revealKey(id), null);
 });
 
-test('wherever a crash interrupts a replacement, the key that opens the account is revealed', async (t) => {
+test('if a crash interrupts a replacement, before or after the account is changed, the key in use is revealed', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
@@ -73,7 +73,7 @@ test('wherever a crash interrupts a replacement, the key that opens the account 
   );
 });
 
-test('a replacement that loses a race leaves no secret behind', async (t) => {
+test('a replacement that loses a race does not leave its secret in MongoDB', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
@@ -95,7 +95,7 @@ test('a secret under the wrong hash or encrypted with another master key reveals
   t.is(await accounts.revealKey(id), null);
 });
 
-test('secrets that an older release left in accounts are migrated at startup', async (t) => {
+test('secrets that an older release stored in accounts are migrated at startup', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
@@ -107,7 +107,7 @@ test('secrets that an older release left in accounts are migrated at startup', a
   }
 });
 
-test("an older release's secret is deleted with its key, and is restored if the replacement is undone", async (t) => {
+test('a secret stored by an older release is deleted when its key is replaced, and restored if that is undone', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
@@ -122,7 +122,7 @@ test("an older release's secret is deleted with its key, and is restored if the 
   t.is(await countSecrets(db), 1);
 });
 
-test('a worker that starts with REVEAL=off deletes all secrets stored before, wherever they are', async (t) => {
+test('a worker that starts with REVEAL=off deletes all stored secrets, including those in accounts', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { db } = stack.mongo;
   const [kept, older] = [await stack.createAccount(), await stack.createAccount()];

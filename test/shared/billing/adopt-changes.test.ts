@@ -80,7 +80,7 @@ test('a reload replaces an outdated key, limits and ban in Redis with those in M
   t.like(await hotAccounts.get(id), { ...change, keyHash: stored!.keyHash });
 });
 
-test('an account created and loaded by an earlier release has the default job settings, and keeps those set later', async (t) => {
+test('an account from an earlier release has the default job settings, and settings changed later are not overwritten', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { redis, accounts, hotAccounts } = books;
@@ -116,7 +116,7 @@ test("concurrent look-ups of an account's key share one MongoDB query while it h
   t.is(queries, 1);
   await t.throwsAsync(store.load('another'));
   isAway = false;
-  // A busy machine may take longer than the limit here.
+  // On a busy machine a load may exceed `maxLoadMs`.
   const adopt = () => store.adoptShared(id).catch(() => null);
   t.is((await waitFor('the account', adopt))._id, id);
   await waitFor('the other account', () => store.load('another').catch((error: unknown) => isUnknown(error)));

@@ -93,7 +93,7 @@ class Account {
     expect(reserved === 0n && freeHeld === 0, 'something is reserved for no request');
   }
 
-  /** Finished requests stay in the list: later calls for them must change nothing. */
+  /** Finished requests are not removed, so that later steps also settle and release them again. */
   #pick(index: number): KnownRequest | undefined {
     return this.#requests[index % Math.max(1, this.#requests.length)];
   }
@@ -184,7 +184,7 @@ test.serial(
   async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        // Entries of earlier runs would only make each read of the stream slower.
+        // Without this, each run would read the entries of all earlier runs, too.
         await flushAll(redis());
         const id = await createHotAccount(redis(), 0n, { free: 3 });
         const account = new Account(id, 3);

@@ -34,7 +34,7 @@ async function admitClaimed(more: Partial<AdmissionRequest> = {}) {
   return { id, claim, requestId, answer, key: redisKeys.claim(id, claim.keyHash) };
 }
 
-test("a claim is created by its request's admission, for a day", async (t) => {
+test('the admission of a request creates its claim, which expires after a day', async (t) => {
   const { answer, key, requestId, claim } = await admitClaimed();
   t.is(answer.outcome, 'ok');
   t.deepEqual(await redis().hgetall(key), { body: claim.bodyHash, id: requestId });
@@ -42,7 +42,7 @@ test("a claim is created by its request's admission, for a day", async (t) => {
   t.true(ttl > day - 60 && ttl <= day);
 });
 
-test('a second request under a claim is attached to the first and takes rate-limit slots, but no money', async (t) => {
+test('a second request with the same claim is attached to the first: it uses rate-limit slots, but reserves no money', async (t) => {
   const { id, claim, requestId } = await admitClaimed();
   const before = await redis().hgetall(redisKeys.account(id));
   t.like(await runAdmission(redis(), admission(id, { fixedNano: 100n, claim, slots: 3 })), {
@@ -60,7 +60,7 @@ test('a second request under a claim is attached to the first and takes rate-lim
   t.is(Object.values(held).filter((value) => value.startsWith(id)).length, 1);
 });
 
-test('of many concurrent requests under one claim, one is admitted and all others are attached to it', async (t) => {
+test('of many concurrent requests with the same claim, one is admitted and all others are attached to it', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const claim = claimOf();
   const requests = Array.from({ length: 50 }, () => admission(id, { fixedNano: 100n, claim }));
@@ -83,7 +83,7 @@ for (const { why, change, request, outcome } of [
   test(`no claim is created for an account ${why}`, async (t) => {
     const id = await createHotAccount(redis(), 1_000n);
     if (Object.keys(change).length > 0) await redis().hset(redisKeys.account(id), change);
-    // A request takes no more slots than the limit, so only a window that is already full rejects it.
+    // A request never needs more slots than the limit, so it is rejected only if the window is already full.
     if (outcome === 'rate_limited') {
       await redis().hset(redisKeys.account(id), 'rpm', '1', 'win', '1');
       await redis().rpush(redisKeys.rpmWindow(id), `${Math.floor(Date.now() / 1_000)}:1`);
@@ -102,7 +102,7 @@ test('a banned account and a replaced key are rejected before a claim is checked
   t.is((await runAdmission(redis(), admission(id, { claim }))).outcome, 'banned');
 });
 
-test('success keeps a claim for a day from then on', async (t) => {
+test('after a success the claim expires a day later', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   await redis().expire(key, 60);
   await runSettlement(redis(), usageEvent(id, requestId), 70n, { claimHash: claim.keyHash });
@@ -110,7 +110,7 @@ test('success keeps a claim for a day from then on', async (t) => {
   t.like(await runAdmission(redis(), admission(id, { claim })), { outcome: 'attached', requestId });
 });
 
-test('failure ends a claim, and its key may be used for another body', async (t) => {
+test('a failure deletes the claim, and its key may be used for another body', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   await runSettlement(redis(), failureEvent(id, requestId), null, { claimHash: claim.keyHash });
   t.is(await redis().exists(key), 0);
@@ -118,7 +118,7 @@ test('failure ends a claim, and its key may be used for another body', async (t)
   t.is((await runAdmission(redis(), admission(id, { claim: other }))).outcome, 'ok');
 });
 
-test('a failure that is charged, such as a stream that broke, ends its claim, too', async (t) => {
+test('a failure that is charged, such as a broken stream, deletes its claim, too', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   const { costNano } = await runSettlement(redis(), failureEvent(id, requestId), 60n, {
     claimHash: claim.keyHash,
@@ -127,7 +127,7 @@ test('a failure that is charged, such as a stream that broke, ends its claim, to
   t.is(await redis().exists(key), 0);
 });
 
-test('releasing a reservation ends its claim', async (t) => {
+test('releasing a reservation deletes its claim', async (t) => {
   const { id, claim, requestId, key } = await admitClaimed();
   await releaseReservation(redis(), { accountId: id, requestId, claimHash: claim.keyHash });
   t.is(await redis().exists(key), 0);
@@ -135,7 +135,7 @@ test('releasing a reservation ends its claim', async (t) => {
   t.deepEqual(await readEntries(redis(), id), []);
 });
 
-test("a settlement never ends another request's claim", async (t) => {
+test('a settlement never deletes the claim of another request', async (t) => {
   const first = await admitClaimed();
   const { id, claim, key } = first;
   await runSettlement(redis(), failureEvent(id, first.requestId), null, { claimHash: claim.keyHash });
@@ -151,7 +151,7 @@ test("a settlement never ends another request's claim", async (t) => {
   t.is(await redis().hget(key, 'id'), second.requestId);
 });
 
-/** A request under a claim whose reservation was released as an orphan. */
+/** Admits a request with a claim, and releases its reservation as an orphan. */
 async function orphanClaimed(t: ExecutionContext) {
   const claimed = await admitClaimed();
   const { id, claim, requestId, key } = claimed;
@@ -165,7 +165,7 @@ async function orphanClaimed(t: ExecutionContext) {
   return claimed;
 }
 
-test("an orphan's claim ends with it; once the request was sent again, the orphan's late settlement charges nothing", async (t) => {
+test("releasing an orphan deletes its claim; if the request has been sent again, the orphan's late settlement charges nothing", async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const second = admission(id, { fixedNano: 100n, claim });
   t.is((await runAdmission(redis(), second)).outcome, 'ok');
@@ -175,7 +175,7 @@ test("an orphan's claim ends with it; once the request was sent again, the orpha
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 100n });
 });
 
-test('an orphan that was not sent again is charged late, once, and its claim refers to its response', async (t) => {
+test('an orphan that was not sent again is charged once when it is settled late, and its claim refers to its response', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const settle = () => runSettlement(redis(), usageEvent(id, requestId), 70n, { claimHash: claim.keyHash });
   t.like(await settle(), { outcome: 'settled', costNano: 70n });
@@ -189,7 +189,7 @@ test('an orphan that was not sent again is charged late, once, and its claim ref
   });
 });
 
-test('an orphan that broke midway is charged late, too, and its key is free', async (t) => {
+test('if the stream of an orphan broke, its late settlement is charged, too, and its key can be used again', async (t) => {
   const { id, claim, requestId, key } = await orphanClaimed(t);
   const late = await runSettlement(redis(), failureEvent(id, requestId), 60n, { claimHash: claim.keyHash });
   t.is(late.costNano, 60n);
@@ -197,7 +197,7 @@ test('an orphan that broke midway is charged late, too, and its key is free', as
   t.is((await readBalance(redis(), id)).balance, 940n);
 });
 
-test('a failed free request under a claim gives the free request back', async (t) => {
+test('if a free request with a claim fails, the free request is returned to the account', async (t) => {
   const { id, claim, requestId, answer } = await admitClaimed({ freeAllowed: true });
   t.true(answer.outcome === 'ok' && answer.free);
   await runSettlement(redis(), failureEvent(id, requestId), null, { claimHash: claim.keyHash });

@@ -8,7 +8,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { admission, createHotAccount, testKeyHash } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
-/** The sliding one-minute window, while Redis's clock steps forwards or backwards. */
+/** The sliding one-minute rate window, including when Redis's clock steps forwards or backwards. */
 
 const redis = useRedis(test);
 
@@ -40,7 +40,7 @@ for (const { step, bySeconds } of [
   { step: 'two seconds back', bySeconds: -2 },
   { step: 'an hour forward', bySeconds: 3_600 },
 ]) {
-  test(`a clock that steps ${step} does not lock an account out, and the limit applies from then on`, async (t) => {
+  test(`if the clock steps ${step}, the account is not locked out, and its limit applies afterwards`, async (t) => {
     const id = await createHotAccount(redis(), 0n, { rpm: 3 });
     for (let i = 0; i < 3; i++) await runAdmission(redis(), admission(id));
     t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
@@ -52,7 +52,7 @@ for (const { step, bySeconds } of [
   });
 }
 
-test('a clock that steps back and forth grants at most one full window per step', async (t) => {
+test('if the clock steps back and forth, each step admits at most one more full window of requests', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 2 });
   const fill = async (): Promise<void> => {
     for (const outcome of ['ok', 'ok', 'rate_limited'] as const)
@@ -66,7 +66,7 @@ test('a clock that steps back and forth grants at most one full window per step'
   t.is(await readUsed(id), 2, 'slots that were dropped do not come back');
 });
 
-test('a request takes its slots only once: its admission does not take those of its pre-admission again', async (t) => {
+test('a request uses its slots only once: the admission does not add the slots of its pre-admission again', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 10 });
   t.like(await preAdmit(id), { outcome: 'ok', rateLimit: { remaining: 9 } });
   t.like(await runAdmission(redis(), admission(id, { slots: 4, slotsTaken: 1 })), {
@@ -86,7 +86,7 @@ test('a request takes its slots only once: its admission does not take those of 
   t.is(await readUsed(id), 10);
 });
 
-test('a model that costs more slots than the limit takes all of it, with and without a pre-admission', async (t) => {
+test('a request that needs more slots than the limit uses the whole limit, with and without a pre-admission', async (t) => {
   for (const slotsTaken of [0, 1]) {
     const id = await createHotAccount(redis(), 0n, { rpm: 5 });
     if (slotsTaken === 1) await preAdmit(id);
@@ -97,7 +97,7 @@ test('a model that costs more slots than the limit takes all of it, with and wit
   }
 });
 
-test('a pre-admission for a model takes all of its slots or none, and reports how many', async (t) => {
+test('a pre-admission uses all slots of its model, at most the limit, or none, and reports how many', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 10 });
   t.like(await preAdmit(id, null, 6), { outcome: 'ok', slotsTaken: 6, rateLimit: { remaining: 4 } });
   t.is((await preAdmit(id, null, 6)).outcome, 'rate_limited');
@@ -108,7 +108,7 @@ test('a pre-admission for a model takes all of its slots or none, and reports ho
   t.like(await preAdmit(small, null, 50), { outcome: 'ok', slotsTaken: 5, rateLimit: { remaining: 0 } });
 });
 
-test('a check before the body takes no slot, and is rejected if none is free', async (t) => {
+test('a pre-admission of zero slots uses none, and is rejected if none is available', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 4 });
   await runAdmission(redis(), admission(id, { slots: 3 }));
   for (let i = 0; i < 3; i++) {
@@ -142,7 +142,8 @@ test('a pre-admission reports what the account can spend, and rejects like the a
 });
 
 /**
- * The clock moves in steps of seven seconds, so that the duration of a run does not push a bucket over an edge.
+ * The clock steps by multiples of seven seconds. No multiple is 60, so the second or two that a run takes cannot move
+ * a bucket across the end of the window.
  */
 const seven = 7;
 const step = fc.oneof(
@@ -155,7 +156,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('clock' as const), sevens: fc.integer({ min: -3, max: 9 }) }),
 );
 
-/** A simple model of the window: how many slots were taken, and how long ago. */
+/** A simple model of the window: how many slots were used, and how long ago. */
 class WindowModel {
   readonly #limit: number;
   #buckets: { age: number; slots: number }[] = [];
@@ -172,7 +173,7 @@ class WindowModel {
     for (const bucket of this.#buckets) bucket.age += bySeconds;
   }
 
-  /** @returns how many slots remain; null if there are too few */
+  /** Uses the slots that have not been used yet. @returns how many remain; null if there were too few */
   take(slots: number, taken: number): number | null {
     this.#buckets = this.#buckets.filter(({ age }) => age >= 0 && age < 60);
     const needed = Math.min(slots, this.#limit) - taken;

@@ -37,7 +37,7 @@ test('an account that was never used has no recent use', async (t) => {
   t.deepEqual(await books.hotAccounts.readRecentUse(randomUUID()), { requests: 0, costNano: 0n });
 });
 
-test('recent requests, including failures, are counted and summed, and expire after an hour without requests', async (t) => {
+test('recent use is the number and total cost of requests, including failures, and expires after an hour without requests', async (t) => {
   const account = await books.createAccount();
   await charge(account, 10n);
   await charge(account, 7n);
@@ -47,17 +47,17 @@ test('recent requests, including failures, are counted and summed, and expire af
   t.true(ttl > 3_600 && ttl <= 3_660);
 });
 
-test('a minute within the last hour is included, and one an hour or more ago is not', async (t) => {
+test('requests in the last hour are included, older ones are not', async (t) => {
   const account = await books.createAccount();
   await charge(account, 5n);
-  // Half an hour is far from both edges, whatever the current second is.
+  // Half an hour ago is far from both ends of the last hour.
   await spendMinutesAgo(account.id, 30, 4, 100);
   t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 5, costNano: 105n });
   await spendMinutesAgo(account.id, 30 + 60, 40, 1_000);
   t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 1, costNano: 5n });
 });
 
-test('a slot from an hour ago is reset by the minute that reuses it', async (t) => {
+test('a slot that still has the total of an hour ago is reset when it is reused', async (t) => {
   const account = await books.createAccount();
   for (let minutes = 60; minutes < 120; minutes++) await spendMinutesAgo(account.id, minutes, 9, 900);
   t.deepEqual(await books.hotAccounts.readRecentUse(account.id), { requests: 0, costNano: 0n });

@@ -25,18 +25,18 @@ async function isOrphan({ shard, requestId }: { shard: number; requestId: string
   return (await store().findOrphans(shard)).orphans.some((orphan) => orphan.requestId === requestId);
 }
 
-test('a reservation without a heartbeat is an orphan once it is old enough, and not before', async (t) => {
+test('a reservation without a heartbeat becomes an orphan once it is old enough', async (t) => {
   t.false(await isOrphan(await admitOld(0)));
   t.true(await isOrphan(await admitOld(60_000)));
 });
 
-test('a request with a heartbeat is not an orphan, however old it is', async (t) => {
+test('a request with a heartbeat is not an orphan, even if it is old', async (t) => {
   const request = await admitOld(30 * 24 * hour);
   await store().hold([request.held]);
   t.false(await isOrphan(request));
 });
 
-test('a heartbeat is never shortened by a later one', async (t) => {
+test('a later heartbeat never shortens an earlier one', async (t) => {
   const { held, shard, requestId } = await admitOld(60_000);
   await store().hold([held], hour);
   await store().hold([held]);
@@ -45,7 +45,7 @@ test('a heartbeat is never shortened by a later one', async (t) => {
   t.true(untilMs > Date.now() + hour - 60_000);
 });
 
-test('a reservation whose heartbeat resumes between check and release is kept', async (t) => {
+test('if the heartbeat resumes between check and release, the reservation is not released', async (t) => {
   const request = await admitOld(60_000);
   const orphan = (await store().findOrphans(request.shard)).orphans.find(
     (one) => one.requestId === request.requestId,
@@ -84,7 +84,7 @@ test('expired heartbeats and orphans older than an hour are deleted, and no othe
   await redis().hset(orphans, 'old', `${value}|${now - 2 * hour}`, 'new', `${value}|${now - hour / 2}`);
   await redis().hset(orphans, 'old-claimed', `${value} claim|${now - 2 * hour}`);
   await store().forget(shard);
-  // Other tests have their own requests in this shard.
+  // Other tests have requests in this shard, too.
   t.deepEqual(await redis().zmscore(held, 'over', 'held'), [null, String(now + 60_000)]);
   t.deepEqual(await redis().hmget(orphans, 'old', 'old-claimed', 'new'), [
     null,
@@ -93,7 +93,7 @@ test('expired heartbeats and orphans older than an hour are deleted, and no othe
   ]);
 });
 
-test('all reservations in a shard are checked, even thousands of them', async (t) => {
+test('the check covers all reservations in a shard, even thousands of them', async (t) => {
   const accountId = await createHotAccount(redis(), 10_000n);
   const shard = shardOf(accountId);
   const oldMs = Date.now() - 60_000;

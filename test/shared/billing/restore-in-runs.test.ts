@@ -13,7 +13,7 @@ import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
-/** An account is restored in script executions of a few entries each, and all other work continues between them. */
+/** Each script execution of a restore reads a few entries, and all other work continues between the executions. */
 
 let books: LedgerServices;
 
@@ -111,7 +111,7 @@ class Scenario {
         await books.moveSome(shardOf(id), step.maxEntries);
         break;
       case 'crash': {
-        // A reader that died right after its first write.
+        // The ledger reader died right after its first write to MongoDB.
         const entries = (await readEntries(books.redis, id)).slice(0, step.maxEntries);
         await books.ledger.insertEntries(entries.map(toLedgerDocument));
         break;
@@ -232,7 +232,7 @@ test.serial('if Redis loses everything between two script executions, the restor
 });
 
 test.serial(
-  'if Redis comes back without its last entries between two script executions, the restore starts over',
+  'if Redis loses its latest entries between two script executions, the restore starts over',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
@@ -250,7 +250,7 @@ test.serial(
   },
 );
 
-test.serial('requests that need an account at the same moment have it restored once', async (t) => {
+test.serial('if several requests need an account at the same moment, it is restored once', async (t) => {
   const account = await books.createAccount({ balanceNano: 1_000n });
   await books.redis.del(redisKeys.account(account.id));
   let runs = 0;

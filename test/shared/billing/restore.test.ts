@@ -25,7 +25,7 @@ async function refill(id: string, amountNano: bigint, code: string | null = null
   await runRefill(books.redis, { amountNano, freeRequests: 1, event });
 }
 
-/** The fields of an account that must survive; the time of its last use and its window need not. */
+/** The fields of an account that a restore must preserve: all but the time of its last use and its rate window. */
 async function readPersistentFields(id: string): Promise<Record<string, string | undefined>> {
   const { last: _last, win: _win, ...persistent } = await books.readHash(id);
   return persistent;
@@ -89,7 +89,7 @@ test.serial(
       await charge(books.redis, account, BigInt(i));
       spent += BigInt(i);
       await books.redis.del(redisKeys.account(account.id));
-      // Two processes may look it up simultaneously.
+      // As when two processes look it up at the same time.
       await Promise.all([books.hotAccounts.load(account.id), books.hotAccounts.load(account.id)]);
       const { bal, charges, res } = await readPersistentFields(account.id);
       if (bal !== String(1_000_000n - spent) || charges !== String(i) || res !== '0')
@@ -145,13 +145,13 @@ test.serial("future entries are not mistaken for applied ones if Redis's clock i
 });
 
 test.serial(
-  'rows that a crashed reader left without sums are summed once, with or without their entries in Redis',
+  'if a reader crashed before it summed its rows, they are summed once, with or without their entries in Redis',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n });
     await books.moveAll();
     await charge(books.redis, account, 10n);
     await charge(books.redis, account, 20n);
-    // The reader died right after its first write.
+    // The ledger reader died right after its first write to MongoDB.
     await books.ledger.insertEntries((await readEntries(books.redis, account.id)).map(toLedgerDocument));
     await books.redis.del(redisKeys.account(account.id));
     await books.hotAccounts.load(account.id);

@@ -35,7 +35,7 @@ const createAccount = (balanceNano: bigint, options: { free?: number; rpm?: numb
 const readBalance = (id: string): Promise<HotBalance> => readHotBalance(redis, id);
 const readEntries = (id: string): Promise<LedgerEntry[]> => readHotEntries(redis, id);
 
-test('of 200 simultaneous requests, a balance for ten admits ten, and ends at zero with nothing reserved', async (t) => {
+test('if the balance covers ten of 200 simultaneous requests, ten are admitted, and it ends at zero with nothing reserved', async (t) => {
   const id = await createAccount(1_000n);
   const requests = Array.from({ length: 200 }, () => admission(id, { fixedNano: 100n }));
   const answers = await Promise.all(requests.map((request) => runAdmission(redis, request)));
@@ -106,7 +106,7 @@ test('a released reservation leaves no entry', async (t) => {
   t.deepEqual(await readEntries(id), []);
 });
 
-test('max tokens are lowered to what the balance affords: to a part of it if no maximum was requested, to all of it otherwise', async (t) => {
+test('max tokens are lowered until the request costs at most the balance, or at most a part of it if no maximum is set', async (t) => {
   const id = await createAccount(1_000_000n);
   const open = admission(id, {
     fixedNano: 100_000n,
@@ -122,7 +122,7 @@ test('max tokens are lowered to what the balance affords: to a part of it if no 
   t.like(await runAdmission(redis, late), { outcome: 'insufficient', neededNano: 1_600n, spendableNano: 0n });
 });
 
-test('the sliding minute admits exactly its slots, and reports when the next is free', async (t) => {
+test('the rate window admits exactly the limit, and reports when the next slot is available', async (t) => {
   const id = await createAccount(0n, { rpm: 5 });
   const answers = await Promise.all(Array.from({ length: 9 }, () => runAdmission(redis, admission(id))));
   t.is(answers.filter((answer) => answer.outcome === 'ok').length, 5);
@@ -130,7 +130,7 @@ test('the sliding minute admits exactly its slots, and reports when the next is 
   t.true(
     refused?.outcome === 'rate_limited' && refused.retryAfterSeconds > 0 && refused.retryAfterSeconds <= 60,
   );
-  // Buckets older than a minute no longer count.
+  // Buckets older than a minute are outside the window.
   const [second] = await redis.time();
   await redis.del(redisKeys.rpmWindow(id));
   await redis.rpush(redisKeys.rpmWindow(id), `${Number(second) - 61}:4`, `${Number(second) - 30}:1`);
@@ -149,7 +149,7 @@ test('a banned account, a replaced key and an unknown account are rejected by th
   t.is((await runAdmission(redis, admission(randomUUID()))).outcome, 'unknown');
 });
 
-test('a refill is credited once per id, never takes back more than is unreserved, and never exceeds the cap', async (t) => {
+test('a refill is credited once per id, never debits more than is unreserved, and never raises the balance above the cap', async (t) => {
   const id = await createAccount(1_000n);
   const refill = (refillId: string, amountNano: bigint) =>
     runRefill(redis, {
@@ -169,7 +169,7 @@ test('a refill is credited once per id, never takes back more than is unreserved
   );
 });
 
-test('a request costs at most twice its reservation, whatever the balance, and the remainder is a shortfall', async (t) => {
+test('a request costs at most twice its reservation even if the balance allows more, and the remainder is a shortfall', async (t) => {
   const id = await createAccount(1_000_000n);
   for (const [usageCost, cost] of [
     [1_999n, 1_999n],
@@ -185,7 +185,7 @@ test('a request costs at most twice its reservation, whatever the balance, and t
   t.like(await readBalance(id), { balance: 1_000_000n - 5_999n, reserved: 0n });
 });
 
-test('an open-ended request costs at most its reserved output tokens once, and the rest of its reservation twice', async (t) => {
+test('an open-ended request costs at most its reservation for output tokens plus twice its reservation for the rest', async (t) => {
   const id = await createAccount(1_000_000n);
   const request = admission(id, {
     fixedNano: 1_000n,
@@ -200,7 +200,7 @@ test('an open-ended request costs at most its reserved output tokens once, and t
   t.like(await readBalance(id), { balance: 499_000n, reserved: 0n });
 });
 
-test('large sums stay exact to the last nano-rouble', async (t) => {
+test('large amounts are exact to the nano-rouble', async (t) => {
   const id = await createAccount(8_999_999_999_999_999n);
   const request = admission(id, { fixedNano: 8_999_999_999_999_998n });
   t.like(await runAdmission(redis, request), { outcome: 'ok', reservedNano: 8_999_999_999_999_998n });

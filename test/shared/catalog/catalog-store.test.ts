@@ -19,7 +19,7 @@ interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** Collects log lines, and waits for lines that are still to come. */
+/** Collects log lines, and can wait for a line. */
 function createLogCollector() {
   const lines: LogLine[] = [];
   const arrivals = new EventEmitter();
@@ -166,7 +166,7 @@ test('a bad file keeps the old catalog and logs every problem with its position,
   t.is(reloads, 1);
 });
 
-test('a file that is replaced, or reached through a symlink that is swapped, is reloaded, too', async (t) => {
+test('a file is reloaded, too, if it is replaced or if a symlink on its path changes', async (t) => {
   const directory = await makeDirectory(t);
   // As Kubernetes mounts a ConfigMap: catalog.yaml → ..data/catalog.yaml, and ..data → one directory per version.
   for (const version of ['one', 'two']) {
@@ -190,7 +190,7 @@ test('a file that is replaced, or reached through a symlink that is swapped, is 
   t.truthy((await replaced).find('three'));
 });
 
-test('a removed file keeps the catalog until the file is back', async (t) => {
+test('if the file is removed, the catalog stays in effect until the file is back', async (t) => {
   const { store, path, waitFor } = await openStore(t, fileOf(model('a')));
   await unlink(path);
   t.is((await waitFor('cannot be read')).level, 50);
@@ -207,7 +207,7 @@ test('a file that is touched but unchanged is not reloaded', async (t) => {
   const other = await openStore(t, fileOf(model('x')));
   const touchedAt = new Date(Date.now() - 60_000);
   await utimes(path, touchedAt, touchedAt);
-  // Two reloads of another store mean that this one has checked its own file at least as often.
+  // Once another store has reloaded twice, this one has checked its own file at least twice, too.
   for (const id of ['y', 'z']) {
     const reloaded = nextReload(other.store);
     await writeFile(other.path, fileOf(model(id)));
@@ -227,7 +227,7 @@ test('a price keeps its start date across a reload that does not change it', asy
   t.is(catalog.find('b')?.pricing.date_of_use, new Date().toISOString().slice(0, 10));
 });
 
-test('a failing listener does not withhold the catalog from the others', async (t) => {
+test('if one listener fails, the others still get the catalog', async (t) => {
   const { store, path, waitFor } = await openStore(t, fileOf(model('a')));
   store.onReload(() => {
     throw new Error('a listener of the test');
@@ -252,7 +252,7 @@ test.serial(
   },
 );
 
-test('while Redis is unavailable the last known switches apply, one warning says so, and reading is retried until Redis is back', async (t) => {
+test('while Redis is unavailable the last known model switches apply, one warning is logged, and reading is retried', async (t) => {
   let server = await startTestRedis();
   const client = createRedis(server.url, 'commands', pino({ level: 'silent' }));
   t.teardown(async () => {
@@ -274,7 +274,7 @@ test('while Redis is unavailable the last known switches apply, one warning says
   t.false(store.isActive(store.find('a')!));
   t.is(lines.filter(({ msg }) => msg.includes('the last known ones apply')).length, 1);
 
-  // After Redis comes back empty, no model is turned off.
+  // Redis comes back empty, so no model is turned off any longer.
   server = await startTestRedis({ port: server.port });
   await waitUntilReady(client, 60_000);
   const reloaded = nextReload(store);

@@ -36,7 +36,7 @@ test('the catalog of a fresh installation offers no image model that OpenAI has 
   );
 });
 
-test('the commented examples of the catalog are valid once uncommented', async (t) => {
+test('the examples in the comments of the catalog are valid when uncommented', async (t) => {
   const text = await readFile(new URL('catalog.yaml', root), 'utf8');
   const catalog = parse(text.replaceAll(/^# {2}/gm, '  '), everyKey);
   t.deepEqual(catalog.warnings, []);

@@ -137,7 +137,7 @@ test('a model is found by its id and by each alias', (t) => {
   t.is(catalog.find('two'), undefined);
 });
 
-test('a route specifies what happens to calls after a disconnect, and its upstream how long they are still read', (t) => {
+test('a route specifies whether its calls continue after a disconnect, and its upstream for how long', (t) => {
   const upstreamOf = (graceMs: number): string => `  lab: { kind: builtin, disconnectGraceMs: ${graceMs} }`;
   const model =
     'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, onDisconnect: drain }]';
@@ -186,7 +186,7 @@ test('vectors are cached only if the file specifies it, by default for a day and
   });
 });
 
-test('since is the start date of a price; without it, the day the price was first seen, otherwise today', (t) => {
+test('the start date of a price is its since, otherwise the day it was first seen, otherwise today', (t) => {
   const dayOf = (text: string, seen?: string) =>
     parse(text, { findPriceDay: () => seen }).find('first')?.pricing.date_of_use;
   const dated = fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-03'));
@@ -272,7 +272,7 @@ test('a variable whose value cannot be sent in a header counts as missing, and i
   ]);
 });
 
-test('prices that would silently make requests free get a warning', (t) => {
+test('prices that would make requests free by mistake get a warning', (t) => {
   const warningsOf = (pricing: string, type = 'image') =>
     parse(
       fileOf(`type: ${type}\ncontext: 9\nsize: [1x1, 2x2]\npricing: ${pricing}\nroutes: [{ upstream: lab }]`),
@@ -608,7 +608,7 @@ test('no error shows a secret, wherever it is in the file', (t) => {
   }
 });
 
-test('aliases that multiply are rejected before they exhaust the memory', (t) => {
+test('nested aliases that expand exponentially are rejected before they exhaust the memory', (t) => {
   const levels = Array.from({ length: 12 }, (_, i) => {
     const item = i === 0 ? 'x' : `*a${i - 1}`;
     return `  a${i}: &a${i} [${Array.from({ length: 10 }, () => item).join(', ')}]`;

@@ -40,7 +40,7 @@ test('addresses that clients accept are valid', (t) => {
     t.false(isWrong(name, value), value);
 });
 
-test('an invalid address is reported by its variable, without its value', (t) => {
+test('an invalid address is reported with the name of its variable, but without its value', (t) => {
   for (const [name, value] of [
     ['REDIS_URL', 'localhost:6379'],
     ['SMTP_URL', 'mail.example:587'],

@@ -31,12 +31,12 @@ test('an invalid origin is reported together with all other errors', (t) => {
   t.regex(error.message, /^ {2}CORS_ORIGINS "app\.example\/page" is not an origin: /m);
 });
 
-test('in production all missing services are reported together, and no running stack replaces them', (t) => {
+test('in production all missing services are reported together, and those of a running stack are not used instead', (t) => {
   const error = t.throws(() => loadConfig({ NODE_ENV: 'production' }), { instanceOf: ConfigError });
   for (const name of Object.keys(complete)) t.true(error.message.includes(name), name);
 });
 
-test('if nothing is running, the message says what to do', async (t) => {
+test('if no stack is running, the message says what to do', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'config-'));
   t.teardown(() => rm(dir, { recursive: true }));
   t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError, message: /npm start/ });
@@ -53,7 +53,7 @@ test('unset variables come from the running stack, unless its process no longer 
   t.throws(() => loadConfig({ DATA_DIR: dir }), { instanceOf: ConfigError });
 });
 
-test('credentials for another bucket do not replace those of the embedded one', (t) => {
+test('credentials set for another bucket are not used for the embedded one', (t) => {
   t.like(pickEndpoints(complete, { AWS_ACCESS_KEY_ID: 'mine' }), {
     AWS_ACCESS_KEY_ID: 'a',
     AWS_SECRET_ACCESS_KEY: 'b',
@@ -91,7 +91,7 @@ test('by default mail has a sender and no server, and new users get only free re
   t.is(config.captchaMode, 'on');
 });
 
-test('mail and sign-up are configured as set, with roubles exact to the nano', (t) => {
+test('mail and sign-up settings are read, with roubles exact to the nano-rouble', (t) => {
   const config = loadConfig({
     ...complete,
     SMTP_URL: 'smtps://user:p@mail.example',

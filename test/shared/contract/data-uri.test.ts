@@ -30,7 +30,7 @@ test('text that is not a base64 data URI with a media type is rejected', (t) => 
   }
 });
 
-test('base64 that a decoder could not decode unambiguously is rejected', (t) => {
+test('base64 that could be decoded in more than one way is rejected', (t) => {
   const broken = [
     'QUJ',
     'QQ',
@@ -60,7 +60,7 @@ test('all bytes are returned unchanged, and their number is known without decodi
   );
 });
 
-test('the longest data URI is read, or rejected for its last character, without a noticeable pause', (t) => {
+test('the longest data URI is parsed, or rejected because of its last character, without a noticeable pause', (t) => {
   const base64 = Buffer.alloc(20_000_000, 1).toString('base64');
   const startedAtMs = performance.now();
   t.is(parseDataUri(`data:image/png;base64,${base64}`)?.base64.length, base64.length);

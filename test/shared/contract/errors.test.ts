@@ -3,7 +3,7 @@ import { httpStatusErrors } from '../../../shared/contract/http-status-errors.ts
 import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts';
 
-/** A sentence or clause that instructs the caller to do something, or where to look. */
+/** Matches a sentence or clause that tells the caller what to do or where to look. */
 const instructions = {
   en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Refresh|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
   ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обновите|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
@@ -23,7 +23,7 @@ test('an error has the status of its code, unless HTTP specifies another', (t) =
   t.is(new AppError('validation_failed', { status: 400 }).status, 400);
 });
 
-test('an error whose status differs from that of its code has the text of that status', (t) => {
+test('if the status of an error differs from the status of its code, the text is that of the status', (t) => {
   const late = new AppError('deadline_exceeded', { status: 408 });
   t.is(late.message, httpStatusErrors[408]!.en);
   t.like(late.kind, { type: 'invalid_request_error', ru: httpStatusErrors[408]!.ru, status: 408 });
@@ -33,14 +33,14 @@ test('an error whose status differs from that of its code has the text of that s
   t.is(new AppError('idempotency_conflict').message, errorKinds.idempotency_conflict.en);
 });
 
-test('a text meant only for the log is shown to callers only if the error says so', (t) => {
+test('for a code like service_unavailable callers see a general text, unless the error exposes its own', (t) => {
   const message = 'the ledger stream is at its bound';
   t.is(new AppError('service_unavailable', { message }).publicMessage, errorKinds.service_unavailable.en);
   t.is(new AppError('service_unavailable', { message, expose: true }).publicMessage, message);
   t.is(new AppError('not_found', { message }).publicMessage, message);
 });
 
-test("an error's Russian text is shown where its English text is, otherwise the text of its code", (t) => {
+test('the Russian text of an error is shown only if its English text is; otherwise the text of its code is shown', (t) => {
   const texts = { message: 'There is no session 1.', messageRu: 'Сессии 1 нет.' };
   t.is(new AppError('not_found', texts).publicMessageRu, texts.messageRu);
   t.is(new AppError('service_unavailable', texts).publicMessageRu, errorKinds.service_unavailable.ru);

@@ -14,7 +14,7 @@ import { parseSse } from '../../support/sse-events.ts';
 
 const all: readonly Operation[] = Object.values(operations);
 
-/** The validation errors of a value; the checker fills in defaults, so it gets a copy. */
+/** The validation errors of a value. Validates a copy, because the validator fills in defaults. */
 function findFaults(schema: TSchema, value: unknown): unknown[] {
   return compileChecker(schema, 'json')(structuredClone(value));
 }
@@ -62,7 +62,7 @@ for (const operation of all) {
   }
 }
 
-test("the example of a job has its operation's own name and model", (t) => {
+test('the example of a job has the name and model of its operation', (t) => {
   const jobs = all.flatMap(({ example, additionalResponses = [] }) =>
     additionalResponses
       .filter(({ status }) => status === 202)
@@ -80,7 +80,7 @@ test("the example of a job has its operation's own name and model", (t) => {
   ]);
 });
 
-test('the example of a late body is valid and exactly what callers are sent', (t) => {
+test('the example of a body that arrives too late is valid and exactly what callers are sent', (t) => {
   const example = createErrorExample('deadline_exceeded', [], { status: 408 });
   t.deepEqual(example, presentError(new AppError('deadline_exceeded', { status: 408 })));
   t.deepEqual(findFaults(ErrorBody, example), []);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { modelDisabled, modelNotFound } from '../../../shared/contract/model-errors.ts';
 
-test('a missing model is named by its first characters, and its field if there is one', (t) => {
+test('the error for a missing model contains the first characters of its name, and its field if there is one', (t) => {
   const unknown = modelNotFound('nope', ['body', 'model']);
   t.like(unknown, { code: 'model_not_found', status: 404, param: 'model' });
   t.is(unknown.message, 'There is no model "nope". GET /v1/models lists those there are.');
@@ -9,7 +9,7 @@ test('a missing model is named by its first characters, and its field if there i
   t.true(modelNotFound('m'.repeat(10_000)).message.length < 300);
 });
 
-test('a model that is not served is reported in the same words wherever that is detected', (t) => {
+test('the error for a model that is not served is the same everywhere', (t) => {
   const rest =
     ' is switched off, or no vendor serves it now. Choose one that GET /v1/models shows as active, or try again later.';
   t.is(modelDisabled('off').message, `model: The model "off"${rest}`);

@@ -33,7 +33,7 @@ test('text that only resembles respond-async does not request it', (t) => {
   for (const header of others) t.false(prefersAsync(header), header);
 });
 
-test('a limit on the wait is an integer of milliseconds up to a day', (t) => {
+test('X-Request-Timeout-Ms must be an integer from 1 to the milliseconds of a day', (t) => {
   t.is(readRequestTimeout(undefined), null);
   t.is(readRequestTimeout('1'), 1);
   t.is(readRequestTimeout(' 86400000 '), 86_400_000);

@@ -12,7 +12,7 @@ import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { Environment } from '../../../shared/config/config.ts';
 
-/** Validators are compiled without this check, which takes longer than compiling itself. */
+/** The product compiles validators without this check, because it takes longer than compiling. */
 const metaSchemas = new Ajv2020({ allErrors: true });
 
 function findFaults(schema: TSchema): unknown[] {

@@ -142,7 +142,7 @@ test('the allowed values of a field are listed once, without null', (t) => {
   );
 });
 
-test('a body with many errors gets a short response, and one with very many is rejected at the first', (t) => {
+test('for many errors the response stays short, and for very many it reports only the first', (t) => {
   const faults = (length: number): unknown[] => Array.from({ length }, () => ({ role: 'boss' }));
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(1_000) })).length, 20);
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(10_000) })).length, 1);
@@ -152,7 +152,7 @@ test('a body with many errors gets a short response, and one with very many is r
 });
 
 test('an invalid body with any number of fields is rejected because of its error', (t) => {
-  // Test threads have a larger stack than processes, where 150 000 were too many.
+  // In a process 150 000 fields overflowed the stack. Test threads have a larger stack, hence the higher number.
   const fields = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, 0]));
   t.deepEqual(
     issuesOf(() => chat({ ...fields, model: 7, messages: [user] })),
@@ -264,7 +264,7 @@ test('lengths are in characters, not in UTF-16 code units', (t) => {
   );
 });
 
-test('a non-empty text is recognized without reading it', (t) => {
+test('checking that a text is not empty does not read all of it', (t) => {
   const input = Array.from({ length: 2_048 }, () => 'слово '.repeat(5_000));
   const short = input.map(() => 'слово ');
   const measureMs = (texts: readonly string[]): number => {
@@ -272,7 +272,7 @@ test('a non-empty text is recognized without reading it', (t) => {
     embedding({ model: 'm', input: texts });
     return readThreadMs() - startedMs;
   };
-  // The best of several, as garbage may be collected in between.
+  // The shortest of several measurements, because garbage collection may delay some.
   const best = (texts: readonly string[]): number =>
     Math.min(...Array.from({ length: 5 }, () => measureMs(texts)));
   best(short);

@@ -4,7 +4,7 @@ import { decodeBase64, encodeBase64 } from '../../../shared/encoding/base64.ts';
 
 const lengths = [0, 1, 2, 3, 4, 100, 196_607, 196_608, 196_609, 1_000_000];
 
-test('bytes are returned unchanged, however many pieces they are in', async (t) => {
+test('bytes are returned unchanged, whether in one piece or in many', async (t) => {
   for (const length of lengths) {
     const bytes = randomBytes(length);
     const text = await encodeBase64(bytes, 'account');
@@ -13,7 +13,7 @@ test('bytes are returned unchanged, however many pieces they are in', async (t) 
   }
 });
 
-test('base64 that a decoder could not decode unambiguously is rejected wherever it occurs', async (t) => {
+test('base64 that could be decoded in more than one way is rejected, at any position', async (t) => {
   const whole = 'QUJD'.repeat(200_000);
   const change = (at: number, by: string): string => whole.slice(0, at) + by + whole.slice(at + by.length);
   const corrupted = [

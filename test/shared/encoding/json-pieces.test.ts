@@ -27,7 +27,7 @@ test('a long string is written in pieces, without splitting a character', (t) =>
   }
 });
 
-test('a large value is encoded as if in one go, and so is its idempotency claim', async (t) => {
+test('a large value is encoded in pieces with the same result as in one go, and so is its idempotency claim', async (t) => {
   const value = { model: 'm', input: Array.from({ length: 3_000 }, (_, i) => `${i} слово`.repeat(300)) };
   t.true((await encodeLargeJson(value, 'account')).equals(Buffer.from(JSON.stringify(value))));
   t.deepEqual(
@@ -36,7 +36,7 @@ test('a large value is encoded as if in one go, and so is its idempotency claim'
   );
 });
 
-test('a value is recognized as long without reading all of it', (t) => {
+test('checking whether a value is long does not read all of it', (t) => {
   t.false(isLongJson({ a: 'x'.repeat(900) }, 1_000));
   t.true(isLongJson({ a: ['x'.repeat(1_000)] }, 1_000));
   t.true(

@@ -34,7 +34,7 @@ function parse(bytes: Buffer): { value: unknown } | null {
 
 const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
-test('a text that is split anywhere is parsed like JSON.parse parses the whole', (t) => {
+test('a text in chunks is parsed like JSON.parse parses the whole, wherever it is split', (t) => {
   const text = fc.oneof(
     fc.json({ maxDepth: 6, stringUnit: 'binary' }),
     fc.json({ maxDepth: 6 }).map((json) => JSON.stringify(JSON.parse(json), null, 2)),
@@ -88,7 +88,7 @@ test('bytes are rejected if and only if JSON.parse rejects them', (t) => {
   t.pass();
 });
 
-test('a string of megabytes is read whole, wherever its escapes and characters are', (t) => {
+test('a string of megabytes is read correctly, wherever it has escapes and multi-byte characters', (t) => {
   const chunkBytes = 65_536;
   for (const unit of ['a', 'é', '\\u00e9', '😀', '\\ud83d\\ude00', '\\n', '\\\\', 'ab\\"', 'слово ']) {
     for (let shift = 0; shift < 6; shift++) {
@@ -116,7 +116,7 @@ test('a lone surrogate is rejected, wherever the text is split, unless the reade
   fc.assert(
     fc.property(surrogateTexts, cuts, fc.boolean(), (characters, positions, isLong) => {
       const text = characters.join('');
-      // JSON.stringify escapes only lone surrogates. A long text is decoded in parts.
+      // JSON.stringify escapes only lone surrogates. The padding makes the text so long that it is decoded in parts.
       const pad = isLong ? 'x'.repeat(1024 * 1024 - 8) : '';
       const bytes = Buffer.from(JSON.stringify({ a: [0, pad + text] }).replaceAll('😀', '\\ud83d\\ude00'));
       const isWhole = (pad + text).isWellFormed();
@@ -141,7 +141,7 @@ test('the path to an error is reported', (t) => {
   t.deepEqual(find('{"a":{},"b":["x","\\ude00"]}'), ['b', 1]);
 });
 
-test('depth and number of values are limited exactly, and the remaining text is not read', (t) => {
+test('the limits of depth and number of values are exact, and the text after an excess is not read', (t) => {
   const firstError = (text: string) => new JsonReader().push(Buffer.from(text));
   t.is(firstError('['.repeat(maxJsonDepth) + ']'.repeat(maxJsonDepth)), null);
   t.is(firstError('['.repeat(maxJsonDepth + 1)), 'too_deep');
@@ -192,7 +192,7 @@ test('arrays of integers that are exempt from the value limit are parsed like JS
   t.pass();
 });
 
-test('integers in arrays of only integers have their own limit', (t) => {
+test('integers in arrays of only integers have a separate limit', (t) => {
   const count = (text: string, integers: number): [number, number] => {
     const reader = new JsonReader({ ...requestJsonLimits, integers });
     t.is(reader.push(Buffer.from(text)), null);

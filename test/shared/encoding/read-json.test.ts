@@ -10,7 +10,7 @@ async function* cut(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 const read = (json: string, size = 10_000): ReturnType<typeof readJson> =>
   readJson(cut(Buffer.from(json), size), 'account');
 
-test('a small text and a large one are parsed like JSON.parse, wherever they are split', async (t) => {
+test('small and large texts are parsed like JSON.parse parses them, wherever they are split', async (t) => {
   const pads = fc.constantFrom('', 'длинный текст 😀"\\\n'.repeat(20_000));
   await fc.assert(
     fc.asyncProperty(
@@ -27,14 +27,14 @@ test('a small text and a large one are parsed like JSON.parse, wherever they are
   t.pass();
 });
 
-test('text that is invalid, truncated or empty is null, small or large', async (t) => {
+test('for an invalid, truncated or empty text, small or large, the result is null', async (t) => {
   const large = `["${'x'.repeat(2_000_000)}"]`;
   for (const json of ['', '{', 'nul', large.slice(0, -1), `${large}]`, `[1}${large}`]) {
     t.is(await read(json), null);
   }
 });
 
-test('a job may be deeper, and have more values, than a request', async (t) => {
+test('the body of a job may be nested more deeply and have more values than a request', async (t) => {
   const deep = `${'['.repeat(150)}"${'x'.repeat(300_000)}"${']'.repeat(150)}`;
   t.deepEqual(await read(deep), { value: JSON.parse(deep) as unknown });
   const many = Array.from({ length: 250_000 }, (_, i) => i);

@@ -30,7 +30,7 @@ test('valid UTF-8 has no error, wherever it is split', (t) => {
   t.pass();
 });
 
-test('the error is at the first byte after the longest valid prefix', (t) => {
+test('the error position is that of the first byte after the longest valid prefix', (t) => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 12 }),
     fc.array(fc.constantFrom(0x61, 0xc3, 0xa9, 0xef, 0xbf, 0xbd, 0xf0, 0x9f, 0x98, 0x80, 0xed, 0xa0, 0xff)),

@@ -62,7 +62,7 @@ test('the capacity is never exceeded, and waiting accounts take turns', async (t
   t.deepEqual(order, [0, 3, 1, 4, 2]);
 });
 
-test('an account gets at most half of the capacity not held by others, or one reservation, so that one more account still fits', async (t) => {
+test('an account gets at most half of the capacity that the others do not hold, but at least one reservation', async (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const requests = new Map(
     ['first', 'second', 'third'].map((id) => [id, Array.from({ length: 20 }, () => request(budget, id, 1))]),
@@ -86,7 +86,7 @@ test('an account gets at most half of the capacity not held by others, or one re
   t.deepEqual(statesOf(large), ['holds', 'waits']);
 });
 
-test('a reservation grows as far as the budget and its account allow', (t) => {
+test('a reservation can grow until the budget is full or its account reaches its limit', (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const ann = budget.tryAcquire('ann', 1)!;
   t.true(ann.tryGrow(12));
@@ -105,7 +105,7 @@ test('a reservation grows as far as the budget and its account allow', (t) => {
   t.false(two.tryGrow(5), 'together they would be more than half of the capacity not held by bob');
 });
 
-test('capacity that a reservation returns early goes to waiting requests', async (t) => {
+test('if a reservation shrinks, the capacity goes to waiting requests', async (t) => {
   const budget = new FairBudget({ capacity: 16 });
   const ann = budget.tryAcquire('ann', 16)!;
   const bob = request(budget, 'bob', 6);
@@ -140,7 +140,7 @@ test('no account has more than the specified number of waiting requests', async 
   t.is(budget.held, 0);
 });
 
-test('if reservations may overrun, an account above its limit waits, but one that holds nothing never does', async (t) => {
+test('if reservations may exceed the capacity, an account over its limit waits, but an account that holds nothing never does', async (t) => {
   const budget = new FairBudget({ capacity: 16, mayExceedCapacity: true });
   const many = Array.from({ length: 5 }, () => request(budget, 'many', 2));
   await nextTurn();
@@ -164,7 +164,7 @@ test('if reservations may overrun, an account above its limit waits, but one tha
   t.deepEqual([budget.held, budget.waiting], [0, 0]);
 });
 
-test('a request that waits too long fails, and one whose caller disconnected is removed', async (t) => {
+test('a request that waits too long fails, and a request is removed if its caller disconnects', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
   await t.throwsAsync(budget.acquire('ann', 1, { waitMs: 5, refuse }), { instanceOf: AppError });
@@ -177,7 +177,7 @@ test('a request that waits too long fails, and one whose caller disconnected is 
   t.is(budget.held, 0);
 });
 
-test('a request that is too large for now is overtaken by smaller ones, and after a while only within a part of the capacity that accounts share', async (t) => {
+test('smaller requests overtake one that does not fit yet; after five seconds they may use only a quarter of the capacity, divided between accounts', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 32, nowMs: () => nowMs });
   const holder = request(budget, 'x', 16);
@@ -187,24 +187,24 @@ test('a request that is too large for now is overtaken by smaller ones, and afte
   t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by anything that fits');
   early.release();
   nowMs += 5_001;
-  // Eight units, a quarter of the whole, may go to overtaking requests, although sixteen are free.
+  // Overtaking requests may hold eight units, a quarter of the capacity, although sixteen are unused.
   const overtaking = ['carol', 'carol', 'carol', 'carol', 'dan', 'dan', 'eve'].map((id) =>
     request(budget, id, 2),
   );
   await nextTurn();
   t.deepEqual(statesOf(overtaking), ['holds', 'holds', 'waits', 'waits', 'holds', 'waits', 'holds']);
-  t.is(budget.tryAcquire('frank', 1), null, 'the part is full');
+  t.is(budget.tryAcquire('frank', 1), null, 'the quarter is used up');
   overtaking[0]!.release();
   await nextTurn();
   t.is(overtaking[2]!.state, 'waits', 'the capacity that one of them releases is for another account');
   budget.tryAcquire('frank', 1)!.release();
   holder.release();
   await nextTurn();
-  t.is(large.state, 'holds', 'while those that overtook still hold theirs');
+  t.is(large.state, 'holds', 'while the requests that overtook it still hold their capacity');
   t.deepEqual(statesOf(overtaking), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
 });
 
-test('a request that needs all of the capacity is not overtaken for long; the others continue once it is cancelled', async (t) => {
+test('a request for the whole capacity is overtaken only during its first five seconds; others continue once it is cancelled', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 10, nowMs: () => nowMs });
   const holder = request(budget, 'x', 5);
@@ -220,14 +220,14 @@ test('a request that needs all of the capacity is not overtaken for long; the ot
   t.is(budget.held, 0);
 });
 
-test('whatever arrives, an overtaken request is granted once the earlier holders have released their reservations', async (t) => {
+test('an overtaken request is granted once all earlier reservations are released, even if smaller requests keep arriving', async (t) => {
   let nowMs = 0;
   const budget = new FairBudget({ capacity: 16, nowMs: () => nowMs });
   const holders = ['v', 'w', 'x', 'y'].map((id) => request(budget, id, 3));
   const large = request(budget, 'ann', 12);
   nowMs += 5_001;
   for (const holder of holders) {
-    // The maximum number that may overtake, none of which is ever released.
+    // Fills the part of the capacity that overtaking requests may hold, and never releases it.
     request(budget, `before ${holders.indexOf(holder)}`, 1);
     for (let i = 0; i < 20; i++) request(budget, `behind ${i}`, 1);
     await nextTurn();
@@ -239,7 +239,7 @@ test('whatever arrives, an overtaken request is granted once the earlier holders
   t.true(budget.held <= 16);
 });
 
-test('a request that would not be admitted does not wait, and one that may wait takes its turn', async (t) => {
+test('a request is checked before it waits: it fails if the check does, and otherwise waits for its turn', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
   let checks = 0;
@@ -263,7 +263,7 @@ test('a request that would not be admitted does not wait, and one that may wait 
   t.is(budget.waiting, 0);
   const waiting = budget.acquire('ann', 1, { ...options, checkBeforeWaiting });
   holder.release();
-  // Capacity that was freed during the check is granted immediately.
+  // Capacity that was released during the check is granted immediately.
   const share = await waiting;
   t.is(checks, 2);
   share.release();
@@ -271,7 +271,7 @@ test('a request that would not be admitted does not wait, and one that may wait 
   t.is(checks, 2, 'requests that need not wait are not checked');
 });
 
-test("an account's reservation is contested while an account that holds less is waiting", async (t) => {
+test('an account is contested while another account that holds less is waiting', async (t) => {
   const budget = new FairBudget({ capacity: 10 });
   const ann = budget.tryAcquire('ann', 6)!;
   const bob = budget.tryAcquire('bob', 3)!;
@@ -289,7 +289,7 @@ test("an account's reservation is contested while an account that holds less is 
   for (const one of [ann, again, carol]) one.release();
 });
 
-test('for any order of requests, the capacity is never exceeded, no request waits forever, and nothing is lost', async (t) => {
+test('for any order of requests, the capacity is never exceeded, no request waits forever, and all capacity is returned', async (t) => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant('acquire' as const),

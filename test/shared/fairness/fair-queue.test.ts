@@ -8,7 +8,7 @@ function serveAll<T>(queue: FairQueue<T>): T[] {
   return served;
 }
 
-test('accounts take turns, and the entries of each keep their order', (t) => {
+test('accounts take turns, and the entries of each account are served in order', (t) => {
   const queue = new FairQueue<string>();
   for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.add(item[0]!, item);
   t.deepEqual([queue.size, queue.holderCount, queue.countOf('a'), queue.countOf('z')], [6, 3, 3, 0]);
@@ -16,7 +16,7 @@ test('accounts take turns, and the entries of each keep their order', (t) => {
   t.deepEqual([queue.size, queue.holderCount], [0, 0]);
 });
 
-test('an account that starts to wait goes behind the others, however much they have added', (t) => {
+test('a new account is served after one entry of each waiting account, even if another has added a thousand', (t) => {
   const queue = new FairQueue<string>();
   for (let i = 0; i < 1_000; i++) queue.add('many', `many ${i}`);
   queue.add('few', 'few');
@@ -24,7 +24,7 @@ test('an account that starts to wait goes behind the others, however much they h
   t.is(queue.serve(queue.peek()!), 'few');
 });
 
-test('an entry can be removed from any position, once, and its account keeps its turn', (t) => {
+test('an entry can be removed once, from any position, and its account does not lose its turn', (t) => {
   const queue = new FairQueue<string>();
   const entries = ['a1', 'a2', 'a3', 'b1'].map((item) => queue.add(item[0]!, item));
   t.true(queue.remove(entries[1]!));
@@ -41,7 +41,7 @@ test('drain empties the queue, and drained entries cannot be removed again', (t)
   t.is(queue.size, 0);
 });
 
-test('no account is served twice while another waits throughout, in whatever order entries are added, served and removed', (t) => {
+test('for any order of steps, no account is served twice while another one waits', (t) => {
   const step = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', 'd') },
     { weight: 2, arbitrary: fc.constant('serve' as const) },

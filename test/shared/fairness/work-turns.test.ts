@@ -7,7 +7,7 @@ import {
 } from '../../../shared/fairness/work-turns.ts';
 
 test.serial(
-  'accounts take turns, however many requests one of them has, and one continues per iteration',
+  'accounts take turns even if one has many requests, and one request continues per event-loop iteration',
   async (t) => {
     const order: string[] = [];
     let iterations = 0;
@@ -33,7 +33,7 @@ test.serial(
   },
 );
 
-test.serial('callers without a key share one turn, whatever networks they come from', async (t) => {
+test.serial('callers without a key share one turn, even from many networks', async (t) => {
   const order: string[] = [];
   const record = (name: string) => (): number => order.push(name);
   const networks = Array.from({ length: 200 }, (_, i) => `network ${i}`);
@@ -44,9 +44,9 @@ test.serial('callers without a key share one turn, whatever networks they come f
   const turns = Array.from({ length: 20 }, () => nextWorkTurn('account').then(record('account')));
   const late = nextTurnWithoutKey('late network', 'getHealth').then(record('late'));
   await Promise.all([...crowd, ...flood, ...turns, late]);
-  // Every other turn is the account's.
+  // The account gets every second turn.
   t.true(order.lastIndexOf('account') <= 41, String(order.lastIndexOf('account')));
-  // They take turns among themselves, too.
+  // Networks take turns among themselves: the last one is served before the network with 50 calls is done.
   t.true(order.indexOf('late') < order.indexOf('flood'), order.join());
 });
 
@@ -63,13 +63,13 @@ test.serial(
     );
     await Promise.all([...flood, ...modest]);
     t.true(order.lastIndexOf('modest') <= 10, order.join());
-    // Within the network all operations get their turn.
+    // The operations of one network take turns, too.
     t.true(order.indexOf('flood 8') <= 18, order.join());
   },
 );
 
 test.serial(
-  'a chunk of a file waits for one turn of each account and one of all public operations',
+  'each chunk of a file waits for at most one turn of each account and one of all public operations',
   async (t) => {
     const order: string[] = [];
     const record = (name: string) => (): number => order.push(name);
@@ -87,7 +87,7 @@ test.serial(
   },
 );
 
-test.serial('work in turns is completed in order, and lets other work run in between', async (t) => {
+test.serial('processInTurns completes its items in order, and lets other work run in between', async (t) => {
   const taken: number[] = [];
   let others = 0;
   const timer = setInterval(() => (others += 1), 1);

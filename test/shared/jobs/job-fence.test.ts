@@ -36,7 +36,7 @@ import { readBalance, readEntries } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
-/** Which of its first worker, its later workers and its account may do what with a job, and when. */
+/** What the first worker of a job, its later workers and its account may do with it, and when. */
 
 let books: LedgerServices;
 test.before(async () => {
@@ -120,9 +120,9 @@ async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Pr
   );
 }
 
-// The count is per shard, which accounts share: these two tests run one after another.
+// The number of waiting jobs is per shard, which accounts share: these two tests run one after another.
 test.serial(
-  'a worker that lost a job can neither start, renew nor hand it back, before or after another worker has it',
+  'after its lease on a job expired, a worker cannot start, renew or hand back the job, even if no other worker has it',
   async (t) => {
     const job = await createJob();
     const before = await countWaiting(job);
@@ -139,7 +139,7 @@ test.serial(
   },
 );
 
-test.serial('a job that was handed back waits once, even if it is handed back repeatedly', async (t) => {
+test.serial('a job that is handed back twice is queued only once', async (t) => {
   const job = await createJob();
   const before = await countWaiting(job);
   const takenJob = await take(job);
@@ -148,7 +148,7 @@ test.serial('a job that was handed back waits once, even if it is handed back re
   t.is(await countWaiting(job), before);
 });
 
-test('of two workers that both have the response, one charges and ends the job', async (t) => {
+test('if two workers finish the same job, only the later attempt charges and ends it', async (t) => {
   const job = await createJob();
   const first = await take(job);
   t.is(await startJob(books.redis, first), 'ok');
@@ -166,7 +166,7 @@ test('of two workers that both have the response, one charges and ends the job',
   await expectNothingHeld(t, job);
 });
 
-test('a job whose response no store accepts fails and is not charged', async (t) => {
+test('if no store accepts its response, a job fails and is not charged', async (t) => {
   const job = await createJob();
   const takenJob = await take(job);
   await startJob(books.redis, takenJob);
@@ -178,7 +178,7 @@ test('a job whose response no store accepts fails and is not charged', async (t)
   await expectNothingHeld(t, job);
 });
 
-test('a job whose workers die waits again, and ends free of charge after the last allowed death', async (t) => {
+test('if its worker dies, a job is queued again; after the maximum number of deaths it fails and is not charged', async (t) => {
   const job = await createJob();
   for (let death = 1; death <= maxDeaths; death++) {
     t.is(await statusOf(job), 'queued');
@@ -190,7 +190,7 @@ test('a job whose workers die waits again, and ends free of charge after the las
   await expectNothingHeld(t, job);
 });
 
-test('an expired lease does not count as a death if its worker reports again, however often that happens', async (t) => {
+test('an expired lease does not count as a death if the worker reports again, even ten times', async (t) => {
   const job = await createJob();
   const begin = async (): Promise<TakenJob> => {
     t.is(await statusOf(job), 'queued');
@@ -200,7 +200,7 @@ test('an expired lease does not count as a death if its worker reports again, ho
     return takenJob;
   };
   await begin();
-  // The last of them is the eleventh attempt: the first attempt, whose worker did die, still counts.
+  // These are attempts 2 to 11. The worker of the first attempt did die, which still counts.
   for (let stall = 1; stall <= 10; stall++) {
     const takenJob = await begin();
     for (let i = 0; i < 2; i++)
@@ -211,7 +211,7 @@ test('an expired lease does not count as a death if its worker reports again, ho
   await expectNothingHeld(t, job);
 });
 
-test('a job that was started and waits for another worker ends free of charge if none starts it within a day', async (t) => {
+test('if a started job is handed back and no worker starts it within a day, it fails and is not charged', async (t) => {
   const job = await createJob();
   const deadlines = redisKeys.jobDeadlines(shardOf(job.accountId));
   const member = `${job.accountId} ${job.id}`;
@@ -229,7 +229,7 @@ test('a job that was started and waits for another worker ends free of charge if
   await expectNothingHeld(t, job);
 });
 
-test('a job that is cancelled while a worker has it does not start, and ends even if that worker dies', async (t) => {
+test('a job cancelled after a worker took it does not start, and ends even if that worker dies', async (t) => {
   const job = await createJob();
   const takenJob = await take(job);
   t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
@@ -241,7 +241,7 @@ test('a job that is cancelled while a worker has it does not start, and ends eve
   await expectNothingHeld(t, job);
 });
 
-test('the Redis memory of a job, including the body of a retryable failure, is counted until it is deleted', async (t) => {
+test('a job counts towards the Redis memory of its account until it is deleted, including the stored body of a retryable failure', async (t) => {
   const job = await createJob();
   const bytes = async (): Promise<number> =>
     Number((await books.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
@@ -261,7 +261,7 @@ test('the Redis memory of a job, including the body of a retryable failure, is c
   t.is((await new JobStore(books.redis).list(job.accountId, null, { page: 1, pageSize: 10 })).total, 0);
 });
 
-test('a lease from before the clock stepped back expires in the usual time', async (t) => {
+test('if the clock steps back, a lease still expires after the usual time', async (t) => {
   const job = await createJob();
   await take(job);
   const shard = shardOf(job.accountId);
@@ -271,7 +271,7 @@ test('a lease from before the clock stepped back expires in the usual time', asy
   t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
 });
 
-test('the response of a later attempt can be read even if that of an earlier one has moved to the object store', async (t) => {
+test('the response of a later attempt can be read even if the response of an earlier one has moved to the object store', async (t) => {
   const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new StoredFramesStore(books.redis, books.redis);
@@ -279,7 +279,7 @@ test('the response of a later attempt can be read even if that of an earlier one
   await take(job);
   const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
-  // What remains of frames that were copied.
+  // Replaces the frames in Redis with the marker that they have moved.
   t.true(await kept.markMoved('frames', request, first.size.bytes));
   await expireLease(job);
   t.is((await take(job)).attempt, 2);
@@ -291,7 +291,7 @@ test('the response of a later attempt can be read even if that of an earlier one
   t.deepEqual(frame.payload, Buffer.alloc(4_000, 2));
 });
 
-test('a charged response stays unchanged, whatever earlier attempts deliver late', async (t) => {
+test('a charged response is not changed by responses and errors that earlier attempts deliver later', async (t) => {
   const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
   const kept = new StoredFramesStore(books.redis, books.redis);
@@ -336,7 +336,7 @@ test('a charged response stays unchanged, whatever earlier attempts deliver late
   t.is(await statusOf(job), 'succeeded');
 });
 
-test.serial("while the ledger has no space for a job's entries, no job is taken", async (t) => {
+test.serial('while the ledger has no space for the entries of a job, no job is taken', async (t) => {
   const job = await createJob();
   const stream = redisKeys.ledgerStream(shardOf(job.accountId));
   const before = await books.redis.xlen(stream);

@@ -30,7 +30,7 @@ const running = (
   serviceMs,
 });
 
-test('there is no estimate if nothing runs and nothing was ever measured', (t) => {
+test('there is no estimate if no job is running and no service time is known', (t) => {
   t.is(estimateEta(idle, 3), null);
 });
 
@@ -38,14 +38,14 @@ test('a waiting job starts when a running one, or one that follows it, is expect
   const outlook = running([1_000, 500, 0, 1_500], 2_000);
   const etas = [0, 1, 2, 3, 4, 8].map((position) => estimateEta(outlook, position));
   t.deepEqual(etas, [2.5, 3, 3.5, 4, 4.5, 6.5]);
-  t.is(estimateEta(running([], 2_000), 2), 6, 'one at a time while none is running');
+  t.is(estimateEta(running([], 2_000), 2), 6, 'one slot is assumed if no job is running');
 });
 
 /** Jobs that started together and took two seconds. */
 const endedTogether = (count: number, agoMs: number): EndedRun[] =>
   Array.from({ length: count }, () => ({ serviceMs: 2_000, agoMs }));
 
-test('while the next jobs are being moved to free slots, the estimate does not assume fewer slots', (t) => {
+test('slots of jobs that ended a moment ago count, although their next jobs have not started yet', (t) => {
   const etas = (outlook: JobOutlook): (number | null)[] =>
     [0, 6, 7, 8].map((position) => estimateEta(outlook, position));
   t.deepEqual(etas(running([50], 2_000, endedTogether(8, 100))), [2, 2, 3.95, 4]);
@@ -53,7 +53,7 @@ test('while the next jobs are being moved to free slots, the estimate does not a
   t.is(
     estimateEta(running([50], 2_000, endedTogether(8, 60_000)), 2),
     7.95,
-    'jobs that ended long ago do not count',
+    'slots of jobs that ended long ago do not count',
   );
 });
 
@@ -63,19 +63,19 @@ test('the average number of running jobs is estimated from running and finished 
   t.is(averageRunning([100, 100], [], 0), 2);
 });
 
-test('jobs that run longer than usual raise the estimate, and one that hangs does not', (t) => {
+test('the estimate rises if many jobs run longer than usual, but not for one that hangs', (t) => {
   t.is(estimateEta(running([9_000, 10_000, 11_000, 12_000], 2_000), 1), 12.5);
   t.is(estimateEta(running([1_000, 1_000, 1_000, 900_000], 2_000), 2), 3);
-  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'the first ones are assumed to be halfway');
+  t.is(estimateEta(running([1_000, 1_500], null), 0), 2.5, 'the running jobs are assumed to be half done');
 });
 
-test('a running job is never reported as about to finish, and its estimate grows if it takes long', (t) => {
+test('the remaining time of a running job is never zero, and grows if the job takes long', (t) => {
   t.is(estimateRemainingSeconds(running([500], 2_000), 500), 1.5);
   t.is(estimateRemainingSeconds(running([8_000, 0, 0], 2_000), 8_000), 2);
   t.is(estimateRemainingSeconds(running([3_000], null), 3_000), 3);
 });
 
-test('a job that hung does not change the average service time', (t) => {
+test('one job that hung does not affect the average service time', (t) => {
   t.is(averageServiceMs([]), null);
   t.is(averageServiceMs([100, 200]), 150);
   t.is(averageServiceMs([100, 100, 900_000, 100, 100]), 100);
@@ -108,7 +108,7 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
     );
     for (let job = next; job < serviceTimes.length; job++) {
       const seconds = estimateEta(outlook, job - next);
-      // No estimate is possible until a first job has ended or run for a while.
+      // Estimates are compared only after five jobs have ended: before that too little is known.
       if (seconds !== null && measured.length >= 5)
         estimates.push({ job, doneMs: nowMs + seconds * 1_000, nowMs });
     }
@@ -127,7 +127,8 @@ function simulate(serviceTimes: readonly number[], slotsAt: (startedJobs: number
 test('estimates are within a factor of three, even as workers start and stop', (t) => {
   fc.assert(
     fc.property(
-      // Twice or half as many workers cannot be foreseen; the rest of the factor is for the job durations.
+      // The number of workers doubles or halves at one point. No estimate can foresee this factor of two; the rest of
+      // the factor of three is for the differing job durations.
       fc.array(fc.integer({ min: 850, max: 1_180 }), { minLength: 30, maxLength: 60 }),
       fc.integer({ min: 2, max: 8 }),
       fc.constantFrom(0.5, 1, 2),
@@ -141,7 +142,7 @@ test('estimates are within a factor of three, even as workers start and stop', (
   t.pass();
 });
 
-test('an outlook is read once for all callers within half a second, and again after a failure', async (t) => {
+test('callers within half a second share one read of the outlook, and a failed read is repeated', async (t) => {
   let reads = 0;
   const outlooks = new JobOutlooks(async () => {
     reads += 1;

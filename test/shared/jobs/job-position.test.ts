@@ -16,7 +16,7 @@ const backlog = fc.record({
 
 let lines = 0;
 
-test('the position is exactly the number of jobs that start before, if none is added', async (t) => {
+test('the position is exactly the number of jobs that start earlier, if no more jobs are added', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(backlog, { minLength: 1, maxLength: 8 }),
@@ -63,15 +63,15 @@ const outlookOf = (accounts: readonly WaitingAccount[], virtualTime = 0): JobOut
   serviceMs: null,
 });
 
-test('an account that is not in the outlook yet is assumed to start waiting now', (t) => {
+test('an account that is not in the outlook is treated as if it started to wait now', (t) => {
   const others = ['b', 'c'].map((accountId) => ({ accountId, waiting: 5, weight: 1, startTag: 1_000_000 }));
   const outlook = outlookOf(others, 1_000_000);
   t.is(estimatePosition(outlook, 'a', 0), 0);
   t.is(estimatePosition(outlook, 'd', 0), 2);
-  t.is(estimatePosition(outlook, 'd', 1), 5, 'two of each other account, and the earlier job of its own');
+  t.is(estimatePosition(outlook, 'd', 1), 5, 'two jobs of each other account, and one of this account');
 });
 
-test("a job added after the outlook was read is behind all of its account's jobs", (t) => {
+test('a job added after the outlook was read starts after all earlier jobs of its account', (t) => {
   const outlook = outlookOf([
     { accountId: 'a', waiting: 2, weight: 1, startTag: 0 },
     { accountId: 'b', waiting: 3, weight: 1, startTag: 0 },

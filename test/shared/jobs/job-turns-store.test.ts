@@ -32,7 +32,7 @@ test("one account's 100 000 waiting jobs delay another's single job by at most o
   }
 });
 
-test('each of fifty accounts that arrive together waits for at most one turn of each other account', async (t) => {
+test('if fifty accounts arrive together, each waits for at most one turn of every other account', async (t) => {
   const turns = new JobTurns(redis());
   const line = createQueue();
   await turns.sync(line, 'large', 100, 100_000);
@@ -43,7 +43,7 @@ test('each of fifty accounts that arrive together waits for at most one turn of 
   t.deepEqual(
     taken.filter((accountId) => accountId !== 'large').sort(),
     [...small].sort(),
-    'the weights of other accounts make no difference to a first job',
+    'the weights of other accounts do not affect the first job of an account',
   );
 });
 
@@ -56,7 +56,7 @@ test('an account of weight 3 gets three turns for each turn of an account of wei
   t.is(taken.filter((accountId) => accountId === 'heavy').length, 300);
 });
 
-test('an account that always has a single job does not go before one with a backlog every time', async (t) => {
+test('an account that always has a single job alternates with an account that has a backlog', async (t) => {
   const turns = new JobTurns(redis());
   const line = createQueue();
   await turns.sync(line, 'z backlog', 1, 100);
@@ -68,7 +68,7 @@ test('an account that always has a single job does not go before one with a back
   t.is(taken.filter((accountId) => accountId === 'z backlog').length, 10);
 });
 
-test('models take turns, and one without a worker slot or configuration does not block the others', async (t) => {
+test('models take turns, and a model without a worker slot or configuration does not block the others', async (t) => {
   const turns = new JobTurns(redis());
   const [full, free, single] = ['full', 'free', 'single'];
   for (const model of [full, 'unknown', free, single])
@@ -87,7 +87,7 @@ test('models take turns, and one without a worker slot or configuration does not
   t.deepEqual(
     next.map(({ model }) => model),
     [full, single, free],
-    'the one served least recently is next',
+    'the model served least recently is next',
   );
 });
 
@@ -127,7 +127,7 @@ test('no job gets two fair-queue turns', async (t) => {
   t.deepEqual(await takeAccounts(turns, line, 9), []);
 });
 
-test('index entries that were lost are restored by the next settlement or repair', async (t) => {
+test('the next settlement or repair restores lost index entries', async (t) => {
   const turns = new JobTurns(redis());
   const line = createQueue();
   await turns.add(line, 'account', 2);
@@ -141,13 +141,13 @@ test('index entries that were lost are restored by the next settlement or repair
   t.deepEqual(
     await takeAccounts(turns, line, 9),
     [],
-    'half of the index is lost: the remainder does not block anyone',
+    'half of the index is lost, and the other half does not block any account',
   );
   await turns.sync(line, 'account', 2, 1);
   t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
 });
 
-test('a dropped job is not waited for', async (t) => {
+test('the queue does not wait for a job that was dropped', async (t) => {
   const turns = new JobTurns(redis());
   const line = createQueue();
   await turns.add(line, 'account', 1);
@@ -157,7 +157,7 @@ test('a dropped job is not waited for', async (t) => {
   t.deepEqual(await takeAccounts(turns, line, 9), []);
 });
 
-test('an empty queue stores nothing about its accounts for longer than a minute', async (t) => {
+test('an empty queue deletes its data about accounts within a minute', async (t) => {
   const turns = new JobTurns(redis());
   const line = createQueue();
   await turns.add(line, 'account', 1);
@@ -175,7 +175,7 @@ test('an empty queue stores nothing about its accounts for longer than a minute'
   );
 });
 
-test('the order of turns continues when virtual times are reset to zero', async (t) => {
+test('resetting the virtual times to zero does not change the order of turns', async (t) => {
   const turns = new JobTurns(redis());
   const line = createQueue();
   await redis().hset(redisKeys.jobIndex(line.queue), `time:${line.model}`, String(maxVirtualTime));
@@ -191,7 +191,7 @@ test('the order of turns continues when virtual times are reset to zero', async 
   t.true((await turns.outlook(line)).virtualTime < maxVirtualTime / 2);
 });
 
-test('jobs count as running until they end or their lease expires', async (t) => {
+test('a job counts as running until it ends or its lease expires', async (t) => {
   const turns = new JobTurns(redis());
   const line: JobLine = { queue: 'embedding', model: 'model' };
   await turns.sync(line, 'account', 1, 3);
@@ -210,7 +210,7 @@ test('jobs count as running until they end or their lease expires', async (t) =>
   t.is(
     (await turns.counts('embedding')).running,
     0,
-    'no lease is longer than the latest one, because clocks may step back',
+    'a renewal may shorten a lease, because clocks may step back',
   );
 });
 

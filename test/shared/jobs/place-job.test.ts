@@ -38,7 +38,7 @@ async function place(
   return { id: job.id, placed: await placeJob(redis, redis, job) };
 }
 
-// One after another: filling a shard here causes any job in it to be rejected.
+// These tests run one after another: while one of them fills a shard, every job in the shard is rejected.
 test.serial(
   'a job above the byte limits of an account or of all accounts is rejected immediately',
   async (t) => {
@@ -62,7 +62,7 @@ test.serial('a large body whose job could not be created is soon deleted', async
   const accountId = randomUUID();
   const id = randomUUID();
   const body = Buffer.alloc(100_000, 'x');
-  // Its reservation is gone: the script rejects it, and Redis is unavailable before the body can be deleted.
+  // The job has no reservation, so the script rejects it; and Redis fails before the body can be deleted.
   const failing = new Proxy(redis, {
     get: (target, name) =>
       name === 'unlink' ? () => Promise.reject(new Error('away')) : (Reflect.get(target, name) as unknown),
@@ -86,7 +86,7 @@ test.serial('a large body whose job could not be created is soon deleted', async
 });
 
 test.serial(
-  'while Redis is out of memory, a job is rejected with 503 and holds nothing, and others end and release their reservations',
+  'while Redis is out of memory, new jobs get a 503 and reserve nothing, and other jobs can end and release their reservations',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();
@@ -119,7 +119,7 @@ test.serial(
 );
 
 test.serial(
-  "a new job is described exactly as a read describes it, with its rank among its account's jobs",
+  'placing a job returns the same description as reading it, including its rank among the jobs of its account',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();

@@ -28,7 +28,7 @@ const steps = fc.array(
 
 type Step = typeof steps extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 
-/** Lists of waiting jobs, as in the shards, and the index beside them. */
+/** A model of the lists of waiting jobs in the shards, with the real index of accounts. */
 class ShardModel {
   readonly turns: JobTurns;
   readonly line: JobLine;
@@ -106,7 +106,7 @@ class ShardModel {
   }
 }
 
-test('no waiting job is lost, in whatever order additions, turns, settlements and cancellations interleave', async (t) => {
+test('no waiting job is lost, for any order of additions, turns, settlements and cancellations', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const model = new ShardModel(new JobTurns(redis()), createQueue());
@@ -120,7 +120,7 @@ test('no waiting job is lost, in whatever order additions, turns, settlements an
   t.pass();
 });
 
-test('a repair restores accounts that late cancellations removed', async (t) => {
+test('a repair restores accounts that were removed by a cancellation that reached the index late', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const model = new ShardModel(new JobTurns(redis()), createQueue());
@@ -137,7 +137,7 @@ test('a repair restores accounts that late cancellations removed', async (t) => 
   t.pass();
 });
 
-test('no account gets more than its weighted share of turns plus one turn while others wait', async (t) => {
+test('while others wait, an account gets at most its weighted share of turns plus one', async (t) => {
   const step = fc.oneof(
     fc.record({ account, jobs: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 8 }) }),
@@ -181,7 +181,7 @@ test('no account gets more than its weighted share of turns plus one turn while 
   t.pass();
 });
 
-test('every waiting account is served before others have had more than their turns', async (t) => {
+test('every waiting account is served before any other gets more than its weighted share of turns', async (t) => {
   await fc.assert(
     fc.asyncProperty(weights, async (extra) => {
       const turns = new JobTurns(redis());

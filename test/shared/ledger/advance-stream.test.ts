@@ -5,7 +5,7 @@ import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
-test('the trim position stored in Redis never moves back', async (t) => {
+test('the trim position stored in Redis never decreases', async (t) => {
   const server = await openTestRedis();
   const redis = createRedis(server.url, 'commands', createLogger('test', 'silent'));
   t.teardown(async () => {

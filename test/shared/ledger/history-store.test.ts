@@ -20,7 +20,7 @@ test('a refill that moves to MongoDB between the two reads is in the log exactly
   t.is(account.redeemedCodes, 3);
   const stream = redisKeys.ledgerStream(shardOf(id));
   for (const count of [1, 2, 3]) {
-    // The ledger reader overtakes the second read, each time by one more step.
+    // Between the two reads, the ledger reader moves one, two and then three entries to MongoDB.
     const redis = interruptScripts(books.redis, () => books.moveSome(shardOf(id), count));
     const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(account, 1, 20);
     t.is(totalCount, 3);
@@ -42,7 +42,7 @@ test('a refill that is in neither store is looked up once', async (t) => {
   const redis = interruptScripts(books.redis, async () => {
     scripts += 1;
   });
-  // As after a Redis that lost a code and then reused its number.
+  // The account counts one refill more than there are, as after Redis has lost one and reused its number.
   const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(
     { id, redeemedCodes: 2 },
     1,

@@ -24,7 +24,7 @@ test('a failed look-up fails for all that share it, and is not cached', async (t
   t.is(await flight.run('a', async () => 'whole'), 'whole');
 });
 
-test('a look-up that never finishes becomes a 503 in time, and the next one starts fresh', async (t) => {
+test('a look-up that never finishes fails with a 503 in time, and the next call starts a new one', async (t) => {
   const flight = new SingleFlight<string>('a test', 1);
   await t.throwsAsync(
     flight.run('a', () => new Promise(() => undefined)),
@@ -33,7 +33,7 @@ test('a look-up that never finishes becomes a 503 in time, and the next one star
   t.is(await flight.run('a', async () => 'whole'), 'whole');
 });
 
-test('callers that need the current value share the look-up after the one in flight', async (t) => {
+test('callers that need the current value do not join the look-up in flight, but share the next one', async (t) => {
   const flight = new SingleFlight<string>('a test');
   let current = 'old';
   const read: (() => void)[] = [];

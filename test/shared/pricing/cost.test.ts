@@ -181,7 +181,7 @@ for (const { title, pricing, usage, costNano } of cases) {
 
 const somePrice = fc.integer({ min: 0, max: 1_000_000 }).map((milli) => milli / 1_000);
 
-test('no usage within the reservation costs more than it, whatever is cached and whichever override applies', (t) => {
+test('usage within the reserved tokens never costs more than the reservation, for any cached tokens and overrides', (t) => {
   const overrides = fc.array(
     fc.record({
       min_prompt_tokens: fc.integer({ min: 1, max: 2_000 }),
@@ -223,7 +223,7 @@ test('no usage within the reservation costs more than it, whatever is cached and
 });
 
 /**
- * A price in whole nano-roubles per million tokens, so that the model below computes in integers from the start.
+ * A price in whole nano-roubles per million tokens, so that the tests below can compute the exact cost in integers.
  */
 const nanoPrice = fc.integer({ min: 0, max: 2_000_000_000_000 });
 const toRub = (nano: number): number =>
@@ -254,7 +254,7 @@ test('the cost is each kind of token times its price, rounded once, half up, to 
           BigInt(prices.completion) * BigInt(used.completion) +
           BigInt(prices.read) * BigInt(used.read) +
           BigInt(prices.write) * BigInt(used.write);
-        // In millionths of a nano-rouble: at most half above, and less than half below.
+        // The difference in millionths of a nano-rouble: at most half if rounded up, less than half if rounded down.
         const rounding = cost * 1_000_000n - exact;
         return rounding <= 500_000n && rounding > -500_000n;
       },
@@ -264,7 +264,7 @@ test('the cost is each kind of token times its price, rounded once, half up, to 
   t.pass();
 });
 
-test('seconds, characters, images and requests cost their number times their price, and zero of them are free', (t) => {
+test('seconds, characters, images and requests cost their number times their price, and zero units cost nothing', (t) => {
   const count = fc.nat(4_000_000);
   fc.assert(
     fc.property(nanoPrice, count, (nano, units) => {

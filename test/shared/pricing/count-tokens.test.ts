@@ -69,7 +69,7 @@ test.before(() => {
 });
 
 for (const [name, sample] of Object.entries(PROSE)) {
-  test(`long ${name} text tokenized in blocks has exactly the tokens of the whole`, async (t) => {
+  test(`long ${name} text has exactly as many tokens when tokenized in blocks as when tokenized whole`, async (t) => {
     const text = sample.repeat(Math.ceil(20_000 / sample.length));
     const whole = countWhole(text);
     t.is(countTokens(text), whole);
@@ -78,7 +78,7 @@ for (const [name, sample] of Object.entries(PROSE)) {
   });
 }
 
-test('text that mixes scripts is tokenized exactly, wherever its blocks end', (t) => {
+test('the token count of text in mixed scripts is exact, wherever its blocks end', (t) => {
   const random = makeRandom(42);
   const words = Object.values(PROSE).flatMap((sample) => sample.split(/(?<=\s)/u));
   for (let round = 0; round < 40; round++) {
@@ -88,7 +88,7 @@ test('text that mixes scripts is tokenized exactly, wherever its blocks end', (t
   }
 });
 
-test('a token is at least one UTF-8 byte and at most 128', async (t) => {
+test('a text has at most one token per UTF-8 byte, and at least one per 128 bytes', async (t) => {
   for (const text of [...Object.values(PROSE), ...Object.values(HOSTILE).map((make) => make(5000))]) {
     const bytes = Buffer.byteLength(text);
     const count = countTokens(text);
@@ -108,29 +108,30 @@ for (const [name, make] of Object.entries(HOSTILE)) {
   test.serial(`the time for ${name} grows linearly`, (t) => {
     const length = name.startsWith('random') || name.startsWith('lone') ? 400_000 : 1_000_000;
     countTokens(make(20_000, 1));
-    // The same amount of text in four parts as in one: the tokenizer's cache and garbage collection affect both alike.
+    // Compares the same amount of text in four parts and in one, so that caching and garbage collection affect both.
     const attempt = (seed: number): number => {
       const quarters = [0, 1, 2, 3].map((i) => make(length / 4, seed + i));
       const quartersMs = measureMs(() => quarters.forEach((text) => countTokens(text)));
       const whole = make(length, seed + 4);
       const wholeMs = measureMs(() => countTokens(whole));
-      // Very short times are ignored.
+      // Times under 50 ms are too short to compare.
       return wholeMs / Math.max(quartersMs, 50);
     };
-    // Linear work takes the same time, quadratic work four times as long; the best of three rules out an accident.
+    // Linear work takes the same time, quadratic work four times as long. One good attempt of three is enough, because
+    // another program may have slowed an attempt.
     let best = Infinity;
     for (let i = 0; i < 3 && best >= 2; i++) best = Math.min(best, attempt(2 + 5 * i));
     t.true(best < 2, `${best} times as long as in four parts`);
   });
 }
 
-test('a word that has to be split is off by at most two tokens per split', (t) => {
+test('each split of a word changes its token count by at most two', (t) => {
   const text = 'a'.repeat(8000);
   const whole = countWhole(text);
   t.true(Math.abs(countTokens(text) - whole) <= 8);
 });
 
-test.serial('a limit bounds the work, however long the text is', async (t) => {
+test.serial('with a limit, tokenizing stops soon after the limit, even for a very long text', async (t) => {
   const text = HOSTILE['random letters']!(4_000_000);
   const ms = await measureMsAsync(async () => {
     t.is(await countTokensAsync(text, { limit: 1000 }), null);
@@ -169,7 +170,7 @@ test('the async token count is null above the limit', async (t) => {
 });
 
 test.serial(
-  'many concurrent counts do not block the process for longer at a time than one does',
+  'many concurrent counts block the event loop for no longer at a time than one count',
   async (t) => {
     const text = PROSE.russian.repeat(3_000);
     const alone = Math.floor(text.length / 65_536);
@@ -183,12 +184,12 @@ test.serial(
     const counts = await Promise.all(Array.from({ length: 8 }, () => countTokensAsync(text, { limit: 1e9 })));
     isDone = true;
     t.deepEqual(new Set(counts).size, 1);
-    // Each further event-loop turn of each count was in its own iteration.
+    // After the first, each block of each count ran in its own event-loop iteration.
     t.true(turns >= 8 * (alone - 1), `${turns} turns`);
   },
 );
 
-test('at most 2 000 bytes are tokenized at a time, whatever their script', async (t) => {
+test('at most 2 000 bytes are tokenized at a time, in any script', async (t) => {
   for (const character of ['a', 'я', '嗯', '\u200d', '🎉', '\ud800']) {
     const text = character.repeat(7_000);
     const blocks: number[] = [];

@@ -25,10 +25,10 @@ test('the tokens of a text decode to it again, and their number equals the token
   }
 });
 
-test('every token number up to the last decodes to a text, and nothing else does', (t) => {
+test('every token number up to the maximum decodes to a text, and other values are not token numbers', (t) => {
   const all = Array.from({ length: maxTokenNumber + 1 }, (_, i) => i);
   t.true(all.every((token) => isTokenNumber(token) && decodeTokens([token]).length > 0));
-  // From the first number without a token: special tokens, then numbers without any token.
+  // The numbers after the maximum are special tokens or have no token at all.
   for (const other of [maxTokenNumber + 1, 100_257, 100_276, 1e9, -1, 0.5, NaN, Infinity, '1', null, [1]]) {
     t.false(isTokenNumber(other), String(other));
   }
@@ -44,7 +44,7 @@ test('a truncated character becomes U+FFFD, and its remainder does not affect th
   t.is(decodeTokens(tokens), text);
 });
 
-test('any tokens make well-formed text, which takes no more of a body than was measured before', (t) => {
+test('any tokens decode to well-formed text, whose JSON is no longer than measureTokens predicted', (t) => {
   fc.assert(
     fc.property(tokenNumbers, (tokens) => {
       const text = decodeTokens(tokens);

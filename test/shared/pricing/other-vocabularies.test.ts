@@ -48,7 +48,7 @@ const prose = {
 };
 
 for (const [name, text] of Object.entries(prose)) {
-  test(`prose (${name}) has at most 1.3 times as many tokens in our own count as in other vocabularies`, (t) => {
+  test(`for prose (${name}) our own token count is at most 1.3 times that of other vocabularies`, (t) => {
     const own = countTokens(text);
     const estimate = estimateInOtherVocabularies(text);
     t.log(`${own} tokens by our own count, ${estimate} by the estimate`);
@@ -74,7 +74,7 @@ const split = {
 };
 
 for (const [name, text] of Object.entries(split)) {
-  test(`text that other vocabularies split (${name}) counts at least half of its count in any available one`, (t) => {
+  test(`for text that other vocabularies split into many tokens (${name}) we count at least half of the highest count`, (t) => {
     const counts = encodingNames.map((encoding) => countTokens(text, encoding));
     const estimate = estimateInOtherVocabularies(text);
     t.log(`${counts.join(', ')} tokens by encodings, ${estimate} by the estimate`);
@@ -82,7 +82,7 @@ for (const [name, text] of Object.entries(split)) {
   });
 }
 
-test('no text has more tokens than bytes, and the counts of its parts add up to that of the whole', (t) => {
+test('the estimate is at most one token per byte, and the estimates of two parts add up to that of the whole within five', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(300), (text, at) => {
       const whole = estimateInOtherVocabularies(text);

@@ -6,7 +6,7 @@ import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
-test('cancelled requests are reported in the given order, until half an hour after their deadlines', async (t) => {
+test('check reports for each id, in order, whether it was cancelled, until half an hour after its deadline', async (t) => {
   const server = await openTestRedis();
   t.teardown(() => server.close());
   const redis = createRedis(server.url, 'commands', pino({ level: 'silent' }));

@@ -13,7 +13,7 @@ async function readAll(payloads: PayloadStore): Promise<Buffer[]> {
   return chunks;
 }
 
-test('a payload is read in chunks, any number of times, until it is deleted', async (t) => {
+test('a payload can be read in chunks, repeatedly, until it is deleted', async (t) => {
   const payloads = new PayloadStore(redis(), log);
   for (const length of [1, 524_287, 524_288, 524_289, 3_000_000]) {
     const bytes = randomBytes(length);

@@ -19,7 +19,7 @@ async function startRig(t: ExecutionContext): Promise<Record<'redis' | 'blocking
   return { redis, blocking };
 }
 
-test('chats of accounts with few chats in flight are taken before those of accounts with many, which a worker may leave in the queue', async (t) => {
+test('the quick lane, for accounts with few chats in flight, is taken before the bulk lane, which a worker may leave out', async (t) => {
   t.deepEqual([1, 16, 17, 1_000].map(chooseLane), ['quick', 'quick', 'bulk', 'bulk']);
   const { redis, blocking } = await startRig(t);
   const queues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
@@ -32,7 +32,7 @@ test('chats of accounts with few chats in flight are taken before those of accou
   t.deepEqual([await queues.quick.countTaken(), await queues.bulk.countTaken()], [1, 2]);
 });
 
-test('items are taken oldest first; a ticket reports whether its item was taken, and cancelling an item does not move the others', async (t) => {
+test('items are taken oldest first; an item can be cancelled by its ticket until it is taken, and the others keep their order', async (t) => {
   const { redis, blocking } = await startRig(t);
   const queue = new ReadyQueue(redis, 'quick');
   const tickets: number[] = [];

@@ -31,7 +31,7 @@ const uniqueIds = [
   'toolu_bdrk_01A09q90qw90lq917835lq9k',
 ];
 
-test('a call is found again by the conversation in which it was made', (t) => {
+test('a call is found again by the hash of the conversation up to it, in requests that continue the conversation', (t) => {
   const messages = [system('The user is Ann.'), user('go')];
   const more = { user: 'ann', tools: [{ type: 'function', function: { name: 'f' } }] };
   for (const id of ['f:0', ...uniqueIds]) {
@@ -43,7 +43,7 @@ test('a call is found again by the conversation in which it was made', (t) => {
   }
 });
 
-test('a reused id identifies a different turn in another conversation, position, model or call', (t) => {
+test('the same id has a different hash in another conversation, position, model or call', (t) => {
   const conversations = [
     hashCalls([user('go'), callMessage('f:0')]),
     hashCalls([user('stop'), callMessage('f:0')]),
@@ -64,7 +64,7 @@ test('a reused id identifies a different turn in another conversation, position,
   t.is(new Set(conversations).size, 8);
 });
 
-test('conversations that clients write differently but with the same meaning have the same hash', (t) => {
+test('conversations with the same meaning have the same hash, even if clients write them differently', (t) => {
   const first = [
     user('go on'),
     callMessage('f:0', '{"a":1,"b":[2]}', null),
@@ -99,7 +99,7 @@ test('arguments that are not JSON, or are nested too deeply, are compared as wri
   );
 });
 
-test('a reusable id identifies a different turn for another speaker, setting or thinking', (t) => {
+test('an id that may be reused has a different hash for another speaker, setting or thinking', (t) => {
   const question = [system('The user is Ann.'), user('go')];
   const turns = [
     hashCalls([...question, callMessage('f:0')]),
@@ -123,7 +123,7 @@ test('a reusable id identifies a different turn for another speaker, setting or 
   t.is(new Set(turns).size, 15);
 });
 
-test('a call with a unique id is found under any instructions, with and without earlier thinking', (t) => {
+test('a call with a unique id has the same hash for any instructions, with and without earlier thinking', (t) => {
   for (const id of uniqueIds) {
     const [plain] = hashCalls([user('go'), callMessage('f:0'), resultMessage('f:0'), callMessage(id)]).slice(
       1,

@@ -9,7 +9,7 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
 
-test('data saved with a call is loaded by its hash, only for its own account', async (t) => {
+test('data saved for a call is loaded by the hash of the call, and only for the same account', async (t) => {
   const store = new ReasoningStore(redis(), log);
   const [own, other] = [randomUUID(), randomUUID()];
   const value = { kind: 'test', blocks: [{ text: 'thought', signature: 'x' }] };
@@ -23,7 +23,7 @@ test('data saved with a call is loaded by its hash, only for its own account', a
   t.is((await store.load(own, [])).size, 0);
 });
 
-test('a conversation that continues keeps its data for longer', async (t) => {
+test('if a conversation continues, the expiry of its data is extended', async (t) => {
   const store = new ReasoningStore(redis(), log);
   const account = randomUUID();
   await store.save(account, [{ hash: 'one', value: { kind: 'test' } }]);
@@ -33,7 +33,7 @@ test('a conversation that continues keeps its data for longer', async (t) => {
   t.true((await redis().ttl(key!)) > 3_600);
 });
 
-test('one request loads at most 4 MB, newest first, and data that is too large is not saved', async (t) => {
+test('a request loads at most 4 MB, newest first, and data that is too large is not saved', async (t) => {
   const store = new ReasoningStore(redis(), log);
   const account = randomUUID();
   const hashes = Array.from({ length: 24 }, (_, index) => `h${index}`);

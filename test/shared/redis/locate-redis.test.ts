@@ -43,7 +43,7 @@ async function assertRefused(t: ExecutionContext, port: number, reason: RegExp):
   t.regex(error.message, reason);
 }
 
-test('a server that cannot be used is rejected with a sentence that says why', async (t) => {
+test('an unusable server is rejected, with one sentence that gives the reason', async (t) => {
   const sentinel = await startServer(t, '--sentinel');
   const replica = await startServer(t, '--replicaof', '127.0.0.1 1');
   const cluster = await startServer(
@@ -53,7 +53,7 @@ test('a server that cannot be used is rejected with a sentence that says why', a
     '--cluster-port',
     `${await findStablePort()}`,
   );
-  // Resolves once the server responds; a server that is starting is waited for.
+  // Waits for a server that is still starting, and resolves once it responds.
   t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
   await assertRefused(
     t,

@@ -43,7 +43,7 @@ const bytes = fc.oneof(
   fc.constantFrom('', '\r\n', '$3\r\n', 'ünï').map((text) => Buffer.from(text)),
 );
 
-test('a subscriber receives the bytes of the parts, one after another, whatever they are', async (t) => {
+test('a subscriber receives the concatenated bytes of the parts, for any bytes', async (t) => {
   const { redis, channel, receive } = await openTestChannel(t, `chännel ${randomUUID()}`);
   await fc.assert(
     fc.asyncProperty(fc.array(bytes, { maxLength: 6 }), async (parts) => {
@@ -53,7 +53,7 @@ test('a subscriber receives the bytes of the parts, one after another, whatever 
   );
 });
 
-test('concurrent messages do not mix', async (t) => {
+test('the parts of concurrent messages are not interleaved', async (t) => {
   const { redis, channel, receive } = await openTestChannel(t);
   for (let round = 0; round < 3; round++) {
     const messages = Array.from({ length: 24 }, (_, i) => [
@@ -66,7 +66,7 @@ test('concurrent messages do not mix', async (t) => {
   }
 });
 
-test('a message keeps its position among other commands, and so do their replies', async (t) => {
+test('messages and other commands are executed in the order of their calls, and their replies are matched correctly', async (t) => {
   const { redis, channel, receive } = await openTestChannel(t);
   const key = randomUUID();
   const answers = await Promise.all([
@@ -81,9 +81,9 @@ test('a message keeps its position among other commands, and so do their replies
   for (const text of ['first', 'second', 'third']) t.is((await receive()).toString(), text);
 });
 
-// Serial: Redis delays the messages of all other tests, too.
+// Serial, because it pauses writes to Redis, which would delay all other tests.
 test.serial(
-  'a message that may have been lost with its connection is an error, and the next ones are complete',
+  'if its connection breaks, a message fails with an error, and later messages arrive complete',
   async (t) => {
     const { redis, channel, receive } = await openTestChannel(t);
     const other = await connect(t);

@@ -14,7 +14,7 @@ test('the nodes of a list are found even if a password contains a comma', (t) =>
   ]);
 });
 
-test('another node is reached with the same user, password and protocol', (t) => {
+test('the URL of another node has the same user, password and protocol', (t) => {
   const url = 'rediss://us%40er:p%2Fw@one.example';
   t.deepEqual(readAccess(url), { username: 'us@er', password: 'p/w', tls: {} });
   t.deepEqual(readNode(url), { host: 'one.example', port: 6379 });

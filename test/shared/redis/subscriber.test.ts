@@ -14,7 +14,7 @@ const redis = useRedis(test);
 
 interface Rig {
   readonly subscriber: Subscriber;
-  /** Messages and changes of the connection, in order. */
+  /** Messages, losses and restorations, in order. */
   readonly events: readonly string[];
   /** Errors as logged. */
   readonly errors: readonly string[];
@@ -61,7 +61,7 @@ async function startFakeRedis(
     const answer = (command: string): string => {
       if (reply === null) return '-ERR max number of clients reached\r\n';
       if (/\binfo\r\n/i.test(command)) return '$21\r\nredis_version:7.4.0\r\n\r\n';
-      // Looks like a network that drops packets.
+      // Simulates a network that drops all packets.
       if (isSubscribed) return '';
       isSubscribed = command.includes('subscribe');
       return isSubscribed ? reply : '+OK\r\n';
@@ -89,8 +89,8 @@ function urlOfRedis(): string {
   return `redis://${host}:${port}`;
 }
 
-// Serial: it cuts the connections of all tests and changes their permissions.
-test.serial('an interruption is reported before any later message, and so is the recovery', async (t) => {
+// Serial, because these tests cut the connections of all tests and change their permissions.
+test.serial('an interruption and the recovery from it are reported before any later message', async (t) => {
   const { subscriber, events } = subscribe(t, urlOfRedis(), 'one', 'two');
   await subscriber.start();
   t.true(subscriber.isListening('one'));
@@ -107,7 +107,7 @@ test.serial('an interruption is reported before any later message, and so is the
 });
 
 test.serial(
-  'a subscriber that Redis rejects after an interruption reports it, and retries until it is subscribed',
+  'if Redis rejects a subscription after an interruption, this is reported and retried until it succeeds',
   async (t) => {
     const { subscriber, events, errors } = subscribe(t, urlOfRedis(), 'news');
     await subscriber.start();
@@ -122,7 +122,7 @@ test.serial(
   },
 );
 
-test.serial('a subscriber that Redis rejects from the start does not start', async (t) => {
+test.serial('if Redis rejects the first subscription, the subscriber does not start', async (t) => {
   await redis().call('ACL', 'SETUSER', 'default', 'resetchannels');
   const { subscriber } = subscribe(t, urlOfRedis(), 'news');
   const error = await t.throwsAsync(subscriber.start(), { instanceOf: ConfigError });
@@ -130,7 +130,7 @@ test.serial('a subscriber that Redis rejects from the start does not start', asy
   await redis().call('ACL', 'SETUSER', 'default', 'allchannels');
 });
 
-test('subscribers and writers disconnect from a server that becomes a replica without closing connections', async (t) => {
+test('if a server becomes a replica without closing connections, subscribers and writers reconnect', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const client = createRedis(server.url, 'commands', createLogger('test', 'silent'));
@@ -193,7 +193,7 @@ test('a listener that throws on an interruption does not prevent others from rec
   t.deepEqual(errors, [failure, failure]);
 });
 
-test('a connection that neither closes nor responds is abandoned', async (t) => {
+test('a connection that stops responding without closing is replaced', async (t) => {
   let connections = 0;
   const { url } = await startFakeRedis(t, (connection) => {
     connections = connection;
@@ -209,7 +209,7 @@ test('a connection that neither closes nor responds is abandoned', async (t) => 
   t.deepEqual(events, []);
 });
 
-test('a subscriber may be closed at any time: nothing is reported, and no rejection is unhandled', async (t) => {
+test('a subscriber can be closed at any time: no event or error is reported, and no rejection is unhandled', async (t) => {
   const rejections: unknown[] = [];
   const record = (reason: unknown): unknown => rejections.push(reason);
   process.on('unhandledRejection', record);

@@ -21,15 +21,15 @@ import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /**
- * Redemption claims that a crash left unfinished: the money is credited once, and the code is settled once its entry is
- * settled.
+ * Redemption claims left unfinished by a crash: the money is credited exactly once, and the code is marked as settled
+ * when its ledger entry is in MongoDB.
  */
 
 interface Fixture {
   readonly stack: TestStack;
   readonly dependencies: FinishClaimsDeps;
   readonly accountId: string;
-  /** Moves the ledger's entries to MongoDB from now on. */
+  /** Starts to move ledger entries to MongoDB. */
   startReader(): void;
   /** Whether the account's claim is settled. */
   isSettled(claim: RedemptionClaim): Promise<boolean | undefined>;
@@ -88,13 +88,13 @@ async function createFixture(
   };
 }
 
-/** An entry is removed from its stream last, when MongoDB has all of it. */
+/** Waits until the stream is empty: an entry is removed from it only when MongoDB has all of it. */
 async function waitUntilSettled({ stack, accountId }: Fixture): Promise<void> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
   await waitFor('the ledger to be settled', async () => (await stack.redis.xlen(stream)) === 0);
 }
 
-test('a claim whose redeemer died before crediting is credited, and settled once its entry is settled', async (t) => {
+test('if the redeeming process died before crediting, the claim is credited, and settled once its entry is in MongoDB', async (t) => {
   const fixture = await createFixture(t);
   const { dependencies } = fixture;
   const claim = await fixture.claimWithAge();
@@ -111,12 +111,13 @@ test('a claim whose redeemer died before crediting is credited, and settled once
   t.like(row, { code: claim.text, at: claim.at, amountNano: parseRub('10')! });
 });
 
-test('claims that are finished concurrently are credited once each and settled once each', async (t) => {
+test('concurrent runs of finishClaims credit each claim once and settle it once', async (t) => {
   const fixture = await createFixture(t);
   const { dependencies } = fixture;
   for (let i = 0; i < 5; i++) await fixture.claimWithAge();
   const finishAll = () => Promise.all(Array.from({ length: 6 }, () => finishClaims(dependencies)));
-  // The entry of a claim that one task run credits may be settled before another one checks it.
+  // Some claims may already be settled here: one run credits a claim, and its entry may reach MongoDB before another
+  // run checks the claim.
   const early = await finishAll();
   t.is(await fixture.readBalance(), '51');
   await waitUntilSettled(fixture);
@@ -131,8 +132,8 @@ test('claims that are finished concurrently are credited once each and settled o
   t.is(entries, 6);
 });
 
-test('a claim that is credited but not settled survives if Redis loses its data before the entry is settled', async (t) => {
-  // Nothing reads the ledger yet, so that the entry is lost with Redis.
+test('if Redis loses its data before the entry of a credited claim is in MongoDB, the claim is credited again', async (t) => {
+  // The ledger reader is not running yet, so that the entry is lost with Redis.
   const fixture = await createFixture(t, { balance: '0', readsLedger: false });
   const { dependencies, stack } = fixture;
   const claim = await fixture.claimWithAge();
@@ -159,9 +160,9 @@ test('a settled refill is not credited again if Redis has lost it', async (t) =>
   t.is(await fixture.readBalance(), '11');
 });
 
-test('a recent claim is left to the request that created it', async (t) => {
+test('a recent claim is not finished here, because the request that created it may still be running', async (t) => {
   const fixture = await createFixture(t);
-  // From a fast clock, so that it stays recent however slow this test is.
+  // Dated in the future, so that it is still recent if this test is slow.
   const claim = await fixture.claimWithAge(-3_600_000);
   t.is(await finishClaims(fixture.dependencies), 0);
   t.is(await fixture.readBalance(), '1');
@@ -174,7 +175,7 @@ test('a claim that would exceed the maximum balance is released, and can no long
   const claim = await fixture.claimWithAge();
   t.is(await finishClaims(dependencies), 0);
   t.is((await dependencies.codes.find(claim.text))?.redeemed, null);
-  // A process that still has the old claim finds it withdrawn, even when the balance would allow it again.
+  // A process that still has the old claim cannot credit it, even after the balance has fallen.
   await fixture.stack.redis.hset(redisKeys.account(fixture.accountId), 'bal', '0');
   t.is(await creditClaim(dependencies, claim), 'released');
   t.is(await fixture.readBalance(), '0');
@@ -195,7 +196,7 @@ test('an interrupted release is completed, and a refill that was credited cannot
   t.false(await voidRefill(stack.redis, accountId, credited.refillId));
 });
 
-test('a claim that cannot be finished does not block the others', async (t) => {
+test('a claim that cannot be finished does not block other claims', async (t) => {
   const fixture = await createFixture(t);
   const { dependencies, stack } = fixture;
   const orphan = await fixture.claimWithAge();
@@ -207,7 +208,7 @@ test('a claim that cannot be finished does not block the others', async (t) => {
   t.is(await fixture.readBalance(), '11');
 });
 
-test('unsettled claims are found through their index', async (t) => {
+test('the query for unsettled claims uses their index', async (t) => {
   const { stack } = await createFixture(t);
   const plan = await stack.mongo.db
     .collection('refill_codes')

@@ -4,7 +4,7 @@ import { redeemCode } from '../../../shared/refills/redeem-code.ts';
 import { RefillCodeStore } from '../../../shared/refills/refill-code-store.ts';
 import { openLedgerServices } from '../../support/ledger-services.ts';
 
-test('a code whose redeemer was interrupted before crediting is credited when it is sent again, once and only to its claimer', async (t) => {
+test('if redeeming was interrupted before crediting, sending the code again credits it once, and only to the same account', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const codes = new RefillCodeStore(books.mongo.db);

@@ -31,7 +31,7 @@ test('frames in one message are decoded as they were encoded', (t) => {
   t.pass();
 });
 
-test('frame kinds keep the bytes used by stored frames of earlier releases', (t) => {
+test('frame kinds have the same byte values as in frames stored by earlier releases', (t) => {
   const byteOf = (kind: Frame['kind']): number | undefined =>
     encodeFrame({
       requestId: randomUUID(),
@@ -44,7 +44,7 @@ test('frame kinds keep the bytes used by stored frames of earlier releases', (t)
   t.deepEqual(frameKinds.map(byteOf), [0, 1, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test('a truncated or unrelated message is an error, never a frame', (t) => {
+test('decoding a truncated or unrelated message is an error, never a frame', (t) => {
   const bytes = encodeFrame({
     requestId: randomUUID(),
     attempt: 1,
@@ -58,7 +58,7 @@ test('a truncated or unrelated message is an error, never a frame', (t) => {
   t.throws(() => decodeFrames(Buffer.alloc(64)), { instanceOf: RangeError });
 });
 
-test('an offer states its exact length in bytes', (t) => {
+test('an encoded offer decodes to the exact length in bytes', (t) => {
   fc.assert(
     fc.property(fc.nat(2 ** 32 - 1), (length) => {
       t.is(decodeOffer(encodeOffer(length)), length);
@@ -67,7 +67,7 @@ test('an offer states its exact length in bytes', (t) => {
   t.throws(() => encodeOffer(2 ** 32), { instanceOf: RangeError });
 });
 
-test('a frame whose payload follows its header in parts equals one in a single buffer', (t) => {
+test('a frame written as a header and payload parts has the same bytes as one in a single buffer', (t) => {
   fc.assert(
     fc.property(frame, fc.array(fc.uint8Array({ maxLength: 50 })), (one: Frame, parts) => {
       const payload = Buffer.concat(parts);

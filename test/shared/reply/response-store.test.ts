@@ -20,7 +20,7 @@ const redis = useRedis(test);
 
 const makeDeltas = (count: number): Buffer[] => Array.from({ length: count }, () => randomBytes(40_000));
 
-test('frames that have moved are in the object store byte for byte, and no longer count against the account', async (t) => {
+test('moved frames are in the object store byte for byte, and no longer count towards the limit of the account', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
@@ -37,7 +37,7 @@ test('frames that have moved are in the object store byte for byte, and no longe
   t.true(sum! < 50);
 });
 
-test('bytes stored for jobs are counted separately from those for Idempotency-Keys, until they have moved', async (t) => {
+test('bytes in Redis count separately for jobs and for Idempotency-Keys, until they are moved to the object store', async (t) => {
   const { objects } = await useObjects(t);
   const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const request = { ...createRequest(), jobAttempt: 1 };
@@ -50,7 +50,7 @@ test('bytes stored for jobs are counted separately from those for Idempotency-Ke
   t.deepEqual(await readStoredBytes(redis(), request.accountId), {});
 });
 
-test('a second copy neither fails nor damages what the first one stored', async (t) => {
+test('moving frames twice neither fails nor damages the stored copy', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
@@ -66,7 +66,7 @@ test('a second copy neither fails nor damages what the first one stored', async 
   t.true((await responses.readMovedFrames(request, bytes, 0, bytes)).equals(before));
 });
 
-test('a copy that started before a further frame arrived, and finishes last, damages nothing', async (t) => {
+test('a move that started before the last frame arrived does nothing, before or after the complete move', async (t) => {
   const { objects } = await useObjects(t);
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
@@ -81,7 +81,7 @@ test('a copy that started before a further frame arrived, and finishes last, dam
   t.true((await responses.readMovedFrames(request, longer, 0, longer)).equals(before));
 });
 
-test('while the object store is unavailable everything stays in Redis, and moves when it is back', async (t) => {
+test('while the object store is unavailable everything stays in Redis, and can be moved when it is back', async (t) => {
   const { objects, stop, start } = await useObjects(t);
   const frames = new StoredFramesStore(redis(), redis());
   const responses = new ResponseStore(frames, objects);
@@ -104,7 +104,7 @@ test('while the object store is unavailable everything stays in Redis, and moves
   t.deepEqual(await readStoredBytes(redis(), whole.accountId), {});
 });
 
-test('an object store that is reachable but does not respond is a 503 in time', async (t) => {
+test('if the object store accepts connections but does not respond, reading fails with a 503 in time', async (t) => {
   const silent = createServer((socket) => socket.unref()).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   t.teardown(() => silent.close());
@@ -125,7 +125,7 @@ test('an object store that is reachable but does not respond is a 503 in time', 
   t.is((error as AppError).code, 'service_unavailable');
 });
 
-test('moved frames that are gone, or whose store is unavailable, are a 503, not an internal error', async (t) => {
+test('reading moved frames that are missing or whose store is unavailable fails with a 503, not with an internal error', async (t) => {
   const { objects, stop } = await useObjects(t);
   const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const read = () => responses.readMovedFrames(createRequest(), 100, 0, 100);

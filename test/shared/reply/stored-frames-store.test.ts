@@ -23,7 +23,7 @@ async function readAll(store: StoredFramesStore, request: HeartbeatRequest): Pro
   return await store.readPart('frames', request, 0, 2 ** 30);
 }
 
-test('frames that are stored concurrently are stored in order, even if Redis does not know the script yet', async (t) => {
+test('concurrently appended frames are stored in order, even if Redis has not loaded the script yet', async (t) => {
   const store = createStore();
   const request = createRequest();
   await redis().script('FLUSH');
@@ -31,7 +31,7 @@ test('frames that are stored concurrently are stored in order, even if Redis doe
   const appends: Promise<unknown>[] = [];
   for (const sequence of sequences) {
     appends.push(store.append(request, 'delta', makeFrame(request, 'delta', sequence, `${sequence}`)));
-    // Some are sent in one pipeline, others in their own.
+    // Some frames share a pipeline, others are sent alone.
     if (sequence % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   await Promise.all(appends);
@@ -42,7 +42,7 @@ test('frames that are stored concurrently are stored in order, even if Redis doe
   );
 });
 
-test('bytes are read from any position, and none beyond the end', async (t) => {
+test('bytes can be read from any position, and there are none beyond the end', async (t) => {
   const store = createStore();
   const request = createRequest();
   t.deepEqual(await store.readFrames(request, 0, 100), { bytes: Buffer.alloc(0) });
@@ -61,7 +61,7 @@ test('bytes are read from any position, and none beyond the end', async (t) => {
   }
 });
 
-test('frames that have moved leave a few bytes, which report how many moved to a reader at any position', async (t) => {
+test('moved frames are replaced by a short marker, which tells a reader at any position how many bytes were moved', async (t) => {
   const store = createStore();
   const request = createRequest();
   const bytes = await storeStream(store, request, [randomBytes(3_000)]);
@@ -72,12 +72,12 @@ test('frames that have moved leave a few bytes, which report how many moved to a
   const key = redisKeys.storedFrames(request.accountId, request.requestId);
   t.true((await redis().strlen(key)) < 50);
   t.true(Math.abs((await redis().ttl(key)) - ttl) <= 2, 'it expires at the same time as before');
-  // A late frame does not change that.
+  // A frame that arrives after the move does not change the marker.
   await store.append(request, 'error', makeFrame(request, 'error', 0, '{}', 9));
   t.deepEqual(await store.readFrames(request, 0, 100), { movedBytes: bytes });
 });
 
-test('frames stay if another was added while they were copied', async (t) => {
+test('frames stay in Redis if another was added while they were copied', async (t) => {
   const store = createStore();
   const request = createRequest();
   const bytes = await storeStream(store, request, [randomBytes(3_000)]);
@@ -87,7 +87,7 @@ test('frames stay if another was added while they were copied', async (t) => {
   t.deepEqual(await readAll(store, request), before);
 });
 
-test('a failure is stored for minutes, since it is never replayed; a response is stored for longer than its claim', async (t) => {
+test('a failure expires after minutes, because it is never replayed; a response is stored for longer than its claim', async (t) => {
   const store = createStore();
   const [failed, answered] = [createRequest(), createRequest()];
   for (const request of [failed, answered]) {
@@ -104,11 +104,11 @@ test('a failure is stored for minutes, since it is never replayed; a response is
   const { sum, ...buckets } = await readStoredBytes(redis(), failed.accountId);
   t.is(sum, (await readAll(store, failed)).length);
   const [[expiresAt, bytes]] = Object.entries(buckets) as [[string, number]];
-  t.is(sum, bytes, 'all of it is counted in the slot of its expiry');
+  t.is(sum, bytes, 'all bytes are counted in the slot of their expiry');
   t.true(Math.abs(Number(expiresAt) - Date.now() / 1_000 - short) < 5);
 });
 
-test('whatever is stored, moved or replaced, the byte count of an account equals the bytes that Redis holds for it', async (t) => {
+test('for any sequence of steps, the byte count of an account equals the bytes stored for it in Redis', async (t) => {
   const store = createStore();
   const step = fc.record({
     which: fc.nat(3),
@@ -146,7 +146,7 @@ test('whatever is stored, moved or replaced, the byte count of an account equals
   );
 });
 
-test('a delta above the limit of one response is not stored; the end of the response is', async (t) => {
+test('a delta that exceeds the limit for one response is not stored, but the final frame of the response is', async (t) => {
   const store = createStore();
   const request = createRequest();
   const key = redisKeys.storedFrames(request.accountId, request.requestId);
@@ -158,7 +158,7 @@ test('a delta above the limit of one response is not stored; the end of the resp
   t.truthy(await store.append(request, 'error', makeFrame(request, 'error', 2, '{}')));
 });
 
-test("an account's in-flight bytes in Redis are limited, and so are whole responses that the object store did not accept", async (t) => {
+test("an account's bytes in Redis are limited, for streams in flight and for responses that the object store rejected", async (t) => {
   const store = createStore();
   const request = createRequest();
   await store.append(request, 'accepted', makeFrame(request, 'accepted', 0, 'worker'));
@@ -169,7 +169,7 @@ test("an account's in-flight bytes in Redis are limited, and so are whole respon
   t.truthy(await store.append(other, 'delta', makeFrame(other, 'delta', 1, Buffer.alloc(200))));
 });
 
-test('expired bytes do not count against an account forever', async (t) => {
+test('expired bytes no longer count towards the limit of an account', async (t) => {
   const store = createStore();
   const request = createRequest();
   await setStoredBytes(redis(), request.accountId, maxStoredBytesInFlight + 1, -20);

@@ -41,14 +41,14 @@ const promptOnly: ImageRequirements = { inputs: 0, inputBytes: null, hasMask: fa
 const findServingModels = (request: Partial<ImageRequirements>, candidates = routes): string[] =>
   findServingImageRoutes(candidates, { ...promptOnly, ...request }).map(({ model }) => model);
 
-test('an image without inputs is made by every model except the one that only edits', (t) => {
+test('a request without input images can go to every model except one that only edits', (t) => {
   t.deepEqual(
     findServingModels({}),
     routes.map(({ model }) => model).filter((model) => model !== 'demo-image-edit'),
   );
 });
 
-test('images to edit go to the models that accept that many', (t) => {
+test('a request with input images goes only to models that accept that many', (t) => {
   const one = [
     'gemini-image',
     'gemini-lenient',
@@ -65,7 +65,7 @@ test('images to edit go to the models that accept that many', (t) => {
   );
 });
 
-test('a mask goes to the models that support it; one that drops it serves if no other does', (t) => {
+test('a request with a mask goes to models that support masks; one that drops the mask is used only if there is no other', (t) => {
   const masked = { inputs: 1, hasMask: true };
   t.deepEqual(findServingModels(masked), ['gpt-image-1', 'dall-e-2', 'flux', 'single', 'demo-image-edit']);
   t.deepEqual(findServingModels(masked, [findRoute('gemini-image'), findRoute('gemini-lenient')]), [
@@ -73,7 +73,7 @@ test('a mask goes to the models that support it; one that drops it serves if no 
   ]);
 });
 
-test('Gemini is excluded if the images are over 20 MB in base64', (t) => {
+test('Gemini is excluded if the input images are over 20 MB in base64', (t) => {
   const inputs = { inputs: 1, inputBytes: 15_000_000 };
   t.true(findServingModels(inputs).includes('gemini-image'));
   t.false(findServingModels({ ...inputs, inputBytes: 15_000_001 }).includes('gemini-image'));
@@ -94,7 +94,7 @@ test('an unsupported feature of a route is reported with its field and a reason'
   t.is(findUnmetImageNeed(findRoute('gpt-image-1'), request), null);
 });
 
-test('several images are as many calls if a model makes one per call or its server does not know n', (t) => {
+test('each image is a separate call if the model makes one image per call or its server does not support n', (t) => {
   const calls = routes.map((route) => [route.model, countImageCalls(route, 3)]);
   t.deepEqual(Object.fromEntries(calls), {
     'gemini-image': 3,

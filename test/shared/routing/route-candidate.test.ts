@@ -2,7 +2,7 @@ import test from 'ava';
 import { countSlots } from '../../../shared/routing/route-candidate.ts';
 import { createRoute } from '../../support/routing.ts';
 
-test('routes allow as many concurrent calls as their tightest limit, and several upstreams the sum', (t) => {
+test('the lowest limit of a route applies, and the slots of different upstreams are added', (t) => {
   const apiKeys = ['k1', 'k2', 'k3'];
   t.is(countSlots([createRoute('a', { maxConcurrency: 8 })]), 8);
   t.is(countSlots([createRoute('a', { maxConcurrency: 64, maxConcurrencyPerKey: 5, apiKeys })]), 15);
@@ -10,7 +10,7 @@ test('routes allow as many concurrent calls as their tightest limit, and several
   t.is(
     countSlots([createRoute('a', { maxConcurrencyPerKey: 5 })]),
     5,
-    'without a key there is one candidate',
+    'without keys, the limit per key applies once',
   );
   t.is(countSlots([createRoute('a', { routeConcurrency: 3 })]), 3);
   const shared = { upstream: 'both', maxConcurrency: 10 };

@@ -87,7 +87,7 @@ for (const [name, addresses] of Object.entries(notPublic)) {
   });
 }
 
-test('public addresses are public, right up to the bounds of the special ranges', (t) => {
+test('public addresses are public, including those next to the special ranges', (t) => {
   for (const address of isPublic) t.true(isPublicAddress(address), address);
 });
 
@@ -107,7 +107,7 @@ test('an address with a zone index is not public, nor is text that is not an add
   for (const text of [...texts, '2606:4700::1%eth0', 'fe80::1%1']) t.false(isPublicAddress(text), text);
 });
 
-test('an IPv6 address that embeds an IPv4 address is never public, whatever it embeds', (t) => {
+test('an IPv6 address that embeds an IPv4 address is never public, even if the IPv4 address is', (t) => {
   const octet = fc.integer({ min: 0, max: 255 });
   fc.assert(
     fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {

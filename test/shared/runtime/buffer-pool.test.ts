@@ -17,20 +17,20 @@ test('a buffer has the requested length', (t) => {
   );
 });
 
-test('a returned buffer is lent again for a similar or slightly smaller length', (t) => {
+test('a returned buffer is lent again for the same or a somewhat smaller length', (t) => {
   const pool = new BufferPool(8 * 1024 * kB);
   const large = pool.lend(4 * 1024 * kB);
   const medium = pool.lend(512 * kB);
   large.release();
   medium.release();
   const small = pool.lend(100 * kB);
-  t.is(memoryOf(small), memoryOf(medium), 'the smallest one that is large enough');
+  t.is(memoryOf(small), memoryOf(medium), 'the smallest buffer that is large enough');
   const tiny = pool.lend(64 * kB);
-  t.not(memoryOf(tiny), memoryOf(large), 'one that is far too large is not used');
+  t.not(memoryOf(tiny), memoryOf(large), 'a buffer that is far too large is not used');
   t.is(memoryOf(pool.lend(600 * kB)), memoryOf(large));
 });
 
-test('a buffer that is returned twice is lent once', (t) => {
+test('a buffer that is returned twice is lent again only once', (t) => {
   const pool = new BufferPool(1024 * kB);
   const first = pool.lend(100 * kB);
   first.release();
@@ -40,13 +40,13 @@ test('a buffer that is returned twice is lent once', (t) => {
   t.not(memoryOf(pool.lend(100 * kB)), memoryOf(second));
 });
 
-test('a buffer that was not lent may be returned', (t) => {
+test('releasing a buffer that is not from the pool has no effect', (t) => {
   const own = unpooledBuffer(Buffer.from('abc'));
   own.release();
   t.is(own.bytes.toString(), 'abc');
 });
 
-test('the result of the work is returned, and its error is thrown', async (t) => {
+test('use returns the result of its callback, or throws its error', async (t) => {
   const pool = new BufferPool(1024 * kB);
   t.is(await pool.use(3, (buffer) => buffer.write('abc')), 3);
   await t.throwsAsync(
@@ -57,7 +57,7 @@ test('the result of the work is returned, and its error is thrown', async (t) =>
   );
 });
 
-test('the pool never exceeds its maximum: the buffer returned first is dropped', (t) => {
+test('the pool never exceeds its maximum size: it drops the buffers that were returned first', (t) => {
   const pool = new BufferPool(300 * kB);
   const lent = [1, 2, 3].map(() => pool.lend(128 * kB));
   const tooLarge = pool.lend(512 * kB);
@@ -70,7 +70,7 @@ test('the pool never exceeds its maximum: the buffer returned first is dropped',
   t.not(memoryOf(pool.lend(512 * kB)), memoryOf(tooLarge));
 });
 
-test('a buffer has one user at a time, and is never reused after its work failed', async (t) => {
+test('a buffer has one user at a time, and is never lent again after the callback of its user failed', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('borrow' as const), length: fc.integer({ min: 0, max: 600 * kB }) }),
     fc.record({ kind: fc.constantFrom('give' as const, 'fail' as const), which: fc.nat() }),

@@ -3,7 +3,7 @@ import { ChunkList } from '../../../shared/runtime/chunk-list.ts';
 
 const lengths = [1, 0, 3, 1_023, 1_024, 2, 5_000, 1, 1, 1_023, 1_023, 1_023, 1_023, 70_000, 1];
 
-test('bytes are returned in order and unchanged, whatever the lengths of the chunks', (t) => {
+test('bytes are returned in order and unchanged, for chunks of any length', (t) => {
   const list = new ChunkList();
   for (let round = 0; round < 3; round++) {
     const chunks = lengths.map((length, i) => Buffer.alloc(length, i + round));
@@ -16,13 +16,13 @@ test('bytes are returned in order and unchanged, whatever the lengths of the chu
   }
 });
 
-test('one-byte chunks do not take a buffer each', (t) => {
+test('one-byte chunks share buffers', (t) => {
   const list = new ChunkList();
   for (let i = 0; i < 100_000; i++) list.add(Buffer.from([i]));
   t.true(list.takeChunks().length < 30);
 });
 
-test('short chunks between long ones do not waste a block each', (t) => {
+test('short chunks between long ones share blocks', (t) => {
   const list = new ChunkList();
   for (let i = 0; i < 1_000; i++) {
     list.add(Buffer.alloc(2_000));

@@ -4,7 +4,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const growthBytes = 8_000_000;
 
-/** Serial, as the whole process is measured. */
+/** These tests are serial, because they measure the memory of the whole process. */
 function startCollection(t: ExecutionContext, idleShare: number): { countCollections: () => number } {
   let collections = 0;
   const stop = collectWhenIdle({ checkMs: 10, idleShare, growthBytes, collect: () => (collections += 1) });
@@ -17,20 +17,20 @@ async function waitForChecks(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-test.serial('an idle process frees memory that load left behind', async (t) => {
+test.serial('an idle process frees the garbage that was created under load', async (t) => {
   t.teardown(collectWhenIdle({ checkMs: 10, idleShare: Infinity, growthBytes }));
-  // Old enough that only a full collection frees it.
+  // By now the garbage is in the old generation, so only a full collection frees it.
   const garbage = new WeakRef(Array.from({ length: 1_000_000 }, (_, i) => ({ i })));
   await waitFor('the collection', () => garbage.deref() === undefined);
   t.pass();
 });
 
-test.serial('an idle process collects once, until it has grown again', async (t) => {
+test.serial('an idle process collects garbage once, and again only after its memory has grown', async (t) => {
   const { countCollections } = startCollection(t, Infinity);
   await waitFor('the first collection', () => countCollections() === 1);
   await waitForChecks();
   t.is(countCollections(), 1);
-  // More than a quarter of the memory of any test process.
+  // More than a quarter of the memory that a test process uses.
   const grown = Buffer.alloc(8 * growthBytes);
   await waitFor('the second collection', () => countCollections() === 2);
   await waitForChecks();
@@ -38,7 +38,7 @@ test.serial('an idle process collects once, until it has grown again', async (t)
   t.is(grown.length, 8 * growthBytes);
 });
 
-test.serial('a busy process does not collect', async (t) => {
+test.serial('a busy process does not collect garbage', async (t) => {
   const { countCollections } = startCollection(t, 0);
   await waitForChecks();
   t.is(countCollections(), 0);

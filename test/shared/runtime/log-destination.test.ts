@@ -19,7 +19,7 @@ onLinux('a process whose stdout is on a full disk keeps running, and exits when 
   t.deepEqual([code, stderr], [0, '']);
 });
 
-test('a process whose output is not read continues with bounded memory; once it is read, lost lines are counted', async (t) => {
+test('if its output is not read, a process continues with bounded memory, and logs later how many lines were lost', async (t) => {
   const lines = 60_000;
   const child = spawn(process.execPath, [program, String(lines)], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -31,11 +31,11 @@ test('a process whose output is not read continues with bounded memory; once it 
   const output = (await text(child.stdout!)).trimEnd().split('\n');
   const entries = output.map((line) => JSON.parse(line) as { n?: number; msg: string; lines?: number });
   const kept = entries.flatMap(({ n }) => (n === undefined ? [] : [n]));
-  // The pipe takes some before it is read, which leaves space for some of the later ones.
+  // The pipe accepts some lines before it is read, which leaves space in memory for some later lines.
   t.deepEqual(
     kept.slice(0, 1_000),
     Array.from({ length: 1_000 }, (_, n) => n),
-    'the first are kept, whole',
+    'the first lines are complete',
   );
   t.true(
     kept.every((n, i) => i === 0 || n > kept[i - 1]!),
@@ -49,7 +49,7 @@ test('a process whose output is not read continues with bounded memory; once it 
 const runtime = (file: string): string =>
   JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
 
-/** Logs far more than fits while its reader reads nothing, and is then ready. */
+/** Logs far more than the pipe and the memory limit allow while nobody reads, and then reports that it is ready. */
 const loudProgram = `
   import { runProcess } from ${runtime('lifecycle')};
   import { createLogger } from ${runtime('logger')};
@@ -57,7 +57,7 @@ const loudProgram = `
     const log = createLogger('test', 'info');
     for (let n = 0; n < 500; n += 1) log.info({ text: 'x'.repeat(2_000) }, 'a line');
     setInterval(() => undefined, 60_000);
-    // By then some lines are written, and the others are refused or wait in a thread.
+    // By then some lines are written, and the others are dropped or wait in a thread.
     setTimeout(() => process.send('ready'), 100);
     process.on('message', () => { throw new Error('out of nowhere'); });
     return { running: { stop: async () => undefined }, log };
@@ -70,7 +70,7 @@ const outputs = {
     const folder = mkdtempSync(join(tmpdir(), 'mg-test-'));
     t.teardown(() => rmSync(folder, { recursive: true, force: true }));
     spawnSync('mkfifo', [join(folder, 'log')]);
-    // Both ends of the pipe: nothing is read, and yet there is a reader.
+    // Opened for reading and writing, so that the pipe has a reader, which reads nothing.
     const fd = openSync(join(folder, 'log'), 'r+');
     t.teardown(() => closeSync(fd));
     return fd;
@@ -82,7 +82,7 @@ for (const [kind, open] of Object.entries(outputs)) {
     ['SIGTERM', (child: ChildProcess) => child.kill('SIGTERM'), 0],
     ['an unhandled error', (child: ChildProcess) => child.send('throw'), 1],
   ] as const) {
-    test(`a process whose log is a ${kind} that is not read exits on ${how}`, async (t) => {
+    test(`if its log is a ${kind} that nobody reads, a process still exits on ${how}`, async (t) => {
       const child = spawn(process.execPath, ['--input-type=module', '--eval', loudProgram], {
         stdio: ['ignore', open(t), 'inherit', 'ipc'],
       });

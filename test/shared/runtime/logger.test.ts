@@ -18,7 +18,7 @@ test('a command that Redis rejected is logged without its arguments', (t) => {
   t.notRegex(stdout, /the-secret/);
 });
 
-test('a Cluster that rejected the password is logged without the password', (t) => {
+test('if a Cluster rejects the password, the error is logged without the password', (t) => {
   const program = `
     import { createLogger } from '${logger}';
     const command = { name: 'hello', args: ['3', 'AUTH', 'default', 'the-secret'] };
@@ -31,7 +31,7 @@ test('a Cluster that rejected the password is logged without the password', (t) 
   t.notRegex(stdout, /the-secret/);
 });
 
-test('a full log disk neither ends the process nor keeps it from exiting', async (t) => {
+test('if the log disk is full, the process continues, and can still exit', async (t) => {
   const full = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(full));
   const program = `
@@ -54,7 +54,7 @@ test('a full log disk neither ends the process nor keeps it from exiting', async
   t.deepEqual(await exited, [7, null]);
 });
 
-test('a limited number of unread lines is kept, and the log says how many were lost', async (t) => {
+test('if the log is not read, a limited number of lines is kept, and the number of lost lines is logged', async (t) => {
   const program = `
     import { createLogger } from '${logger}';
     const log = createLogger('test', 'info');
@@ -68,7 +68,7 @@ test('a limited number of unread lines is kept, and the log says how many were l
   const entries = lines.map((line) => JSON.parse(line) as { level: string; msg: string; lines?: number });
   const kept = entries.filter(({ msg }) => msg === 'much').length;
   const lost = entries.filter(({ msg }) => msg === 'log lines lost');
-  // 4 MB in 10 KB each, and the capacity of the pipe itself.
+  // 4 MB of buffered lines at 10 KB each, and what fits into the pipe.
   t.true(kept >= 390 && kept < 450, `${kept} lines`);
   t.is(
     lost.reduce((sum, { lines: count }) => sum + count!, 0),

@@ -11,7 +11,7 @@ test('concurrency stays within the limit, and the results are in the order of th
     const results = await mapBounded(items, 3, async (item) => {
       running += 1;
       maxRunning = Math.max(maxRunning, running);
-      // The later ones finish first.
+      // Later items finish first.
       for (let i = item; i < count; i++) await settle();
       running -= 1;
       return item * 2;
@@ -24,7 +24,7 @@ test('concurrency stays within the limit, and the results are in the order of th
   }
 });
 
-test('nothing more is started after a failure', async (t) => {
+test('after a failure no more items are started', async (t) => {
   const started: number[] = [];
   const failing = mapBounded([1, 2, 3, 4, 5], 2, async (item) => {
     started.push(item);

@@ -42,7 +42,7 @@ async function run(
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   const child = spawn(process.execPath, args, {
-    // Nothing responds there: a program that continued would wait.
+    // No server listens at these addresses, so a program that does not exit on the error keeps waiting for them.
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: dir,
@@ -106,18 +106,18 @@ for (const { role, entry, args = [], log = 'stderr' } of programs) {
 const runtime = (file: string): string =>
   JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
 
-test('the line is written even if the reader of the log is behind', async (t) => {
+test('the fatal line is written even if the log is read slowly', async (t) => {
   const program = `
     import { logUncaught } from ${runtime('log-uncaught')};
     import { createLogger } from ${runtime('logger')};
-    // Longer than a busy machine delays the reader.
+    // A time limit that the reader does not exceed even on a busy machine.
     logUncaught('test', 1, 60_000);
     const log = createLogger('test', 'info');
     for (let i = 0; i < 100; i++) log.info({ text: 'x'.repeat(10_000) }, 'much');
     setImmediate(() => { process.stderr.write('thrown'); throw new Error('out of nowhere'); });`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'pipe' });
   const exited = once(child, 'exit');
-  // Its log is not read until it has thrown.
+  // The test reads the log only after the program has thrown.
   await once(child.stderr, 'data');
   const output = await text(child.stdout);
   t.deepEqual(await exited, [1, null]);
@@ -125,7 +125,7 @@ test('the line is written even if the reader of the log is behind', async (t) =>
   t.is(output.split('\n').filter((line) => line.includes('"msg":"much"')).length, 100);
 });
 
-test('a thrown value that is not an error is logged, and a failed report still ends the process', async (t) => {
+test('a thrown value that is not an error is logged, and if the report fails, the process still exits', async (t) => {
   const program = (report: string, fault: string): string[] => [
     '--input-type=module',
     '--eval',

@@ -12,7 +12,7 @@ test('work that finishes in time returns its result or its error', async (t) => 
   await t.throwsAsync(within(longMs, Promise.reject(new Error('broken')), late), { message: 'broken' });
 });
 
-test('for work that is late, the fallback is returned or thrown', async (t) => {
+test('if the work takes too long, the fallback is returned or thrown', async (t) => {
   t.is(await within(1, never, () => 'instead'), 'instead');
   const fail = (): never => {
     throw new Error('too late');
@@ -23,7 +23,7 @@ test('for work that is late, the fallback is returned or thrown', async (t) => {
   t.is(error.message, 'the look-up took longer than 1 ms');
 });
 
-test('work that fails after it is no longer awaited has no effect', async (t) => {
+test('a failure of the work after the time limit has no effect', async (t) => {
   let fail!: (error: Error) => void;
   const work = new Promise<string>((_, reject) => {
     fail = reject;

@@ -64,7 +64,7 @@ function createDependencies({ redis, mongo, config, log }: TestStack, recorded: 
   };
 }
 
-test('a request is counted in the traffic stats once, when it is settled, and only if it reached a model', async (t) => {
+test('a settled request is counted once in the traffic stats, but not if it never reached a model', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount();
   const recorded: TotalSums[] = [];
@@ -74,7 +74,7 @@ test('a request is counted in the traffic stats once, when it is settled, and on
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
   await dependencies.traffic.stop();
-  // The price at settlement is stored, even if the catalog has changed since.
+  // The price used for the settlement is stored, even if the catalog has changed since then.
   await waitFor('the price', () => dependencies.prices.find(request.model, request.priceVersion));
   t.deepEqual(
     recorded.map((totals) => totals.requests),
@@ -114,7 +114,7 @@ testWithOwnStore('Redis')('settling outlasts a Redis outage of any length, and c
     tries += 1;
   });
   const finished = settleRequest({ ...createDependencies(stack), redis, retryPauseMs: 2 }, request, outcome);
-  // Sixty attempts used to be the limit.
+  // An earlier version gave up after sixty attempts.
   await waitFor('many attempts', () => tries > 200);
   t.not(stack.redis.status, 'ready');
   await stack.restartRedis();

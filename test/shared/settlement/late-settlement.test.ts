@@ -58,7 +58,7 @@ test('a late settlement debits the spendable balance, and the remainder is a sho
   t.like(await readBalance(redis(), id), { balance: 0n, reserved: 0n });
 });
 
-test('a late settlement takes at most twice what had been reserved', async (t) => {
+test('a late settlement charges at most twice the former reservation', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, { fixedNano: 100n });
   t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n)).costNano, 200n);
@@ -66,7 +66,7 @@ test('a late settlement takes at most twice what had been reserved', async (t) =
   t.like(await readBalance(redis(), id), { balance: 800n, reserved: 0n });
 });
 
-test('a late settlement of an open-ended request takes no more than one in time, even if an earlier version reserved it', async (t) => {
+test('a late settlement of an open-ended request has the usual maximum; without it (earlier version), twice the reservation', async (t) => {
   const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, requestedUnits: 400, sharePermille: 500 };
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, openEnded);
@@ -77,7 +77,7 @@ test('a late settlement of an open-ended request takes no more than one in time,
   t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n)).costNano, 200n);
 });
 
-test('a late settlement on an account with nothing left is entirely a shortfall', async (t) => {
+test('if nothing on the account is spendable, the whole late settlement is a shortfall', async (t) => {
   const id = await createHotAccount(redis(), 100n);
   const requestId = await orphan(id, { fixedNano: 100n });
   await runAdmission(redis(), admission(id, { fixedNano: 100n }));
@@ -85,7 +85,7 @@ test('a late settlement on an account with nothing left is entirely a shortfall'
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, shortfallNano: 80n, ordinal: 1 });
 });
 
-test('a late free request uses a remaining free request, otherwise money', async (t) => {
+test('a late settlement of a free request uses a remaining free request, otherwise money', async (t) => {
   const id = await createHotAccount(redis(), 1_000n, { free: 2 });
   const one = await orphan(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await readBalance(redis(), id), { free: 2, freeHeld: 0 });
@@ -104,7 +104,7 @@ test('a late free request uses a remaining free request, otherwise money', async
   t.like(await readBalance(redis(), id), { balance: 930n, free: 0, freeHeld: 0 });
 });
 
-test('a late failure is logged and takes neither money nor a free request', async (t) => {
+test('a late failure has a ledger entry, but uses neither money nor a free request', async (t) => {
   const id = await createHotAccount(redis(), 1_000n, { free: 1 });
   const requestId = await orphan(id, { fixedNano: 100n, freeAllowed: true });
   t.is((await runSettlement(redis(), failureEvent(id, requestId), null)).outcome, 'settled');
@@ -112,7 +112,7 @@ test('a late failure is logged and takes neither money nor a free request', asyn
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, free: false, ordinal: 1 });
 });
 
-test('an orphan that is released late stays as it is', async (t) => {
+test('releasing an orphan again changes nothing', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const requestId = await orphan(id, { fixedNano: 100n });
   const released = await releaseReservation(redis(), { accountId: id, requestId, claimHash: null });
@@ -120,7 +120,7 @@ test('an orphan that is released late stays as it is', async (t) => {
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n });
 });
 
-test('a settlement of an account that is not in Redis changes nothing', async (t) => {
+test('if the account is not in Redis, a settlement changes nothing', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const [request, late] = [admission(id, { fixedNano: 100n }), await orphan(id, { fixedNano: 50n })];
   await runAdmission(redis(), request);
@@ -141,7 +141,7 @@ test('a settlement of an account that is not in Redis changes nothing', async (t
   t.deepEqual(await read(), before);
 });
 
-test('a release on an account that is not in Redis ends the reservation', async (t) => {
+test('if the account is not in Redis, a release still deletes the reservation', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
   const request = admission(id, { fixedNano: 100n });
   await runAdmission(redis(), request);

@@ -9,7 +9,7 @@ const { MongoNetworkError, MongoServerError } = mongoose.mongo;
 
 const redisReply = (message: string): Error => new ReplyError(message);
 
-test('an unavailable store recovers on its own, whichever store and whatever the error', (t) => {
+test('errors of an unavailable store, of any kind, are temporary', (t) => {
   for (const error of [
     new Error('Connection is closed.'),
     new Error('connect ECONNREFUSED 127.0.0.1:6379'),
@@ -17,7 +17,7 @@ test('an unavailable store recovers on its own, whichever store and whatever the
     redisReply('MISCONF Errors writing to the AOF file'),
     new MongoNetworkError('connection 1 closed'),
     new MongoServerError({ message: 'not primary', code: 10_107 }),
-    // Two workers wrote the same document; one was faster.
+    // Two workers inserted the same document at the same time.
     new MongoServerError({ message: 'E11000 duplicate key error', code: 11_000 }),
     new AppError('service_unavailable', { cause: new Error('Connection is closed.') }),
     new AppError('service_unavailable'),
@@ -25,7 +25,7 @@ test('an unavailable store recovers on its own, whichever store and whatever the
     t.true(isTemporaryFailure(error), error.message);
 });
 
-test('a missing permission, an unknown command and a bug in the program do not recover on their own', (t) => {
+test('a missing permission, an unknown command and a bug in the program are not temporary', (t) => {
   for (const error of [
     redisReply("NOPERM User gateway has no permissions to run the 'blmpop' command"),
     redisReply("ERR unknown command 'BLMPOP', with args beginning with: "),

@@ -33,7 +33,7 @@ test('names sort by time, and no two are equal', (t) => {
   t.is(new Set(Array.from({ length: 100 }, () => createFileKey('image/png', now))).size, 100);
 });
 
-test('a file with a name of the former format, without a time, is found at the root of the bucket and never expires', (t) => {
+test('a file with a name in the former format, without a time, is at the root of the bucket and never expires', (t) => {
   const former = `${'a'.repeat(43)}.png`;
   t.like(parseFileName(former), { key: former, createdAtMs: null, contentType: 'image/png' });
   t.is(fileNameOf(former), former);

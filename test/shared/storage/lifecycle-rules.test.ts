@@ -23,14 +23,14 @@ const ours = [
   ['model-gateway-answers', 'answers/', 1],
 ];
 
-test('our rules apply to our own folders, and are added to the rules of others', (t) => {
+test('our rules apply only to our folders, and are added to the existing rules of others', (t) => {
   t.deepEqual(describe(mergeRules([], false)), ours);
   const merged = mergeRules([theirs], false)!;
   t.deepEqual(merged[0], theirs);
   t.deepEqual(describe(merged.slice(1)), ours);
 });
 
-test('up-to-date rules are not written again, and a changed one is', (t) => {
+test('up-to-date rules are not written again, but a changed rule is', (t) => {
   const merged = mergeRules([theirs], false)!;
   t.is(mergeRules(merged, false), null);
   const changed = merged.map((rule) =>
@@ -49,7 +49,7 @@ test('our former rule for the whole bucket is removed once no image needs it', (
   t.deepEqual(describe(mergeRules(kept, false)), ours);
 });
 
-test("an owner's rule with the name of our former one is neither ours nor deleted, unless it is identical", (t) => {
+test("a bucket owner's rule with the name of our former rule is not deleted, unless it is identical to it", (t) => {
   const { Filter: _, ...unfiltered } = former;
   for (const same of [former, unfiltered, { ...unfiltered, Prefix: '' }, { ...former, Filter: {} }])
     t.true(isOurRule(same), JSON.stringify(same));

@@ -32,13 +32,13 @@ test('a command on a closing connection is retried, and does not wait forever', 
   });
   const things = mongo.db.collection<{ _id: string; count: number }>('things');
   await things.insertOne({ _id: 'a', count: 0 });
-  // What Node does when the other end closes: the socket is destroyed now, and emits its event a moment later.
+  // As in Node when the server closes the connection: the socket is destroyed now, and emits its event a moment later.
   for (const socket of sockets) socket.destroy();
   await things.updateOne({ _id: 'a' }, { $inc: { count: 1 } });
   t.is((await things.findOne())?.count, 1);
 });
 
-test('a client whose first command found no server finds it once it is running', async (t) => {
+test('if the first command finds no server, later commands find it once it is running', async (t) => {
   const { mongo, start } = await openAbsentMongo(t);
   const things = mongo.db.collection<{ _id: string }>('things');
   const error = await t.throwsAsync(things.insertOne({ _id: 'too early' }));
@@ -49,7 +49,7 @@ test('a client whose first command found no server finds it once it is running',
   t.is(await things.countDocuments(), 1);
 });
 
-test('a connection that is interrupted during a command is an outage, even if the driver passes the socket error on', async (t) => {
+test('a connection interrupted during a command is treated as an outage, even if the driver throws the bare socket error', async (t) => {
   const fail = (code: string) => (): Promise<never> =>
     Promise.reject(Object.assign(new Error(`write ${code}`), { code, syscall: 'write' }));
   for (const code of ['EPIPE', 'ECONNRESET']) {
@@ -62,7 +62,7 @@ test('a connection that is interrupted during a command is an outage, even if th
   );
 });
 
-test('a primary that steps down is an outage, even for commands that the driver does not retry; a rejected command is not', async (t) => {
+test('a stepdown of the primary is treated as an outage, even if the driver does not retry the command; a rejection is not', async (t) => {
   const fail = (code: number) => (): Promise<never> =>
     Promise.reject(new MongoServerError({ code, message: 'the server said so' }));
   for (const code of [10_107, 189, 91, 11_600, 11_602, 13_435, 13_436, 64])
@@ -70,7 +70,7 @@ test('a primary that steps down is an outage, even for commands that the driver 
   for (const code of [2, 13, 11_000]) await t.throwsAsync(callMongo(fail(code)), { code }, String(code));
 });
 
-test('looking up accounts by id while MongoDB is unavailable is an outage like any other', async (t) => {
+test('while MongoDB is unavailable, looking up accounts by id fails as an outage', async (t) => {
   const { mongo } = await openAbsentMongo(t);
   const accounts = new AccountStore(mongo.db, { masterKey: 'm'.repeat(32), revealsKeys: true });
   await t.throwsAsync(accounts.findByIds(['a']), { code: 'service_unavailable' });

@@ -32,7 +32,7 @@ test('a MONGODB_URL that requests required options is accepted', (t) => {
   );
 });
 
-test('every write requests a majority with a time limit, and every read reads what a majority has', async (t) => {
+test('every write waits for a majority, with a time limit, and every read returns only majority-committed data', async (t) => {
   const mongo = openMongo(`${base}?w=majority&wtimeoutMS=0`, createLogger('test', 'silent'));
   t.teardown(() => mongo.close());
   const { writeConcern, readConcern } = mongo.db.collection('ledger');
@@ -40,7 +40,7 @@ test('every write requests a majority with a time limit, and every read reads wh
   t.is(readConcern?.level, 'majority');
 });
 
-test('a MONGODB_URL with the old name of the write timeout is rejected, as the driver would mistake it for ours', (t) => {
+test('a MONGODB_URL with the old name of the write timeout is rejected, because the driver would confuse it with ours', (t) => {
   t.throws(() => checkDurability(`${base}?w=majority&wtimeout=1000`), {
     instanceOf: ConfigError,
     message: /wtimeout=1000.*15 s.*remove it/,

@@ -31,7 +31,7 @@ const rule = (id: string, prefix: string, days: number): LifecycleRule => ({
   Expiration: { Days: days },
 });
 
-test('a bucket keeps the rules of others, and loses our former rule with the last image that needs it', async (t) => {
+test('the rules of others stay in the bucket, and our former rule is removed with the last image that needs it', async (t) => {
   const { objects, config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = config.bucket;
@@ -60,7 +60,7 @@ test('a bucket keeps the rules of others, and loses our former rule with the las
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
 });
 
-test('an existing bucket keeps its rules as they are, unless it is to be managed', async (t) => {
+test('the rules of an existing bucket are not changed unless S3_MANAGE_BUCKET is on', async (t) => {
   const { config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = 'theirs';
@@ -81,7 +81,7 @@ test('an existing bucket keeps its rules as they are, unless it is to be managed
   t.is(await countRules(Bucket), 0);
   t.true(await open('on').prepareBucket());
   t.is(await countRules(Bucket), 2);
-  // A bucket that was managed once has our rules, which may change with a version.
+  // Once a bucket has our rules, `auto` updates them, too, because they may change with a release.
   t.true(await open('auto').prepareBucket());
 
   t.false(await open('off', 'made-by-us').prepareBucket());
@@ -90,7 +90,7 @@ test('an existing bucket keeps its rules as they are, unless it is to be managed
   t.is(await countRules('made-by-us-too'), 2);
 });
 
-test('a store that has no lifecycle rules, or denies access to them, is distinguished from an unavailable one', async (t) => {
+test('a store that does not support lifecycle rules or denies access to them is not treated as unavailable', async (t) => {
   let status = 501;
   const server = createServer((request, response) => {
     const isOfRules = request.url?.includes('lifecycle') === true;
@@ -118,13 +118,13 @@ test('a store that has no lifecycle rules, or denies access to them, is distingu
   status = 403;
   t.false(await prepare('auto'));
   t.false(await prepare('off'));
-  // The rules are required by the configuration, so the failure is reported until it is resolved.
+  // With `on` the rules are required, so the failure is reported.
   await t.throwsAsync(prepare('on'));
   status = 503;
   await t.throwsAsync(prepare('auto'));
 });
 
-test('requests to a store that accepts them but does not respond fail, and succeed once it responds', async (t) => {
+test('if the store accepts requests but does not respond, they fail; they succeed once it responds again', async (t) => {
   const { config } = await useObjects(t);
   const proxy = await startTcpProxy(Number(new URL(config.endpoint).port));
   t.teardown(() => proxy.close());
@@ -155,7 +155,7 @@ test('requests to a store that accepts them but does not respond fail, and succe
   t.is((await objects.describe(key, signal))!.objectBytes, 1);
 });
 
-test('a direct link to the bucket has a safe file name, and is not cached beyond its expiry', async (t) => {
+test('a direct link to the bucket sets a safe file name, and its response is not cached beyond the expiry', async (t) => {
   const { objects, config } = await useObjects(t);
   const client = createClient(t, config);
   const key = createFileKey('image/png', 1_000);
@@ -166,7 +166,7 @@ test('a direct link to the bucket has a safe file name, and is not cached beyond
   t.is(head.ExpiresString, 'Fri, 02 Jan 1970 00:00:01 GMT');
 });
 
-test('a listing continues after a key, and deleted objects are gone, whether or not they existed', async (t) => {
+test('a listing continues after the given key, and deleting objects works even if they do not exist', async (t) => {
   const { objects } = await useObjects(t);
   const keys = [1, 2, 3].map((atMs) => createFileKey('image/webp', atMs));
   for (const key of keys) await objects.put(key, Buffer.from('x'), 'image/webp');

@@ -30,7 +30,7 @@ for (const [succeeded, failed, rate, message] of [
   });
 }
 
-test("tokens per second are those generated, or those embedded, over the vendor's time", (t) => {
+test("tokens per second are the generated or embedded tokens, divided by the vendor's time", (t) => {
   const sums = { ...noModelSums, succeeded: 2, vendorMs: 3_000, promptTokens: 700, completionTokens: 100 };
   t.is(toTokensPerSecond('chat', sums), 33.33);
   t.is(toTokensPerSecond('vision', sums), 33.33);

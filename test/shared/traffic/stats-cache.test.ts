@@ -46,7 +46,7 @@ test('a failed read keeps the last known stats, and is retried soon', async (t) 
   t.deepEqual(await cache.get(), { value: 3, validForMs: 30_000 });
 });
 
-test('if nothing is known yet the failure is returned, and the next caller tries again', async (t) => {
+test('if there are no stats yet, a failed read is thrown, and the next caller reads again', async (t) => {
   const { source, cache } = makeCache();
   source.fails = true;
   await t.throwsAsync(cache.get(), { message: 'away' });

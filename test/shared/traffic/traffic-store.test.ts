@@ -53,7 +53,7 @@ test.serial("recorded sums are added to the bucket of Redis's own time, and expi
   }
 });
 
-test.serial('buckets within the window are summed, and those before and after it are not', async (t) => {
+test.serial('only the buckets within the window are summed', async (t) => {
   const current = 1_000_000;
   for (const [bucket, count] of [
     [current + 1, 1],
@@ -78,7 +78,7 @@ test.serial('buckets within the window are summed, and those before and after it
 });
 
 test.serial(
-  'stats within one step are the same for everyone at any time; the next step has new ones',
+  'within one step all readers get the same stats; in the next step they get new ones',
   async (t) => {
     let nowMs = Date.now();
     nowMs -= nowMs % 30_000;
@@ -96,15 +96,15 @@ test.serial(
     await add(1);
     const next = await other.readTotals();
     t.is(next.validForMs, 30_000);
-    // If the step also starts a bucket, the earlier count is in the bucket before.
+    // Includes the earlier counts, even if the step also starts a new bucket.
     t.is(next.value.requests, 7);
-    // A reader that called just before the step, but arrived after the others, gets the newer stats.
+    // A reader whose clock is still just before the step gets the newer stats, because they were already computed.
     nowMs -= 1;
     t.deepEqual((await one.readTotals()).value, next.value);
   },
 );
 
-test.serial('sums beyond the shortest exact notation of a double are exact', async (t) => {
+test.serial('sums that a double formats inexactly are still stored exactly', async (t) => {
   const store = new TrafficStore(redis);
   const sums = new TrafficSums();
   sums.add({ ...request, promptTokens: 4_503_599_627_370_496, completionTokens: 1 });
@@ -112,7 +112,7 @@ test.serial('sums beyond the shortest exact notation of a double are exact', asy
   t.is((await store.readTotals()).value.tokens, 4_503_599_627_370_497);
 });
 
-test.serial('while Redis is unavailable sums grow in memory, and are written when it is back', async (t) => {
+test.serial('while Redis is unavailable sums stay in memory, and are written when it is back', async (t) => {
   const store = new TrafficStore(redis);
   const recorder = new TrafficRecorder(store, log);
   recorder.note(request);

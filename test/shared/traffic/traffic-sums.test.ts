@@ -18,7 +18,7 @@ const success: SettledRequest = {
 };
 const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
 
-test('a status of 500 or more counts against the model; a rejected request or a disconnected caller does not', (t) => {
+test('a status of 500 or more is a failure of the model; a rejected request or a disconnected caller is not', (t) => {
   const sums = new TrafficSums();
   t.true(sums.isEmpty);
   for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);
@@ -41,7 +41,7 @@ test('a clock that was set back does not subtract time', (t) => {
   t.like(sums.models.get('a'), { succeeded: 1, durationMs: 0, vendorMs: 0 });
 });
 
-test('sums of sums are the sums of everything', (t) => {
+test('merging sums gives the same result as adding all requests to one', (t) => {
   const [all, some, others] = [new TrafficSums(), new TrafficSums(), new TrafficSums()];
   for (const request of [success, { ...success, model: 'b' }]) {
     some.add(request);
@@ -56,7 +56,7 @@ test('sums of sums are the sums of everything', (t) => {
   t.deepEqual(some.totals, all.totals);
 });
 
-test('sums are restored from their Redis fields, whatever a model is called', (t) => {
+test('sums can be read back from their Redis fields, for any model name', (t) => {
   const sums = new TrafficSums();
   for (const model of ['lab/deep.thought:42', 'failed:x', '__proto__', ' ', 'a\nb'])
     for (const request of [success, fail(500)]) sums.add({ ...request, model });

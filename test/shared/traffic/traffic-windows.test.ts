@@ -9,7 +9,7 @@ for (const [what, window, periodMs] of [
 ] as const) {
   const bucketMs = window.bucketSeconds * 1_000;
 
-  test(`${what}: the window always covers its whole period, and less than one bucket more`, (t) => {
+  test(`${what}: the window always covers the whole period, plus less than one bucket`, (t) => {
     for (const nowMs of [0, 1, bucketMs / 2, bucketMs - 1].map((ms) => 10_000 * bucketMs + ms)) {
       const buckets = findBuckets(window, nowMs);
       t.is(buckets[0], 10_000);
@@ -22,12 +22,12 @@ for (const [what, window, periodMs] of [
     }
   });
 
-  test(`${what}: a bucket is kept for as long as any window reads it`, (t) => {
+  test(`${what}: a bucket expires only when no window includes it any longer`, (t) => {
     t.true(window.retentionSeconds >= (window.previousBuckets + 1) * window.bucketSeconds);
   });
 }
 
-test('a step starts at a multiple of its length and lasts until the next', (t) => {
+test('a step starts at a multiple of the step length and ends when the next one starts', (t) => {
   t.deepEqual(findStep(30_000, 90_000), { startMs: 90_000, leftMs: 30_000 });
   t.deepEqual(findStep(30_000, 119_999), { startMs: 90_000, leftMs: 1 });
 });

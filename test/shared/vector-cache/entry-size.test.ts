@@ -7,7 +7,7 @@ import { countCachedVectors, runStoreVectors } from '../../../shared/vector-cach
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Compares our own count of memory with the memory that Redis reports. */
+/** Compares the memory that we count for cached vectors with the memory that Redis reports. */
 
 const log = createLogger('test', 'silent');
 const modelId = 'text-embedding-3-small';
@@ -49,13 +49,13 @@ async function fill(
 
 function assertWithin(t: ExecutionContext, used: number, counted: number): void {
   t.log(`${((100 * used) / counted).toFixed(1)} % of the counted bytes`);
-  // The script itself and Redis's own buffers take a third of a megabyte, however much is stored.
+  // The script and Redis's buffers use a third of a megabyte, independent of the number of entries.
   t.true(used < 1.02 * counted + 500_000, `${used} bytes are used, but ${counted} are counted`);
   t.true(used > 0.85 * counted, `${used} bytes are used, but ${counted} are counted`);
 }
 
 for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4, 768 * 4, 1024 * 4]]) {
-  test(`Redis uses no more memory than is counted for vectors of ${lengths.join(', ')} bytes under constant eviction`, async (t) => {
+  test(`under constant eviction Redis uses no more memory than we count, for vectors of ${lengths.join(', ')} bytes`, async (t) => {
     const server = await startTestRedis();
     t.teardown(() => server.stop());
     const before = await readMemory(server.url);
@@ -64,19 +64,19 @@ for (const lengths of [[32], [256 * 4], [1536 * 4], [3072 * 4], [4, 200, 512 * 4
     await fill(writer, lengths, 2 * maxBytes, 1_000);
     const { bytes } = await countCachedVectors(writer, modelId);
     t.true(bytes > 0.99 * maxBytes && bytes <= maxBytes);
-    // Disconnecting also frees the buffers that Redis has for the client.
+    // Disconnecting makes Redis free the client's buffers, which are not counted.
     writer.disconnect();
     assertWithin(t, (await readMemory(server.url)) - before, bytes);
   });
 }
 
-test('expired entries, freed or not, do not let the cache exceed its limit', async (t) => {
+test('the cache stays within its limit even if Redis has not freed expired entries yet', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const before = await readMemory(server.url);
   const writer = await connect(server.url);
   t.teardown(() => writer.disconnect());
-  // Expired entries are freed as rarely as possible.
+  // Makes Redis free expired entries as rarely as possible.
   await writer.config('SET', 'hz', '1');
   const first = await fill(writer, [1024], 0.9 * maxBytes, 2);
   const key = redisKeys.cachedVector(modelId, first);

@@ -31,7 +31,7 @@ test('an event that needs no notice is written once', async (t) => {
   t.like((await audit.list(userId, 1))[0], { outcome: 'done', notice: 'none', address: null, linkId: null });
 });
 
-test('pending notices are found once they are older than requested, oldest first, and no others', async (t) => {
+test('only pending notices older than the given age are found, oldest first', async (t) => {
   const { audit } = await openStores(t);
   const startedAt = new Date();
   const userId = randomUUID();

@@ -67,7 +67,7 @@ for (const [what, texts] of rejectedTexts) {
   });
 }
 
-test('the maximum is 64 characters before the @ and 254 in total', (t) => {
+test('an address has at most 64 characters before the @ and 254 in total', (t) => {
   const local = 'a'.repeat(64);
   t.true('email' in normalizeEmail(`${local}@example.com`));
   const labels = Array.from({ length: 3 }, () => 'b'.repeat(60)).join('.');
@@ -78,7 +78,7 @@ test('the maximum is 64 characters before the @ and 254 in total', (t) => {
   t.true('fault' in normalizeEmail(`${longest}c`));
 });
 
-test('the length of a domain in another script is that of its ASCII form', (t) => {
+test('for the length of a domain in another script, its ASCII form counts', (t) => {
   const domain = Array.from({ length: 8 }, () => '日本語例漢中網国東京都市').join('.');
   t.true(domain.length < 200);
   t.like(normalizeEmail(`a@${domain}.рф`), { fault: 'must have at most 254 characters' });

@@ -24,7 +24,7 @@ test('if 20 users link the same account concurrently, exactly one succeeds', asy
   t.is(await mongo.db.collection('web_links').countDocuments(), 1);
 });
 
-test('a link is visible and changeable only for its own user', async (t) => {
+test('only its own user can read or change a link', async (t) => {
   const { links } = await openStores(t);
   const [userId, otherUserId] = [randomUUID(), randomUUID()];
   const link = await links.create({ userId, accountId: randomUUID(), label });
@@ -60,7 +60,7 @@ test('a link is deleted once, and its account can be linked again', async (t) =>
   t.is((await links.create({ userId: randomUUID(), accountId, label })).accountId, accountId);
 });
 
-test('a link whose id is taken gets another', async (t) => {
+test('if its id is already in use, a link gets another one', async (t) => {
   const { mongo } = await openStores(t);
   const ids = [7, 7, 7, maxLinkId];
   const links = new LinkStore(openWebDatabase(mongo), { createId: () => ids.shift()! });
@@ -69,7 +69,7 @@ test('a link whose id is taken gets another', async (t) => {
   t.is((await create())._id, maxLinkId);
 });
 
-test('a user has at most 100 links, however many are created simultaneously', async (t) => {
+test('a user has at most 100 links, even if more are created simultaneously', async (t) => {
   const { links, mongo } = await openStores(t);
   const userId = randomUUID();
   const createdAt = new Date();

@@ -21,7 +21,7 @@ interface Rig {
   readonly bull: Queue<SealedMail>;
 }
 
-/** An empty queue: the tests in this file run one after another. */
+/** Empties the queue, which all tests in this file share; they run one after another. */
 async function createRig(t: ExecutionContext, maxWaiting?: number): Promise<Rig> {
   await redis().flushdb();
   const queue = new MailQueue(redis(), {
@@ -50,7 +50,7 @@ test.serial('a waiting mail does not reveal its code, address or label without t
   t.is(data.expiresAt, sent.expiresAt);
 });
 
-test.serial('a mail that is added again with the same id while it waits is sent once', async (t) => {
+test.serial('if a waiting mail is added again with the same id, it is sent once', async (t) => {
   const { queue, bull } = await createRig(t);
   await Promise.all([1, 2, 3].map(() => queue.add(createNotice(), { id: 'event-1' })));
   t.is(await bull.getWaitingCount(), 1);
@@ -63,7 +63,7 @@ test.serial('an id that BullMQ would reject or misread is an error', async (t) =
 });
 
 test.serial(
-  'too many waiting mails are service_unavailable, until some of them have been sent',
+  'if too many mails are waiting, adding one fails with service_unavailable until some are sent',
   async (t) => {
     const { queue, bull } = await createRig(t, 3);
     for (let i = 0; i < 3; i++) await queue.add(i === 0 ? createNotice() : createSignInMail());
@@ -78,7 +78,7 @@ test.serial(
   },
 );
 
-test.serial('mails are sent in order: codes requested later do not delay a notice', async (t) => {
+test.serial('mails are sent in the order they are added, so later codes do not delay a notice', async (t) => {
   const { queue, bull } = await createRig(t);
   await queue.add(createSignInMail(), { id: 'earlier-code' });
   await queue.add(createNotice(), { id: 'notice' });
@@ -91,7 +91,7 @@ test.serial('mails are sent in order: codes requested later do not delay a notic
 
 test.serial('adding a mail takes one round trip', async (t) => {
   const { queue } = await createRig(t);
-  // Loads the scripts.
+  // The first mail also loads the scripts, which takes further round trips.
   await queue.add(createSignInMail());
   const { stream } = redis() as Redis;
   let replies = 0;

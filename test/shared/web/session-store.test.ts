@@ -37,7 +37,7 @@ test('a session is found by its access token, as it was started', async (t) => {
   t.deepEqual(await sessions.list(options.userId), [session]);
 });
 
-test('a session lasts 24 hours, or 30 days if it is to be remembered, and its access token 15 minutes', async (t) => {
+test('a session lasts 24 hours, or 30 days with rememberMe, and its access token 15 minutes', async (t) => {
   const { sessions } = await openStores(t);
   const short = await sessions.start(newSession());
   const long = await sessions.start(newSession({ rememberMe: true }));
@@ -69,7 +69,7 @@ test('an expired session grants no access, is not listed, cannot be refreshed or
   for (let i = 0; i < 2; i++) t.deepEqual(await sessions.refresh(refreshToken, address), { kind: 'unknown' });
 });
 
-test('a refresh replaces all three tokens, keeps the session, and extends it by the same time', async (t) => {
+test('a refresh replaces all three tokens and extends the same session by its lifetime', async (t) => {
   const { sessions } = await openStores(t);
   for (const rememberMe of [false, true]) {
     const started = await sessions.start(newSession({ rememberMe, now: ago(hourMs) }));
@@ -89,7 +89,7 @@ test('a refresh replaces all three tokens, keeps the session, and extends it by 
   }
 });
 
-test('refreshing a session that was found queries MongoDB once more, and does not revive a session that ended in between', async (t) => {
+test('refreshing a session that was already found takes one more query, and does not revive it if it has ended since', async (t) => {
   const { mongo } = await openStores(t);
   const database = openWebDatabase(mongo);
   let calls = 0;
@@ -108,7 +108,7 @@ test('refreshing a session that was found queries MongoDB once more, and does no
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
-test('a refresh whose caller gets a 503 leaves the token valid, whenever the failure happens', async (t) => {
+test('if a refresh fails with a 503 after any of its database calls, the old token stays valid', async (t) => {
   const stores = await openStores(t);
   const database = openWebDatabase(stores.mongo);
   const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());
@@ -129,24 +129,24 @@ test('a refresh whose caller gets a 503 leaves the token valid, whenever the fai
   t.is((await stores.sessions.refresh(refreshToken, address)).kind, 'refreshed');
 });
 
-test('of 20 parallel refreshes with one token, one gets new tokens, and the session is ended', async (t) => {
+test('of 20 parallel refreshes with one token, one succeeds, and another ends the session as a replay', async (t) => {
   const { sessions } = await openStores(t);
   const { session, refreshToken } = await sessions.start(newSession());
-  // All of them have found the session before one replaces its tokens.
+  // All refreshes find the session before the first one replaces its tokens.
   const found = (await sessions.findByRefreshToken(refreshToken))!;
   const results = await Promise.all(
     Array.from({ length: 20 }, () => sessions.refresh(refreshToken, address, found)),
   );
   const refreshed = results.filter((result) => result.kind === 'refreshed');
   t.is(refreshed.length, 1);
-  // The user's log has the replay once.
+  // The replay is in the user's audit log only once.
   t.is(results.filter(({ kind }) => kind === 'replayed').length, 1);
   t.is(await sessions.find(refreshed[0]!.accessToken), null);
   t.deepEqual(await sessions.refresh(refreshed[0]!.refreshToken, address), { kind: 'unknown' });
   t.deepEqual(await sessions.list(session.userId), []);
 });
 
-test('a replayed refresh token ends its session, whoever has the current token, and no other session', async (t) => {
+test('a replayed refresh token ends its session, including for the holder of the current token, and no other session', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const other = await sessions.start(options);
@@ -197,7 +197,7 @@ test('the stored session contains none of its tokens', async (t) => {
   const stored = JSON.stringify(await mongo.db.collection('web_sessions').find({}).toArray());
   for (const { accessToken, refreshToken, csrfToken } of [started, refreshed]) {
     for (const token of [accessToken, refreshToken, csrfToken]) {
-      // Neither a whole token nor its random part.
+      // Neither the whole token nor its random part is stored.
       t.false(stored.includes(token.slice(0, 40)));
       t.false(stored.includes(token.slice(22, 60)));
     }
@@ -215,7 +215,7 @@ test('a session is revoked immediately, and only by its user', async (t) => {
   t.false(await sessions.revoke(session.userId, session._id));
 });
 
-test('a session is found by its current refresh token or a replaced one, which is then not its last, and by no other text', async (t) => {
+test('a session is found by its current refresh token or a replaced one, and isLastRefreshToken tells the two apart', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(newSession());
   for (const token of ['', 'x', accessToken, `${refreshToken}x`])
@@ -226,7 +226,7 @@ test('a session is found by its current refresh token or a replaced one, which i
   t.false(isLastRefreshToken((await sessions.findByRefreshToken(refreshToken))!, refreshToken));
 });
 
-test('all sessions of a user or the listed ones are revoked, and none of another user', async (t) => {
+test('all or listed sessions of a user can be revoked, but never those of another user', async (t) => {
   const { sessions } = await openStores(t);
   const foreignSession = await sessions.start(newSession());
   const options = newSession();
@@ -241,7 +241,7 @@ test('all sessions of a user or the listed ones are revoked, and none of another
   t.truthy(await sessions.find(foreignSession.accessToken));
 });
 
-test('a session that has ended lists no others: it may not end sessions started later', async (t) => {
+test('a session that has ended cannot list sessions, so that it cannot end sessions started later', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const [own, expired] = [
@@ -266,7 +266,7 @@ test('the last use of a session is recorded at most once per minute', async (t) 
   const touched = await sessions.find(accessToken);
   t.is(touched?.ipLastUsed, '203.0.113.8');
   t.true(touched!.lastUsedAt > session.lastUsedAt);
-  // Even if a process read the session before another recorded its use.
+  // This also holds if a process read the session before another process recorded its use.
   for (const read of [session, touched!]) await sessions.touch(read, '203.0.113.9');
   t.deepEqual(await sessions.find(accessToken), touched);
 });

@@ -10,7 +10,7 @@ import { testMasterKey } from '../../support/use-web-stores.ts';
 
 const keys = deriveKeys(testMasterKey);
 
-test('a token yields its session id and the hash that is stored instead of it', (t) => {
+test('a session id and the hash to store can be derived from a token', (t) => {
   const id = randomUUID();
   const tokens = createSessionTokens(id, keys);
   const { accessHash, refreshHash, csrfHash } = hashTokens(tokens);

@@ -3,7 +3,7 @@ import { describeUserAgent, deviceTypes, formatDevice } from '../../../shared/we
 
 const unknown = { osName: 'unknown', browserName: 'unknown', deviceType: 'unknown' };
 
-test('a device is described by names that its owner knows', (t) => {
+test('a device is described by the usual names of its browser and system', (t) => {
   const chrome =
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36';
   t.deepEqual(describeUserAgent(chrome), {
@@ -19,7 +19,7 @@ test('a device is described by names that its owner knows', (t) => {
   t.is(describeUserAgent(ipad).deviceType, 'tablet');
 });
 
-test('anything not in the header is unknown', (t) => {
+test('parts that the header does not contain are unknown', (t) => {
   for (const header of [undefined, '', '   ']) t.deepEqual(describeUserAgent(header), unknown);
   t.is(describeUserAgent('-').osName, 'unknown');
 });
@@ -35,7 +35,7 @@ test("a bot is not anyone's device", (t) => {
   t.deepEqual(describeUserAgent(bot), unknown);
 });
 
-test('no text of a header becomes a name, because mails repeat names to other people', (t) => {
+test('text of the header never becomes part of a name, because mails contain names and anyone can choose a header', (t) => {
   for (const header of [
     'Your account is blocked. Confirm it at evil.example',
     'Your account is blocked. Confirm it at evil.example/1.0 x',
@@ -49,7 +49,7 @@ test('no text of a header becomes a name, because mails repeat names to other pe
   }
 });
 
-test('a header of any content and length neither fails nor makes a long name', (t) => {
+test('for a header of any content and length, parsing does not fail and the name is short', (t) => {
   const strange = [
     '\u0000',
     '(',

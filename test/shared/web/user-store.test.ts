@@ -31,7 +31,7 @@ test('a user is found by id and address, and an unknown one is not', async (t) =
   t.is(await users.findById(randomUUID()), null);
 });
 
-test('a known user keeps its settings when it signs in again', async (t) => {
+test('the settings of a user do not change when the user signs in again', async (t) => {
   const { users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language });
   t.is(user.timezone, 'UTC');
@@ -45,7 +45,7 @@ test('a known user keeps its settings when it signs in again', async (t) => {
   t.is(await users.recordSignIn(randomUUID(), 'en'), null);
 });
 
-test('a ban keeps its time and reason until it is lifted', async (t) => {
+test('the time and reason of a ban do not change until it is lifted', async (t) => {
   const { users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language });
   t.is((await users.ban(user._id, 'spam'))?.banReason, 'spam');
@@ -71,7 +71,7 @@ test('users are listed oldest first', async (t) => {
   t.deepEqual(listed.at(-1), { ...first!, createdAt: latest });
 });
 
-test('of two replacements of one reserved account id, one is made', async (t) => {
+test('if a reserved account id is replaced twice at the same time, one replacement succeeds', async (t) => {
   const { users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language });
   const replace = () => users.replaceReservedAccountId(user._id, user.reservedAccountId);

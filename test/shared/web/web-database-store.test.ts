@@ -13,7 +13,7 @@ const openStores = async (t: ExecutionContext) => {
   return stores;
 };
 
-test('the models have the indexes that resolve races, end sessions and find documents', async (t) => {
+test('the models have indexes for unique values, session expiry and queries', async (t) => {
   const { mongo, createIndexes } = await openStores(t);
   await createIndexes();
   const read = async (collection: string) =>
@@ -44,9 +44,9 @@ test('the models have the indexes that resolve races, end sessions and find docu
   ]);
 });
 
-test('a non-unique index that cannot be created does not block anyone', async (t) => {
+test('if a non-unique index cannot be created, the models still work', async (t) => {
   const { mongo, users } = openUnprepared(t);
-  // As left by a release that stored the log for a different time.
+  // As created by a release that kept the audit log for a different time.
   await mongo.db.collection('web_audit').createIndex({ at: 1 }, { expireAfterSeconds: 60 });
   await Promise.all([1, 2, 3].map(() => users.findByEmail('ann@example.com')));
   const unique = (await mongo.db.collection('web_users').indexes()).filter((index) => index.unique === true);
@@ -66,7 +66,7 @@ test('a worker creates the indexes', async (t) => {
   t.pass();
 });
 
-test('the models use the same database as all others, over the same client', async (t) => {
+test('the models use the same database and client as the other stores', async (t) => {
   const { mongo, users } = await openStores(t);
   const { user } = await users.findOrCreate('ann@example.com', { language: 'en' });
   const stored = await mongo.db.collection<{ _id: string }>('web_users').findOne({ _id: user._id });
@@ -83,14 +83,14 @@ test('an unknown field is rejected in writes and in queries', async (t) => {
   await t.throwsAsync(users.findOne(strange).exec(), { name: 'StrictModeError' });
 });
 
-test('while MongoDB is unavailable every call fails with service_unavailable, on first use and later, and works once it is back', async (t) => {
+test('while MongoDB is unavailable, the first and later calls fail with service_unavailable, and they work once it is back', async (t) => {
   const { mongo, start } = await openAbsentMongo(t);
   const { users } = openWebStores(mongo, { masterKey: testMasterKey });
   const find = () => users.isKnown('ann@example.com');
   const untilBack = () =>
     waitFor('MongoDB to be found', async () => (await find().catch(() => null)) !== null);
 
-  // Two concurrent calls, as in a process: both wait for the one attempt to connect.
+  // Two concurrent calls wait for the same attempt to connect.
   await Promise.all([find(), find()].map((call) => t.throwsAsync(call, { code: 'service_unavailable' })));
   const server = await start();
   await untilBack();

@@ -30,7 +30,7 @@ test.after.always(async () => {
 const openStore = (masterKey = config.masterKey): WebhookSecretStore =>
   new WebhookSecretStore(mongo.db, { masterKey }, () => nowMs);
 
-test('an account has one secret, whichever processes request it first, and no other account has it', async (t) => {
+test('an account has one secret, even if several processes request it first, and no other account has the same one', async (t) => {
   const [ann, bob] = [randomUUID(), randomUUID()];
   const secrets = await Promise.all([1, 2, 3, 4].map(() => openStore().getOrCreate(ann)));
   t.is(new Set(secrets).size, 1);
@@ -47,7 +47,7 @@ test('a secret is 32 random bytes, and MongoDB does not store it in plain text',
   t.false(stored.includes(secret!.slice('whsec_'.length)));
 });
 
-test.serial('for 24 hours after a rotation the former secret signs as well, after the new one', async (t) => {
+test.serial('for 24 hours after a rotation both secrets sign, the new one first', async (t) => {
   const id = randomUUID();
   const store = openStore();
   const first = await store.getOrCreate(id);

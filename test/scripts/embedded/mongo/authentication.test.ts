@@ -33,7 +33,7 @@ test('without authentication the server responds only to commands that a driver 
   t.is((await client.command({ nonsense: 1 })).code, 13);
 });
 
-test('a connection is authenticated as its own user, and no other connection is', async (t) => {
+test('an authentication applies only to its own connection', async (t) => {
   const { url } = await startMongo(t, { password });
   const [client, otherClient] = [await connectUnauthenticated(t, url), await connectUnauthenticated(t, url)];
   t.like(await client.authenticate(user), { ok: 1, done: true });
@@ -47,7 +47,7 @@ test('a connection is authenticated as its own user, and no other connection is'
   );
 });
 
-test('a wrong password, user or database fails as it does with MongoDB and reveals nothing', async (t) => {
+test('a wrong password, user or database fails with the error of MongoDB, which does not reveal what is wrong', async (t) => {
   const { url } = await startMongo(t, { password });
   const failed = { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' };
   const client = await connectUnauthenticated(t, url);
@@ -56,12 +56,12 @@ test('a wrong password, user or database fails as it does with MongoDB and revea
   t.like(await client.authenticate({ ...user, username: 'admin' }), failed);
   t.like(await client.authenticate(user, { db: 'test' }), failed);
   t.is((await client.command({ find: 'c' })).code, 13);
-  // The same connection may try again.
+  // The same connection can authenticate afterwards.
   t.like(await client.authenticate(user, { skipEmptyExchange: false }), { ok: 1, done: true });
   t.is((await client.command({ find: 'c' })).ok, 1);
 });
 
-test('an exchange that does not follow the rules fails and grants no access', async (t) => {
+test('an authentication exchange that violates the protocol fails and grants no access', async (t) => {
   const { url } = await startMongo(t, { password });
   const client = await connectUnauthenticated(t, url);
   const start = (payload: unknown, mechanism = 'SCRAM-SHA-256') =>
@@ -127,7 +127,7 @@ test('the unmodified driver authenticates in its first message or later', async 
   await t.throwsAsync(nobody.db('test').collection('c').findOne(), { message: /requires authentication/ });
 });
 
-test('data opens with the password of the current start and stores none itself', async (t) => {
+test('the password is that of the current start, because the data folder does not contain one', async (t) => {
   const first = await startMongo(t, { password: 'one' });
   const before = await MongoClient.connect(first.url);
   await before.db('test').collection<{ _id: number }>('c').insertOne({ _id: 1 });
@@ -142,7 +142,7 @@ test('data opens with the password of the current start and stores none itself',
   });
 });
 
-test('a password that SASLprep would change is rejected at startup', async (t) => {
+test('an empty password or one that SASLprep would change is rejected at startup', async (t) => {
   await t.throwsAsync(startMongo(t, { password: '' }), { message: /visible ASCII/ });
   await t.throwsAsync(startMongo(t, { password: 'ра' }), { message: /visible ASCII/ });
 });

@@ -5,8 +5,8 @@ import type { TestDocument } from './mongo-fixture.ts';
 import { connectToAny, makeCollection } from './mongo-fixture.ts';
 
 /**
- * For the conformance tests, which cover the behaviour that the product needs from any MongoDB. They run against
- * MONGODB_URL if it is set, otherwise against the embedded server; each test file starts its own.
+ * The server for the conformance tests, which cover the behaviour that the product needs from any MongoDB: MONGODB_URL
+ * if it is set, otherwise an embedded server for each test file.
  */
 export const test = anyTest as TestFn<{ connection: Connection }>;
 

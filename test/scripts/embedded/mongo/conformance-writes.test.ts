@@ -65,7 +65,7 @@ test('$addToSet adds only missing values, and equal numbers of any type are the 
   t.deepEqual(await things.findOne(), { _id: 1, list: [3, 1, 7], made: ['x'] });
 });
 
-test('updateMany and deletes', async (t) => {
+test('updateMany, deleteOne and deleteMany change only matching documents', async (t) => {
   const things = collectionOf(t);
   await things.insertMany([
     { _id: 1, g: 1 },
@@ -77,7 +77,7 @@ test('updateMany and deletes', async (t) => {
   t.is((await things.deleteMany({ g: { $lt: 5 } })).deletedCount, 2);
 });
 
-test('an upsert starts from the equality conditions of the filter, and $setOnInsert applies only to it', async (t) => {
+test('an upsert inserts the values of the equality conditions, and $setOnInsert applies only to inserted documents', async (t) => {
   const things = collectionOf(t);
   const upsert = (v: number) =>
     things.updateOne(
@@ -124,7 +124,7 @@ test('findOneAndUpdate returns the old or the new document, projected', async (t
   t.deepEqual(await things.findOneAndDelete({ _id: 2 }), { _id: 2, b: 7, m: 1 });
 });
 
-test('of 200 concurrent conditional debits, none is lost and none goes below zero', async (t) => {
+test('200 concurrent conditional debits are all applied or rejected correctly, and the balance never goes below zero', async (t) => {
   const accounts = collectionOf(t);
   await accounts.insertOne({ _id: 1, balance: Long.fromNumber(1000), n: 0 });
   const debit = () =>

@@ -21,7 +21,7 @@ test('the server is a primary with sessions, so that the driver retries writes',
   t.true(hello.logicalSessionTimeoutMinutes > 0);
 });
 
-test('filters compare within a type and reach into nested objects and arrays', async (t) => {
+test('filters compare only values of the same type, including in nested objects and arrays', async (t) => {
   const people = collectionOf(t);
   await seedPeople(people);
   const cases: [mongo.Document, number[]][] = [
@@ -45,7 +45,7 @@ test('filters compare within a type and reach into nested objects and arrays', a
   }
 });
 
-test('sort, skip, limit and projection', async (t) => {
+test('find applies sort, skip, limit and projection', async (t) => {
   const people = collectionOf(t);
   await seedPeople(people);
   t.deepEqual(idsOf(await people.find().sort({ name: 1 }).toArray()), [4, 1, 2, 5, 3]);
@@ -107,7 +107,7 @@ test('a cursor returns every document once, in batches, and can be closed early'
   t.is(codeOf(await t.throwsAsync(more)), 43);
 });
 
-test('countDocuments counts the documents that a filter selects', async (t) => {
+test('countDocuments counts the documents that match the filter', async (t) => {
   const people = collectionOf(t);
   await seedPeople(people);
   t.is(await people.countDocuments({ age: { $gte: 5 } }), 2);

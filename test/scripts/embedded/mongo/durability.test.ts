@@ -17,7 +17,7 @@ const password = 'test-mongo-password';
 function startProcess(t: ExecutionContext, dir: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
   const child = fork(main, ['--dir', dir], { silent: true, execArgv: [], env: { ...process.env, ...env } });
   t.teardown(() => child.kill('SIGKILL'));
-  child.stdin!.on('error', () => undefined); // A process that refuses to start does not read it.
+  child.stdin!.on('error', () => undefined); // A process that refuses to start does not read stdin.
   child.stdin!.end(password);
   return child;
 }
@@ -27,7 +27,7 @@ async function readUrl(child: ChildProcess): Promise<string> {
   return addCredentials((JSON.parse(line) as { endpoint: string }).endpoint, password);
 }
 
-test('kill -9 during writes loses no acknowledged write and leaves indexes consistent', async (t) => {
+test('after kill -9 during writes, no acknowledged write is lost and the indexes are consistent', async (t) => {
   const dir = await makeTempDir(t);
   let acknowledged = 0;
   let sent = 0;
@@ -45,7 +45,7 @@ test('kill -9 during writes loses no acknowledged write and leaves indexes consi
 
     const exited = once(child, 'exit');
     const write = async (writer: number) => {
-      // Until the server is gone: a write in flight at that moment may or may not have happened.
+      // Runs until the server is killed: a write in flight at that moment may or may not have been applied.
       for (let n = round * 1_000_000; ; n += 1) {
         sent += 1;
         await rows.insertOne({ _id: `${writer}-${n}`, writer, n });
@@ -96,7 +96,7 @@ test('a restart finds collections, indexes and documents unchanged', async (t) =
   t.is(await found.countDocuments({ k: { $gte: 2 } }), 2);
 });
 
-test('a second process on the same directory fails to start, and the error identifies the holder', async (t) => {
+test('a second process on the same directory fails to start, and the error identifies the first one', async (t) => {
   const dir = await makeTempDir(t);
   const holder = startProcess(t, dir);
   await readUrl(holder);

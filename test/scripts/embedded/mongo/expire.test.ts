@@ -6,10 +6,10 @@ import { Collection } from '../../../../scripts/embedded/mongo/storage/collectio
 import { Store } from '../../../../scripts/embedded/mongo/storage/store.ts';
 import { makeTempDir } from './mongo-fixture.ts';
 
-/** More than one batch of deletions. */
+/** One more than a batch of deletions. */
 const documents = 501;
 
-/** A store of expired documents; `between` is called once, after the first of them were removed. */
+/** A store with expired documents. Calls `between` once, after the first batch of them has been deleted. */
 async function openStore(dir: string, between: (store: Store, rows: Collection) => void): Promise<Store> {
   const store = new Store(dir, false, () => undefined);
   await store.write(() => {
@@ -31,7 +31,7 @@ async function openStore(dir: string, between: (store: Store, rows: Collection) 
   return store;
 }
 
-test('documents expire correctly from a collection that was reloaded after a failed commit', async (t) => {
+test('if a collection is reloaded between two batches, as after a failed commit, all its documents still expire', async (t) => {
   const store = await openStore(await makeTempDir(t), (opened, rows) => {
     const { id, db, name } = rows;
     const indexes = rows.describe()['indexes'] as NonNullable<
@@ -39,7 +39,7 @@ test('documents expire correctly from a collection that was reloaded after a fai
     >;
     const again = new Collection(opened, { id, db, name, indexes });
     opened.collections.set(again.namespace, again);
-    // From here on, its count is independent.
+    // Makes the reloaded collection compute its count now, before the remaining documents are deleted.
     again.countDocuments();
   });
   t.is(await expireDocuments(store), documents);
@@ -47,7 +47,7 @@ test('documents expire correctly from a collection that was reloaded after a fai
   await store.close();
 });
 
-test('nothing expires in a collection that no longer exists', async (t) => {
+test('if a collection is removed between two batches, no more of its documents expire', async (t) => {
   const store = await openStore(await makeTempDir(t), (opened, rows) => {
     opened.collections.delete(rows.namespace);
   });

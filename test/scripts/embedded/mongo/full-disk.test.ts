@@ -12,7 +12,7 @@ const main = new URL('../../../../scripts/embedded/mongo/main.js', import.meta.u
 
 const password = 'test-mongo-password';
 
-/** A limit on file size stands in for a full disk: the same calls fail, and it can be lifted. */
+/** A limit on file size simulates a full disk: the same system calls fail, and the limit can be removed. */
 const limitFiles = (pid: number, bytes: number | 'unlimited'): boolean =>
   spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]).status === 0;
 const canLimit = process.platform === 'linux' && spawnSync('prlimit', ['--version']).status === 0;
@@ -29,13 +29,13 @@ async function startProcess(t: ExecutionContext, dir: string) {
 }
 
 onLinux(
-  'writes that fail on a full disk leave nothing behind; acknowledged ones are kept, and writing resumes on its own',
+  'writes that fail on a full disk have no effect, acknowledged writes are not lost, and once there is space writes succeed',
   async (t) => {
     const dir = await makeTempDir(t);
     const { child, url } = await startProcess(t, dir);
     const exited = once(child, 'exit');
-    // lmdb 3.5.6 formats the message of a failed write in a buffer that some messages overflow (`last_error` in mdb.c),
-    // which may kill the process. `npm start` restarts it. Either way, the data on disk must be correct.
+    // lmdb 3.5.6 formats the message of a failed write in a buffer that is too small for some messages (`last_error` in
+    // mdb.c), which may kill the process. `npm start` restarts it. In either case, the data on disk must be correct.
     const hasDied = (): boolean => child.exitCode !== null || child.signalCode !== null;
     const options = { retryWrites: false, serverSelectionTimeoutMS: 2_000 };
     const client = await mongoose.mongo.MongoClient.connect(url, options);
@@ -44,7 +44,7 @@ onLinux(
     await rows.createIndex({ n: 1 }, { unique: true });
 
     const acknowledged = new Set<string>();
-    /** Writes without a response. */
+    /** Writes that got no response, so they may or may not have been applied. */
     const unknown = new Set<string>();
     const codes = new Set<unknown>();
     let n = 0;
@@ -66,7 +66,7 @@ onLinux(
     t.is(acknowledged.size, 24);
     t.true(limitFiles(child.pid!, statSync(join(dir, 'data.mdb')).size));
     for (let round = 0; round < 4 && !hasDied(); round += 1) await writeMany('rows');
-    // A collection that could not be created does not exist, not even in memory.
+    // This collection cannot be created. `checkRecovery` verifies that it does not exist in memory either.
     await write('never made', 5_000_000);
     if (hasDied()) t.log('the process died of its message about the full disk');
     else await checkRecovery();
@@ -113,7 +113,7 @@ onLinux(
   },
 );
 
-onLinux('a start that cannot write to its disk fails in one line and leaves nothing behind', async (t) => {
+onLinux('if the disk is not writable, the start fails in one line and creates no files', async (t) => {
   const dir = await makeTempDir(t);
   const script = 'ulimit -f 0; exec "$0" "$@"';
   const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, main, '--dir', dir], {

@@ -8,7 +8,7 @@ import mongoose from 'mongoose';
 import type { EmbeddedMongo, EmbeddedMongoOptions } from '../../../../scripts/embedded/mongo/server.ts';
 import { startEmbeddedMongo } from '../../../../scripts/embedded/mongo/server.ts';
 
-/** The part of an ava test (or hook) that these helpers need. */
+/** The part of the context of an ava test or hook that these helpers need. */
 export type Teardown = Pick<ExecutionContext, 'teardown'>;
 
 export async function makeTempDir(t: Teardown): Promise<string> {
@@ -32,7 +32,7 @@ export async function startMongo(
   return { ...mongo, close, dir };
 }
 
-/** A connection to a database of its own, which is dropped afterwards. */
+/** A connection with a database for one test, which is dropped afterwards. */
 export async function connect(t: Teardown, url: string): Promise<Connection> {
   const dbName = `test-${randomBytes(6).toString('hex')}`;
   const connection = await mongoose.createConnection(url, { dbName }).asPromise();
@@ -53,7 +53,7 @@ export async function connectToAny(t: Teardown): Promise<Connection> {
 
 let collections = 0;
 
-/** What tests store: any `_id`, and any other fields. */
+/** The documents that tests store: any `_id` and any other fields. */
 export interface TestDocument extends mongoose.mongo.Document {
   _id?: string | number | mongoose.mongo.ObjectId;
 }

@@ -49,7 +49,7 @@ const documents = fc.array(
   { maxLength: 25 },
 );
 
-test('an index never changes the result of a query', async (t) => {
+test('a query has the same result with and without an index', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   let number = 0;
@@ -81,7 +81,7 @@ test('an index never changes the result of a query', async (t) => {
           const shown = JSON.stringify({ query, keys });
           t.deepEqual(idsOf(found), idsOf(expected), shown);
           t.is(countMatching(indexed, { filter: query.filter }), expected.length, shown);
-          // A stable sort does not reorder sorted documents; ties may come in any order.
+          // A stable sort does not change the order of sorted documents, so this accepts any order of ties.
           t.deepEqual(
             found,
             sortDocuments(found, parseSort(query.sort), ({ document }) => document),
@@ -108,7 +108,7 @@ function runQuery(collection: Collection, query: Query): { id: number; document:
 
 const idsOf = (found: { id: number }[]) => found.map(({ id }) => id).toSorted((a, b) => a - b);
 
-test('a numeric range is answered from the index alone, unless NaN could be in it', async (t) => {
+test('a numeric range is exact in the index, so documents need no check, unless the range could contain NaN', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
   const collection = await store.write(() => {

@@ -163,7 +163,7 @@ test('features outside the subset are rejected with an error code of MongoDB', a
   }
 });
 
-test('unknown features are rejected on a collection that does not exist, too', async (t) => {
+test('unsupported features are also rejected on a collection that does not exist', async (t) => {
   const { url } = await startMongo(t);
   const connection = await connect(t, url);
   const things = makeCollection(connection);

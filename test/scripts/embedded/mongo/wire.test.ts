@@ -24,7 +24,7 @@ test("a driver's first hello is answered in the form in which it was sent", asyn
   t.true(hello.maxWireVersion >= 21);
 });
 
-test('a message may arrive in pieces, and its documents outside its body', async (t) => {
+test('a message may arrive in pieces, and its documents may be in a separate section', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const sequence: [string, object[]] = ['documents', [{ _id: 1 }, { a: 1, _id: 2 }]];
   const reply = await client.command({ insert: 'c' }, { sequence, chunkBytes: 7 });
@@ -34,7 +34,7 @@ test('a message may arrive in pieces, and its documents outside its body', async
   t.deepEqual(Object.keys(cursor.firstBatch[1]), ['_id', 'a'], '_id comes first');
 });
 
-test('an invalid message closes its own connection and no other', async (t) => {
+test('an invalid message closes only its own connection', async (t) => {
   const { url } = await startMongo(t);
   const client = await connectRaw(t, url);
   const noise = connectSocket(Number(new URL(url).port), '127.0.0.1');
@@ -72,7 +72,7 @@ test('a retried write gets the same response and is not repeated, even after a r
   t.deepEqual(cursor.firstBatch, [{ _id: 1, n: 3 }]);
 });
 
-test('a field named like a built-in JavaScript property changes only the document', async (t) => {
+test('a field named like a built-in JavaScript property only affects the document', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   await client.command({ insert: 'c', documents: [{ _id: 1 }] });
   const update = { q: { _id: 1 }, u: { $set: { '__proto__.polluted': 1 } } };
@@ -91,7 +91,7 @@ test('serverStatus counts commands and connections', async (t) => {
   t.true(uptime > 0);
 });
 
-test('a document that JavaScript would alter is rejected, and one that it would not is stored', async (t) => {
+test('a document is rejected if its field order would change in JavaScript, otherwise it is stored', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const insert = (document: Map<string, unknown>) =>
     client.command({ insert: 'c' }, { sequence: ['documents', [document]] });
@@ -107,7 +107,7 @@ test('a document that JavaScript would alter is rejected, and one that it would 
   t.is((await client.command(nested)).code, 2);
 });
 
-test('an unacknowledged write is rejected, even if its response is requested', async (t) => {
+test('a write with w: 0 is rejected, even if the client requests a response', async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const write = { insert: 'c', documents: [{ _id: 1 }], writeConcern: { w: 0 } };
   t.is((await client.command(write)).code, 238);

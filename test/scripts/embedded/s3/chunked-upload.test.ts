@@ -95,7 +95,7 @@ const accepted: Record<string, Upload> = {
 };
 
 for (const [name, options] of Object.entries(accepted)) {
-  test(`a chunked upload is stored decoded: ${name}`, async (t) => {
+  test(`a chunked upload is decoded before it is stored: ${name}`, async (t) => {
     const { endpoint, client } = await startTestServer(t);
     const response = await upload(endpoint, options);
     t.is(response.status, 200, response.body.toString());
@@ -178,7 +178,7 @@ const rejectedUploads: Record<string, [Upload, code: string]> = {
 };
 
 for (const [name, [options, code]] of Object.entries(rejectedUploads)) {
-  test(`a chunked upload is rejected and leaves nothing behind: ${name}`, async (t) => {
+  test(`a chunked upload is rejected and nothing is stored: ${name}`, async (t) => {
     const { endpoint, client } = await startTestServer(t);
     t.is((await upload(endpoint, options)).code, code);
     t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);

@@ -24,7 +24,7 @@ import {
   startTestServer,
 } from './support.ts';
 
-test('an object is returned with its bytes, type, metadata, entity tag and time', async (t) => {
+test('reading an object returns its bytes, type, metadata, entity tag and time', async (t) => {
   const { client } = await startTestServer(t);
   const body = makeBytes(70_000);
   const put = await client.send(
@@ -53,7 +53,7 @@ test('an object is returned with its bytes, type, metadata, entity tag and time'
   t.is(head.ETag, put.ETag);
 });
 
-test('an empty object and an overwritten one are complete', async (t) => {
+test('an empty object and an overwritten object can be read completely', async (t) => {
   const { client } = await startTestServer(t);
   const read = async () => {
     const download = await client.send(new GetObjectCommand({ Bucket, Key: 'k' }));
@@ -94,7 +94,7 @@ test('a client that does not compute checksums works', async (t) => {
   t.is(await download.Body?.transformToString(), 'plain');
 });
 
-test('a client whose clock is wrong corrects it from the date of the rejection', async (t) => {
+test('if its clock is wrong, a client corrects it using the date in the rejection', async (t) => {
   const now = () => Date.now() + 3 * 3_600_000;
   const { endpoint } = await startTestServer(t, { dir: await makeTempDir(t), now });
   const client = createClient(t, endpoint, { maxAttempts: 3 });
@@ -153,7 +153,7 @@ test('If-None-Match: * lets exactly one of many concurrent uploads succeed', asy
   t.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
 });
 
-test('concurrent uploads to one key leave one of them complete', async (t) => {
+test('after concurrent uploads to one key, the object is one of them, complete', async (t) => {
   const { client } = await startTestServer(t);
   const bodies = Array.from({ length: 12 }, () => makeBytes(100_000));
   await Promise.all(
@@ -171,7 +171,7 @@ test('concurrent uploads to one key leave one of them complete', async (t) => {
   );
 });
 
-test('a reader keeps reading the same object while it is overwritten and deleted', async (t) => {
+test('a read in progress gets the old object to its end, even if the object is overwritten or deleted meanwhile', async (t) => {
   const { client } = await startTestServer(t);
   const body = makeBytes(4_000_000);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: body }));
@@ -232,7 +232,7 @@ test('a listing pages through prefixes and common prefixes without loss or repet
   t.is(await getErrorName(t, bad), 'InvalidArgument');
 });
 
-test('buckets are created once, distinguished from missing ones, and deleted only when empty', async (t) => {
+test('a bucket can be created only once, a missing one is reported, and only an empty one can be deleted', async (t) => {
   const { client } = await startTestServer(t);
   await client.send(new HeadBucketCommand({ Bucket }));
   const missing = { Bucket: 'nowhere' };

@@ -19,7 +19,7 @@ import {
 
 const target = `/${Bucket}/k`;
 
-test('without a signature nothing is revealed', async (t) => {
+test('a request without a signature is rejected and reveals nothing', async (t) => {
   const { endpoint } = await startTestServer(t);
   for (const path of ['/', target, '/nowhere/k', `/${Bucket}?list-type=2`]) {
     const response = await sendRaw(endpoint, { target: path });
@@ -92,13 +92,13 @@ test('a malformed authorization is rejected with an S3 error and does not crash 
   }
 });
 
-test('if a region is set, no other is served', async (t) => {
+test('if the server has a region, requests for other regions are rejected', async (t) => {
   const { endpoint } = await startTestServer(t, { region: 'us-east-1' });
   const response = await sendSigned(endpoint, { target, region: 'eu-west-1' });
   t.is(response.code, 'AuthorizationHeaderMalformed');
 });
 
-test('a request more than 15 minutes off the clock is too skewed, in either direction', async (t) => {
+test('a request is rejected if its time is more than 15 minutes before or after that of the server', async (t) => {
   const { endpoint } = await startTestServer(t);
   for (const [offsetMs, code] of [
     [-16 * 60_000, 'RequestTimeTooSkewed'],
@@ -161,7 +161,7 @@ test('an upload without a length is rejected, and one that is cut off is not sto
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
-test('a rejected upload still gets its response, and one that waits for 100 Continue is never sent', async (t) => {
+test('a rejected upload still gets its response, and if its client waits for 100 Continue, the body is never sent', async (t) => {
   const { endpoint } = await startTestServer(t);
   const body = makeBytes(8_000_000);
   const big = await sendRaw(endpoint, { method: 'PUT', target, headers: {}, body });
@@ -175,7 +175,7 @@ test('a rejected upload still gets its response, and one that waits for 100 Cont
   t.regex(answer, /^HTTP\/1\.1 403 /);
 });
 
-test('keys that look like paths stay keys, and no file is written outside the data folder', async (t) => {
+test('keys that look like paths are treated as plain keys, and no file is written outside the data folder', async (t) => {
   const { client, dir } = await startTestServer(t);
   const keys = [
     '../../escaped',
@@ -210,7 +210,7 @@ test('keys that look like paths stay keys, and no file is written outside the da
   }
 });
 
-test('path traversal in a raw request, encoded or not, reaches no file', async (t) => {
+test('path traversal in a raw request, encoded or not, does not read any file', async (t) => {
   const { endpoint, dir } = await startTestServer(t);
   const targets = [
     '/../../../../etc/passwd',
@@ -242,7 +242,7 @@ test('path traversal in a raw request, encoded or not, reaches no file', async (
   t.truthy(await readFile(join(dir, 'lock'), 'utf8'));
 });
 
-test('an unparsable address or a key over 1024 bytes is an S3 error', async (t) => {
+test('an invalid URL or a key over 1024 bytes gets an S3 error', async (t) => {
   const { endpoint } = await startTestServer(t);
   t.is((await sendRaw(endpoint, { target: `/${Bucket}/%ff` })).code, 'InvalidURI');
   t.is((await sendRaw(endpoint, { target: `/${Bucket}/%zz` })).code, 'InvalidURI');
@@ -251,7 +251,7 @@ test('an unparsable address or a key over 1024 bytes is an S3 error', async (t) 
   t.is(long.code, 'KeyTooLongError');
 });
 
-test('headers that decide the meaning of a request may appear only once', async (t) => {
+test('a repeated header is rejected if the meaning of the request depends on it', async (t) => {
   const { endpoint } = await startTestServer(t);
   const { headers } = signRequest(endpoint, { target });
   const { hostname, port } = new URL(endpoint);
@@ -293,7 +293,7 @@ test('a deletion list that is malformed, too long or without a digest is rejecte
   t.is((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0);
 });
 
-test('overrides cannot forge headers', async (t) => {
+test('response header overrides cannot add further headers', async (t) => {
   const { client } = await startTestServer(t);
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'x' }));
   for (const value of ['a\r\nset-cookie: b', 'имя']) {

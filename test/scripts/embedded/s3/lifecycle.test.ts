@@ -26,7 +26,7 @@ async function putRules(client: S3Client, ...Rules: LifecycleRule[]): Promise<vo
   );
 }
 
-// The client signs by the server's clock, as it does after the server has corrected it.
+// The client signs with the server's clock, as if it had already corrected its own.
 function setClock(client: S3Client, nowMs: number): void {
   client.config.systemClockOffset = nowMs - Date.now();
 }
@@ -36,7 +36,7 @@ async function countFiles(dir: string): Promise<number> {
   return names.filter((name) => name.length > 2).length;
 }
 
-test('an object under a one-day rule is gone 24 hours after it was written, swept or not', async (t) => {
+test('an object with a one-day rule expires 24 hours after it was written, even before the sweep deletes it', async (t) => {
   let nowMs = Date.now();
   const { client, dir, sweep } = await startTestServer(t, { now: () => nowMs });
   await putRules(client, dayRule);
@@ -68,7 +68,7 @@ test('an object under a one-day rule is gone 24 hours after it was written, swep
   await t.notThrowsAsync(client.send(new GetObjectCommand({ Bucket, Key: 'other/b' })));
 });
 
-test('an object that is rewritten gets a new lifetime', async (t) => {
+test('if an object is rewritten, its lifetime starts again', async (t) => {
   let nowMs = Date.now();
   const { client, sweep } = await startTestServer(t, { now: () => nowMs });
   await putRules(client, dayRule);
@@ -83,7 +83,7 @@ test('an object that is rewritten gets a new lifetime', async (t) => {
   t.is(await download.Body?.transformToString(), 'y');
 });
 
-test('the sweep runs on its own', async (t) => {
+test('the sweep runs periodically without a request', async (t) => {
   let nowMs = Date.now();
   const { client, dir } = await startTestServer(t, { now: () => nowMs, sweepIntervalMs: 10 });
   await putRules(client, dayRule);
@@ -134,7 +134,7 @@ test('rules can be read back, survive a restart and can be deleted', async (t) =
   t.is(put.Expiration, undefined);
 });
 
-test('a rule that could not be enforced is rejected', async (t) => {
+test('a lifecycle rule that the server cannot enforce is rejected', async (t) => {
   const { client } = await startTestServer(t);
   const rejectedRules: [LifecycleRule, string][] = [
     [{ ...dayRule, Expiration: { Date: new Date('2030-01-01') } }, 'NotImplemented'],

@@ -62,7 +62,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('in production, or without credentials or a folder, it refuses to start, with one sentence each', async (t) => {
+test('in production, or without credentials or a folder, it refuses to start and prints one sentence', async (t) => {
   const dir = await makeTempDir(t);
   const cases: [string[], object, RegExp][] = [
     [['--dir', dir], { ...env, NODE_ENV: 'production' }, /does not run with NODE_ENV=production\.\n$/],
@@ -95,7 +95,7 @@ test('a second server on the same folder fails to start, across processes and wi
   await server.close();
 });
 
-test('a killed server leaves only complete objects, and its lock does not block the next one', async (t) => {
+test('after the server is killed, only complete objects exist, and its lock does not block the next start', async (t) => {
   const dir = await makeTempDir(t);
   const first = run(t, ['--dir', dir], env);
   const { endpoint } = JSON.parse(await first.firstLine) as { endpoint: string };
@@ -104,7 +104,7 @@ test('a killed server leaves only complete objects, and its lock does not block 
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: 'kept' }));
   first.child.kill('SIGKILL');
   await first.ended;
-  // What a crash in mid-upload leaves behind.
+  // The temporary file of an upload that a crash interrupted.
   await writeFile(join(dir, 'temp', 'half'), 'half an upload');
 
   const second = run(t, ['--dir', dir], env);
@@ -125,7 +125,7 @@ test('a stale lock whose process id was reused by another process is taken over'
   t.pass();
 });
 
-test('20 MB are streamed in and out by a process whose heap could not hold them', async (t) => {
+test('a process with a 24 MB heap can store and return an object of 20 MB, because it streams the bytes', async (t) => {
   const dir = await makeTempDir(t);
   const { firstLine, child } = run(t, ['--dir', dir], env, ['--max-old-space-size=24']);
   const { endpoint } = JSON.parse(await firstLine) as { endpoint: string };
@@ -148,7 +148,7 @@ test('20 MB are streamed in and out by a process whose heap could not hold them'
   }
 });
 
-// Buffers live outside the heap, so this reads the memory of the whole process, if the system reports it.
+// Buffers are outside the heap, so this checks the memory of the whole process, if the system reports it.
 async function readPeakMemory(child: ChildProcess): Promise<number | undefined> {
   if (process.platform !== 'linux') return undefined;
   const status = await readFile(`/proc/${String(child.pid)}/status`, 'utf8');

@@ -52,7 +52,7 @@ test('a listing read in pages of any size equals the listing read in one go, wit
   t.pass();
 });
 
-test('after a key, only later keys are listed; a page of zero keys is not truncated', (t) => {
+test('a listing after a key has only later keys, and a page of zero keys is not marked as truncated', (t) => {
   const index = new ObjectIndex();
   for (const key of ['a', 'b', 'c']) index.set(key, entry);
   const all = () => true;

@@ -3,7 +3,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import test from 'ava';
 import { bucketName as Bucket, createClient, startTestServer } from './support.ts';
 
-/** By this computer's clock: on a busy machine that is later than the start of the test. */
+/** The time in the link at which it was signed: on a busy machine this is later than the start of the test. */
 function readSignedAt(url: string): number {
   const [year, month, day, hours, minutes, seconds] = new URL(url).searchParams
     .get('X-Amz-Date')!
@@ -80,7 +80,7 @@ test('a link is valid only for its own method, key and parameters', async (t) =>
 
 test('a presigned upload stores the body with the type and metadata that were signed', async (t) => {
   const { client, endpoint } = await startTestServer(t);
-  // As the SDK's documentation says, a link for a body that is not yet known is made without a checksum.
+  // Without a checksum, as the SDK's documentation requires for a link whose body is not known yet.
   const signer = createClient(t, endpoint, { requestChecksumCalculation: 'WHEN_REQUIRED' });
   const command = new PutObjectCommand({ Bucket, Key: 'k', ContentType: 'image/png', Metadata: { a: 'b' } });
   const url = await getSignedUrl(signer, command, { signableHeaders: new Set(['content-type']) });

@@ -3,7 +3,7 @@ import { decodeChunkedBody } from '../../../../scripts/embedded/s3/chunked-body.
 import { parseQuery } from '../../../../scripts/embedded/s3/parse-request.ts';
 import { verifySignature } from '../../../../scripts/embedded/s3/signature.ts';
 
-// The examples that AWS publishes with their signatures, in the Amazon S3 API Reference: sig-v4-header-based-auth,
+// Examples with signatures published by AWS in the Amazon S3 API Reference: sig-v4-header-based-auth,
 // sigv4-query-string-auth, sigv4-streaming and sigv4-streaming-trailers.
 const policy = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
@@ -114,7 +114,7 @@ function makeChunks(signatures: readonly string[]): Buffer[] {
   ];
 }
 
-// Split into pieces of seven bytes at both ends of lines, as a socket may split anywhere.
+// Split into pieces of seven bytes, because a socket may split the body anywhere, including within line ends.
 async function* cut(parts: readonly Buffer[]): AsyncGenerator<Buffer> {
   const bytes = Buffer.concat(parts);
   for (let start = 0; start < bytes.length; start += 7) yield bytes.subarray(start, start + 7);

@@ -31,7 +31,7 @@ export async function makeTempDir(t: ExecutionContext): Promise<string> {
   return dir;
 }
 
-/** A server with one bucket in a folder of its own, and an unmodified AWS SDK client. */
+/** A server with its own folder and one bucket, and an unmodified AWS SDK client. */
 export async function startTestServer(
   t: ExecutionContext,
   options: Partial<EmbeddedS3Options> = {},

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { escapeXml, parseXml } from '../../../../scripts/embedded/s3/xml.ts';
 
-test('text survives escaping and parsing, including white space and entities', (t) => {
+test('escaped text is parsed back to the same text, including white space and entities', (t) => {
   const text = ' a<b>&"\'\t\n\u{1f600} &amp; ]]> ';
   t.is(parseXml(Buffer.from(`<Key>${escapeXml(text)}</Key>`)).text, text);
 });

@@ -37,7 +37,7 @@ async function createRig(t: ExecutionContext, options: Partial<EmbeddedSmtpOptio
   return { dir: outbox, lines, url: server.endpoint };
 }
 
-test('a mail becomes a file that only its owner can read, and one line that shows its code', async (t) => {
+test('a mail is stored in a file that only its owner can read, and one line with its code is printed', async (t) => {
   const { dir, lines, url } = await createRig(t);
   await useClient(t, addCredentials(url, password)).send(mail);
   const [name, ...others] = await readdir(dir);
@@ -53,7 +53,7 @@ test('a mail becomes a file that only its owner can read, and one line that show
   t.true(lines[0]!.endsWith(name!));
 });
 
-test('the outbox keeps the newest mails, including those of earlier starts, and files that are not mails', async (t) => {
+test('the outbox deletes the oldest mails, including those of earlier starts, but no files that are not mails', async (t) => {
   const { dir } = await createRig(t);
   for (const name of ['2020-01-01T00-00-00-000Z-a.eml', '2020-01-02T00-00-00-000Z-b.eml', 'notes.txt'])
     await writeFile(join(dir, name), '');

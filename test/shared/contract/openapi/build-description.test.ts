@@ -22,7 +22,7 @@ function describe(operation: Operation): OperationObject {
   return Object.values(Object.values(paths)[0]!)[0]!;
 }
 
-/** The codes to which a response narrows `error.code`, by status. */
+/** The possible values of `error.code` in an operation's error responses, by status. */
 function codesByStatus({ responses }: OperationObject): Record<string, unknown> {
   const codes = Object.entries(responses).map(([status, { content }]) => {
     const narrowing = content['application/json']?.schema.allOf?.[1];
@@ -39,7 +39,7 @@ test('internal parts of validation messages are not in the description', (t) => 
   }
 });
 
-test('items that the validator checks later are described like any other', (t) => {
+test('items that the validator checks in a later step are described like any other', (t) => {
   const { components } = buildDescription([operations.createEmbedding], 'http://gateway.test');
   const lists = components.schemas['EmbeddingRequest']?.properties?.['input']?.anyOf ?? [];
   const { items } = lists.at(-1)!;
@@ -171,7 +171,7 @@ test('the body limit is described in words', (t) => {
   );
 });
 
-test('a titled schema is one component, and additions where it is used are beside the reference', (t) => {
+test('a titled schema becomes one component, and keywords added where it is used are placed beside the reference', (t) => {
   const Thing = Type.Object({ id: Type.String() }, { title: 'Thing' });
   const response = Type.Object({
     list: Type.Array(Thing),
@@ -210,7 +210,7 @@ test('an event stream is a string whose events are described', (t) => {
   });
 });
 
-test('a response with an error status that is not an error body is described beside the errors of that status', (t) => {
+test('a non-error body with an error status is described together with the errors of that status', (t) => {
   const { responses } = describe(operations.getHealth);
   t.deepEqual(responses['503']?.content['application/json']?.schema, {
     $ref: '#/components/schemas/Health',
