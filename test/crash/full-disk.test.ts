@@ -128,7 +128,11 @@ test('while the disk is full requests get a 503 and no process exits; once space
   });
 
   disk.free();
-  await waitFor('requests to be served again', async () => (await sendAll(disk)).every((status) => status === 200), 60_000);
+  await waitFor(
+    'requests to be served again',
+    async () => (await sendAll(disk)).every((status) => status === 200),
+    60_000,
+  );
   await waitFor('health to recover', async () => {
     const health = (await (await fetch(`${disk.url}/v1/health`)).json()) as { status: string };
     return health.status === 'ok';

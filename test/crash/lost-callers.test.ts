@@ -30,37 +30,34 @@ test('charges nothing for a chat if its api process is killed before any output'
   t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
-testWithOwnStore('Redis')(
-  'charges for only part of a stream if a Redis outage interrupts it',
-  async (t) => {
-    const vendor = await startVendorSimulator();
-    t.teardown(() => vendor.close());
-    const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), durableRedis: true });
-    const account = await stack.createAccount();
-    const words = 300;
-    const content = Array.from({ length: words }, (_, i) => `w${i}`).join(' ');
-    const response = await stack.post('/v1/chat/completions', account.apiKey, {
-      model: 'drip-chat',
-      stream: true,
-      messages: [{ role: 'user', content }],
-    });
-    const reader = response.body!.getReader();
-    await reader.read();
-    await stack.killRedis();
-    let text = '';
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      text += Buffer.from(value).toString();
-    }
-    t.regex(text, /"code":"service_unavailable"/);
-    await stack.restartRedis();
-    await waitUntilReady(stack.redis);
-    await waitForNoReservation(stack, account.id);
-    const { completionTokens } = await findRow(stack, response.headers.get('x-request-id')!);
-    t.true(completionTokens > 0 && completionTokens < words / 2, `${completionTokens} tokens were charged`);
-  },
-);
+testWithOwnStore('Redis')('charges for only part of a stream if a Redis outage interrupts it', async (t) => {
+  const vendor = await startVendorSimulator();
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), durableRedis: true });
+  const account = await stack.createAccount();
+  const words = 300;
+  const content = Array.from({ length: words }, (_, i) => `w${i}`).join(' ');
+  const response = await stack.post('/v1/chat/completions', account.apiKey, {
+    model: 'drip-chat',
+    stream: true,
+    messages: [{ role: 'user', content }],
+  });
+  const reader = response.body!.getReader();
+  await reader.read();
+  await stack.killRedis();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += Buffer.from(value).toString();
+  }
+  t.regex(text, /"code":"service_unavailable"/);
+  await stack.restartRedis();
+  await waitUntilReady(stack.redis);
+  await waitForNoReservation(stack, account.id);
+  const { completionTokens } = await findRow(stack, response.headers.get('x-request-id')!);
+  t.true(completionTokens > 0 && completionTokens < words / 2, `${completionTokens} tokens were charged`);
+});
 
 for (const { kind, path, body, cost } of [
   {

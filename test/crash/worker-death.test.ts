@@ -164,7 +164,10 @@ test('if no worker runs, every caller gets a 503, nothing is charged and nothing
     const { error } = (await response.json()) as { error: { code: string } };
     t.is(error.code, 'service_unavailable');
   }
-  await waitFor('the reservations to be released', async () => (await countReservations(stack, account.id)) === 0);
+  await waitFor(
+    'the reservations to be released',
+    async () => (await countReservations(stack, account.id)) === 0,
+  );
   t.is((await stack.readAccount(account.id)).balanceNano, 100_000_000_000n);
   // A new worker removes the requests from their queues without calling a vendor.
   await stack.startWorker();

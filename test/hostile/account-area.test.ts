@@ -232,21 +232,24 @@ test.serial(
   },
 );
 
-test.serial('if a cookie is sent twice the first one is used, and cookies of two users are never combined', async (t) => {
-  const [one, two] = [
-    await createWebUser(stack, 'one@example.com'),
-    await createWebUser(stack, 'two@example.com'),
-  ];
-  const [a, b] = [one, two].map(
-    ({ client }) => `__Host-mg_session=${client.cookies.get('__Host-mg_session')!}`,
-  );
-  t.like(await (await readMe(`${a}; ${b}`)).json(), { email: 'one@example.com' });
-  t.like(await (await readMe(`${b}; ${a}`)).json(), { email: 'two@example.com' });
-  t.is((await readMe(`__Host-mg_session=x; ${a}`)).status, 401);
-  // The CSRF token of one user does not work with another user's cookie.
-  const changed = await fetch(`${stack.url}/v1/web/auth/logout-all`, {
-    method: 'POST',
-    headers: { cookie: `${b}; ${a}`, 'x-csrf-token': one.client.csrfToken! },
-  });
-  t.is(changed.status, 403);
-});
+test.serial(
+  'if a cookie is sent twice the first one is used, and cookies of two users are never combined',
+  async (t) => {
+    const [one, two] = [
+      await createWebUser(stack, 'one@example.com'),
+      await createWebUser(stack, 'two@example.com'),
+    ];
+    const [a, b] = [one, two].map(
+      ({ client }) => `__Host-mg_session=${client.cookies.get('__Host-mg_session')!}`,
+    );
+    t.like(await (await readMe(`${a}; ${b}`)).json(), { email: 'one@example.com' });
+    t.like(await (await readMe(`${b}; ${a}`)).json(), { email: 'two@example.com' });
+    t.is((await readMe(`__Host-mg_session=x; ${a}`)).status, 401);
+    // The CSRF token of one user does not work with another user's cookie.
+    const changed = await fetch(`${stack.url}/v1/web/auth/logout-all`, {
+      method: 'POST',
+      headers: { cookie: `${b}; ${a}`, 'x-csrf-token': one.client.csrfToken! },
+    });
+    t.is(changed.status, 403);
+  },
+);

@@ -6,15 +6,18 @@ import { floodConstantPages } from './attacks/constant-pages.ts';
 /** Public pages need no key and nobody is charged for them, so they must use almost no CPU time. */
 
 // Serial, because the next test measures this process.
-test.serial('all requests of a pipelined flood for public pages are answered, while other callers chat', async (t) => {
-  const stack = await useStack(t);
-  const { apiKey } = await stack.createAccount();
-  const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
-  const flood = floodConstantPages({ url: stack.url, connections: 4, pipelined: 70 });
-  for (let i = 0; i < 5; i++) t.is((await stack.post('/v1/chat/completions', apiKey, chat)).status, 200);
-  t.is(await flood, 4 * 70);
-  t.is((await fetch(`${stack.url}/v1/health`)).status, 200);
-});
+test.serial(
+  'all requests of a pipelined flood for public pages are answered, while other callers chat',
+  async (t) => {
+    const stack = await useStack(t);
+    const { apiKey } = await stack.createAccount();
+    const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hi' }] };
+    const flood = floodConstantPages({ url: stack.url, connections: 4, pipelined: 70 });
+    for (let i = 0; i < 5; i++) t.is((await stack.post('/v1/chat/completions', apiKey, chat)).status, 200);
+    t.is(await flood, 4 * 70);
+    t.is((await fetch(`${stack.url}/v1/health`)).status, 200);
+  },
+);
 
 test.serial(
   'a large page takes no more CPU time than a few small pages, even when it is compressed',

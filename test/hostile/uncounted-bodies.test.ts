@@ -97,23 +97,23 @@ for (const [what, { status, prepare }] of Object.entries(refusals)) {
   );
 }
 
+test.serial('after the first one, requests too long for their model use up the rate limit', async (t) => {
+  const account = await stack.createAccount({ rpm: 5 });
+  const statuses = await attack(account, 12, 1, 'short-echo');
+  t.is(statuses.get(422), 6);
+  t.is(statuses.get(429), 6);
+});
+
 test.serial(
-  'after the first one, requests too long for their model use up the rate limit',
+  'an account with a sufficient balance and requests left in its rate limit needs no pre-admission',
   async (t) => {
-    const account = await stack.createAccount({ rpm: 5 });
-    const statuses = await attack(account, 12, 1, 'short-echo');
-    t.is(statuses.get(422), 6);
-    t.is(statuses.get(429), 6);
+    const account = await stack.createAccount();
+    const queries = await watchAdmissions(t, account);
+    t.deepEqual([...(await attack(account, 5, 1))], [[200, 5]]);
+    t.is(await queries.countAdmissions(), 5);
+    t.is(await queries.countPreAdmissions(), 0);
   },
 );
-
-test.serial('an account with a sufficient balance and requests left in its rate limit needs no pre-admission', async (t) => {
-  const account = await stack.createAccount();
-  const queries = await watchAdmissions(t, account);
-  t.deepEqual([...(await attack(account, 5, 1))], [[200, 5]]);
-  t.is(await queries.countAdmissions(), 5);
-  t.is(await queries.countPreAdmissions(), 0);
-});
 
 test.serial(
   "a rejected account is served once the reason is gone, and each request uses only one slot of the model's rate limit",

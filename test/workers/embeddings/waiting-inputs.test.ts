@@ -177,7 +177,11 @@ test('a call starts with the account that it is made for, even if other accounts
   const takeFor = (accountId: string): string[] =>
     waiting.take(accountId, plan).map((item) => item.accountId);
   t.deepEqual(takeFor('e'), ['e', 'a', 'b']);
-  t.deepEqual(takeFor('gone'), ['c', 'd', 'f'], 'the next accounts in the queue, because this one has nothing waiting');
+  t.deepEqual(
+    takeFor('gone'),
+    ['c', 'd', 'f'],
+    'the next accounts in the queue, because this one has nothing waiting',
+  );
 });
 
 test('an account whose item does not fit in a call is first in the next call', (t) => {

@@ -10,26 +10,23 @@ test.before(async () => {
 test.after.always(() => stack.close());
 
 // Serial, because each test uses the only worker.
-test.serial(
-  'a worker can stop while the Redis connections of its queues are reconnecting',
-  async (t) => {
-    const worker = await stack.startWorker();
-    const listConnections = async (): Promise<string[]> => {
-      const clients = String(await stack.redis.client('LIST'))
-        .trim()
-        .split('\n');
-      // BullMQ names its connections.
-      return clients.filter((connection) => / name=\{bull\}:/.test(connection));
-    };
-    const idOf = (connection: string): string => /^id=(\d+)/.exec(connection)![1]!;
-    const waiting = await waitFor('the queues to wait', async () => {
-      const found = (await listConnections()).filter((connection) => / cmd=bzpopmin /.test(connection));
-      return found.length === 4 && found;
-    });
-    for (const connection of waiting) await stack.redis.client('KILL', 'ID', idOf(connection));
-    await t.notThrowsAsync(worker.stop());
-  },
-);
+test.serial('a worker can stop while the Redis connections of its queues are reconnecting', async (t) => {
+  const worker = await stack.startWorker();
+  const listConnections = async (): Promise<string[]> => {
+    const clients = String(await stack.redis.client('LIST'))
+      .trim()
+      .split('\n');
+    // BullMQ names its connections.
+    return clients.filter((connection) => / name=\{bull\}:/.test(connection));
+  };
+  const idOf = (connection: string): string => /^id=(\d+)/.exec(connection)![1]!;
+  const waiting = await waitFor('the queues to wait', async () => {
+    const found = (await listConnections()).filter((connection) => / cmd=bzpopmin /.test(connection));
+    return found.length === 4 && found;
+  });
+  for (const connection of waiting) await stack.redis.client('KILL', 'ID', idOf(connection));
+  await t.notThrowsAsync(worker.stop());
+});
 
 test.serial(
   'if a request is still queued at its deadline, it fails with that reason and is not charged',

@@ -245,7 +245,10 @@ test('a shard stops at its maximum number of dead letters, and continues once so
   for (const letter of await listLetters(letters)) await letters.delete(letter);
   await waitFor('the shard to continue', async () => (await readFromMongo(books, id)).balanceNano === 993n);
   await waitFor('the process to be healthy', () => faults.count === 0);
-  await waitFor('both entries to be copied', async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2);
+  await waitFor(
+    'both entries to be copied',
+    async () => (await redis.xlen(redisKeys.ledgerDead(shard))) === 2,
+  );
 });
 
 test('the amounts of an entry that is in the stream twice are applied once', async (t) => {

@@ -307,35 +307,38 @@ test.serial(
   },
 );
 
-test.serial('if another reader moved entries in between, a reader checks the shard again before it continues', async (t) => {
-  const books = await useBooks(t);
-  const account = await createStored(books);
-  const shard = shardOf(account.id);
-  const log = createLogger('test', 'silent');
-  const fast = new ShardLedger({ ...books, store: books.ledger, log }, shard);
-  await charge(books, account, 1n);
-  // Between the checkpoint and the trim of the slow reader, the fast reader moves the same batch and another one.
-  let isOvertaken = false;
-  const store = replaceStep(books, 'writeCheckpoint', async (...args) => {
-    await books.ledger.writeCheckpoint(...args);
-    if (isOvertaken) return;
-    isOvertaken = true;
-    t.is(await fast.moveBatch(), 1);
+test.serial(
+  'if another reader moved entries in between, a reader checks the shard again before it continues',
+  async (t) => {
+    const books = await useBooks(t);
+    const account = await createStored(books);
+    const shard = shardOf(account.id);
+    const log = createLogger('test', 'silent');
+    const fast = new ShardLedger({ ...books, store: books.ledger, log }, shard);
     await charge(books, account, 1n);
-    t.is(await fast.moveBatch(), 1);
-  });
-  const slow = new ShardLedger({ ...books, store, log }, shard);
-  t.is(await slow.moveBatch(), 1);
-  let reads = 0;
-  const read = store.intents.read.bind(store.intents);
-  store.intents.read = async (at) => {
-    reads += 1;
-    return await read(at);
-  };
-  await charge(books, account, 1n);
-  t.is(await slow.moveBatch(), 1);
-  t.is(reads, 1);
-});
+    // Between the checkpoint and the trim of the slow reader, the fast reader moves the same batch and another one.
+    let isOvertaken = false;
+    const store = replaceStep(books, 'writeCheckpoint', async (...args) => {
+      await books.ledger.writeCheckpoint(...args);
+      if (isOvertaken) return;
+      isOvertaken = true;
+      t.is(await fast.moveBatch(), 1);
+      await charge(books, account, 1n);
+      t.is(await fast.moveBatch(), 1);
+    });
+    const slow = new ShardLedger({ ...books, store, log }, shard);
+    t.is(await slow.moveBatch(), 1);
+    let reads = 0;
+    const read = store.intents.read.bind(store.intents);
+    store.intents.read = async (at) => {
+      reads += 1;
+      return await read(at);
+    };
+    await charge(books, account, 1n);
+    t.is(await slow.moveBatch(), 1);
+    t.is(reads, 1);
+  },
+);
 
 test.serial('intents that two readers add concurrently are both kept', async (t) => {
   const { ledger } = await useBooks(t);

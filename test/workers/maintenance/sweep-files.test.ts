@@ -65,18 +65,21 @@ test.serial('all expired files are deleted in one sweep, however many there are'
   t.deepEqual(progress, [10, 20]);
 });
 
-test.serial('only one worker at a time deletes files, and another takes over if that worker dies', async (t) => {
-  const { objects, sweeper, createSweeper, make } = await setUp(t);
-  const first = await make(now);
-  const second = await make(now + 1_000);
-  const other = createSweeper();
-  await sweeper.sweep(signal, now);
-  await other.sweep(signal, now + 10 * day);
-  t.deepEqual(await listAll(objects), [first, second]);
-  await redis().del(redisKeys.fileSweepLease);
-  await other.sweep(signal, now + day);
-  t.deepEqual(await listAll(objects), [second]);
-});
+test.serial(
+  'only one worker at a time deletes files, and another takes over if that worker dies',
+  async (t) => {
+    const { objects, sweeper, createSweeper, make } = await setUp(t);
+    const first = await make(now);
+    const second = await make(now + 1_000);
+    const other = createSweeper();
+    await sweeper.sweep(signal, now);
+    await other.sweep(signal, now + 10 * day);
+    t.deepEqual(await listAll(objects), [first, second]);
+    await redis().del(redisKeys.fileSweepLease);
+    await other.sweep(signal, now + day);
+    t.deepEqual(await listAll(objects), [second]);
+  },
+);
 
 test.serial('the bucket is listed once per minute while no file is due for deletion', async (t) => {
   const { objects, sweeper, make } = await setUp(t);

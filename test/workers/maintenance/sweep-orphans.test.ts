@@ -43,20 +43,23 @@ test.serial('an orphan is released at the third sweep in a row', async (t) => {
   t.is(await readReserved(), 0n);
 });
 
-test.serial('the count of sweeps restarts if a reservation gets a heartbeat between two sweeps', async (t) => {
-  const { sweeper, readReserved, reservations, held } = await setUp();
-  await sweeper.sweep();
-  await reservations.hold([held]);
-  await sweeper.sweep();
-  await sweeper.sweep();
-  t.is(await readReserved(), 100n);
-  await redis().del(redisKeys.heldRequests(shardOf(held.accountId)));
-  await sweeper.sweep();
-  await sweeper.sweep();
-  t.is(await readReserved(), 100n, 'the sweep before the heartbeat does not count');
-  await sweeper.sweep();
-  t.is(await readReserved(), 0n);
-});
+test.serial(
+  'the count of sweeps restarts if a reservation gets a heartbeat between two sweeps',
+  async (t) => {
+    const { sweeper, readReserved, reservations, held } = await setUp();
+    await sweeper.sweep();
+    await reservations.hold([held]);
+    await sweeper.sweep();
+    await sweeper.sweep();
+    t.is(await readReserved(), 100n);
+    await redis().del(redisKeys.heldRequests(shardOf(held.accountId)));
+    await sweeper.sweep();
+    await sweeper.sweep();
+    t.is(await readReserved(), 100n, 'the sweep before the heartbeat does not count');
+    await sweeper.sweep();
+    t.is(await readReserved(), 0n);
+  },
+);
 
 test.serial('the count of sweeps restarts after a failed sweep', async (t) => {
   const { sweeper, readReserved, reservations } = await setUp();

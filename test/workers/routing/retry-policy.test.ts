@@ -30,7 +30,10 @@ test('a failure that may not recur is retried: at most three attempts, within th
     t.false(mayRetry(error, { ...fresh, attempts: maxAttempts }));
     t.false(mayRetry(error, { ...fresh, elapsedMs: 1_000 }));
     t.false(mayRetry(error, { ...fresh, hasOutput: true }));
-    t.false(mayRetry(error, { ...fresh, calls: 8 }), 'not retried after eight calls, even if untried keys remain');
+    t.false(
+      mayRetry(error, { ...fresh, calls: 8 }),
+      'not retried after eight calls, even if untried keys remain',
+    );
   }
   t.false(mayRetry(failed('rejected'), fresh));
 });

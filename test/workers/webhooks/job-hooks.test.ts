@@ -80,21 +80,24 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
   t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);
 });
 
-test.serial('if a webhook cannot be queued, other maintenance of jobs continues, and the webhook is queued later', async (t) => {
-  const { redis } = books;
-  const { accountId, id } = await endWithHook('https://example.com/hook');
-  const shard = shardOf(accountId);
-  await redis.zadd(redisKeys.jobsEnded(shard), 1, `${accountId} gone`);
-  await redis.del(redisKeys.jobsLease(shard));
-  const queued: string[] = [];
-  let isAway = true;
-  const keeper = createKeeper('two', async ({ jobId }) => {
-    if (isAway) throw new Error('the queue is away');
-    queued.push(jobId);
-  });
-  await keeper.look();
-  t.is(await redis.zscore(redisKeys.jobsEnded(shard), `${accountId} gone`), null);
-  isAway = false;
-  await keeper.look();
-  t.deepEqual(queued, [id]);
-});
+test.serial(
+  'if a webhook cannot be queued, other maintenance of jobs continues, and the webhook is queued later',
+  async (t) => {
+    const { redis } = books;
+    const { accountId, id } = await endWithHook('https://example.com/hook');
+    const shard = shardOf(accountId);
+    await redis.zadd(redisKeys.jobsEnded(shard), 1, `${accountId} gone`);
+    await redis.del(redisKeys.jobsLease(shard));
+    const queued: string[] = [];
+    let isAway = true;
+    const keeper = createKeeper('two', async ({ jobId }) => {
+      if (isAway) throw new Error('the queue is away');
+      queued.push(jobId);
+    });
+    await keeper.look();
+    t.is(await redis.zscore(redisKeys.jobsEnded(shard), `${accountId} gone`), null);
+    isAway = false;
+    await keeper.look();
+    t.deepEqual(queued, [id]);
+  },
+);

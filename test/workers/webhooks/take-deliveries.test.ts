@@ -263,7 +263,10 @@ test('a webhook that is delayed after a failure is not released early when other
   for (const { jobId } of others) await states.when(jobId, 'delivered');
   await states.when(broken.jobId, 'pending');
   t.is(receiver.received.filter(({ path }) => path.startsWith('/broken')).length, 1);
-  await waitFor('the webhook to be delayed', async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed');
+  await waitFor(
+    'the webhook to be delayed',
+    async () => (await (await findJob(t, redis, broken)).getState()) === 'delayed',
+  );
 });
 
 test('if its worker is killed, a webhook is delivered by another worker with the same id', async (t) => {
