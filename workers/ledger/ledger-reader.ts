@@ -3,7 +3,7 @@ import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { isTemporaryFailure, type Faults } from '../../shared/storage/faults.ts';
-import { maxDeadLetters } from '../../shared/ledger/dead-letters.ts';
+import { maxDeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { RestoreDeps } from './restore-lost-entries.ts';

@@ -5,7 +5,7 @@ import {
   readAccount,
   toScriptArguments,
   type UnreadEntry,
-} from '../../shared/ledger/dead-letters.ts';
+} from '../../shared/ledger/dead-letters-store.ts';
 import {
   formatStreamId,
   parseLedgerEntry,

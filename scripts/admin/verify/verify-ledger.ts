@@ -1,6 +1,6 @@
 import type { AccountStore } from '../../../shared/accounts/account-store.ts';
 import type { Orphan, ReservationStore } from '../../../shared/billing/reservation-store.ts';
-import { DeadLetters } from '../../../shared/ledger/dead-letters.ts';
+import { DeadLetters } from '../../../shared/ledger/dead-letters-store.ts';
 import type { LedgerStore, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import type { PriceStore } from '../../../shared/ledger/price-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';

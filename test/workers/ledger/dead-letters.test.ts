@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { DeadLetters, maxDeadLetters, type DeadLetter } from '../../../shared/ledger/dead-letters.ts';
+import { DeadLetters, maxDeadLetters, type DeadLetter } from '../../../shared/ledger/dead-letters-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent, tryParseLedgerEntry, unknownModel } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
