@@ -1,6 +1,5 @@
 import { jobStatuses, type JobOperation, type JobStatus } from '../contract/job-terms.ts';
 import type { ErrorCode } from '../contract/error-kinds.ts';
-import { parseReservation, type Reservation } from '../billing/reservation-store.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 
 /** Redis stores a status as its first letter. */
@@ -135,9 +134,4 @@ export function describeNewJob(newJob: NewJobFields, createdAtMs: number, deadli
     receipt: null,
     webhook: webhookUrl === null ? null : { url: webhookUrl, report: null },
   };
-}
-
-/** Parses the reservation of an unfinished job. Null if the job has ended. */
-export function parseJobReservation(accountId: string, id: string, hold: string | null): Reservation | null {
-  return hold === null ? null : parseReservation(id, `${accountId} ${hold}`);
 }
