@@ -11,6 +11,8 @@ export const maxDeadLetters = 1_000;
 export interface UnreadEntry {
   /** Its id in the ledger stream. */
   readonly streamId: string;
+  /** The account. Null if the entry has none. */
+  readonly accountId: string | null;
   readonly reason: string;
   /** Whether its amounts are applied, because only its event could not be read. Otherwise the entry is ignored. */
   readonly isCounted: boolean;
@@ -21,8 +23,6 @@ export interface DeadLetter extends UnreadEntry {
   /** Its id in the dead-letter stream. */
   readonly id: string;
   readonly shard: number;
-  /** The account. Null if the entry has none. */
-  readonly accountId: string | null;
   /** The entry's fields and values, alternating and unchanged. */
   readonly fields: readonly string[];
 }

@@ -104,7 +104,7 @@ export class ShardLedger {
     await this.#announce(batch.entries);
     await this.#move(batch);
     // Otherwise nothing was trimmed: another reader was faster, or Redis lost data.
-    if (this.#verifiedUpTo !== null) this.#logUnread(batch.unreadEntries, new Map(raw));
+    if (this.#verifiedUpTo !== null) this.#logUnread(batch.unreadEntries);
     return raw.length;
   }
 
@@ -135,10 +135,10 @@ export class ShardLedger {
       );
   }
 
-  #logUnread(unreadEntries: readonly UnreadEntry[], raw: ReadonlyMap<string, readonly string[]>): void {
-    for (const { streamId, reason, isCounted } of unreadEntries)
+  #logUnread(unreadEntries: readonly UnreadEntry[]): void {
+    for (const { streamId, accountId, reason, isCounted } of unreadEntries)
       this.#dependencies.log.error(
-        { shard: this.#shard, streamId, accountId: readAccount(raw.get(streamId) ?? []), reason },
+        { shard: this.#shard, streamId, accountId, reason },
         isCounted
           ? 'ledger entry moved to the dead letters: its amounts are counted, but its event cannot be read'
           : 'ledger entry moved to the dead letters and not counted: see "admin ledger dead"',
@@ -202,11 +202,12 @@ function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
       if (shardOf(entry.event.accountId) !== shard)
         throw new UnreadableEntry('its account is of another shard');
       entries.push(entry);
-      if (entry.damage !== null) unreadEntries.push({ streamId, reason: entry.damage, isCounted: true });
+      if (entry.damage === null) continue;
+      unreadEntries.push({ streamId, accountId: readAccount(fields), reason: entry.damage, isCounted: true });
     } catch (error) {
       if (!(error instanceof UnreadableEntry)) throw error;
-      unreadEntries.push({ streamId, reason: error.message, isCounted: false });
       const accountId = readAccount(fields);
+      unreadEntries.push({ streamId, accountId, reason: error.message, isCounted: false });
       if (accountId !== null && shardOf(accountId) === shard) uncountedAccounts.add(accountId);
     }
   }
