@@ -6,14 +6,30 @@ import { runShortRealTests } from './run-real-tests.mjs';
 
 const tests = 'dist/test';
 
+/** For files that start several processes each. */
+const twoAtOnce = ['--concurrency=2'];
+
 /**
  * Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks. Files in a later
  * phase run after all others, because their load would make concurrent tests time out.
  */
 const longSuites = [
-  [`${tests}/load/**/*.test.js`, `${tests}/clients/**/*.test.js`, `${tests}/examples/**/*.test.js`],
-  [`${tests}/crash/**/*.test.js`, `${tests}/hostile/**/*.test.js`, `${tests}/scripts/bench/bench.test.js`],
-  [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
+  {
+    files: [`${tests}/load/**/*.test.js`, `${tests}/clients/**/*.test.js`, `${tests}/examples/**/*.test.js`],
+    options: [],
+  },
+  {
+    files: [
+      `${tests}/crash/**/*.test.js`,
+      `${tests}/hostile/**/*.test.js`,
+      `${tests}/scripts/bench/bench.test.js`,
+    ],
+    options: twoAtOnce,
+  },
+  {
+    files: [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
+    options: twoAtOnce,
+  },
 ];
 /** Tests on real stores. They run last, with servers that the runner starts for them. */
 const realTests = `${tests}/real`;
@@ -58,20 +74,17 @@ const exists = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
 const allButLong = () => [
   ...slowTests.filter(exists),
   `${tests}/**/*.test.js`,
-  ...[...longSuites.flat(), `${realTests}/**`].filter(exists).map((pattern) => `!${pattern}`),
+  ...[...longSuites.flatMap(({ files }) => files), `${realTests}/**`]
+    .filter(exists)
+    .map((pattern) => `!${pattern}`),
 ];
-
-/** For phases whose files start several processes each. */
-const twoAtOnce = '--concurrency=2';
 
 /** Excludes from each phase the files that a later phase runs. */
 function longPhases() {
-  const phases = longSuites.map((phase) => phase.filter(exists));
-  const filesAfter = (i) => phases.slice(i + 1).flat();
-  return phases.flatMap((files, i) =>
-    files.length === 0
-      ? []
-      : [[...(i === 0 ? [] : [twoAtOnce]), ...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
+  const phases = longSuites.map((phase) => ({ ...phase, files: phase.files.filter(exists) }));
+  const filesAfter = (i) => phases.slice(i + 1).flatMap(({ files }) => files);
+  return phases.flatMap(({ files, options }, i) =>
+    files.length === 0 ? [] : [[...options, ...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
   );
 }
 

@@ -31,8 +31,6 @@ interface Batch {
   readonly entries: readonly LedgerEntry[];
   /** Entries that could not be read, or not completely. */
   readonly unreadEntries: readonly UnreadEntry[];
-  /** The accounts of entries that are not applied. */
-  readonly uncountedAccounts: ReadonlySet<string>;
   readonly last: StreamId;
 }
 
@@ -163,14 +161,15 @@ export class ShardLedger {
     }
   }
 
-  async #move({ entries, unreadEntries, uncountedAccounts, last }: Batch): Promise<void> {
+  async #move({ entries, unreadEntries, last }: Batch): Promise<void> {
     const { redis, store } = this.#dependencies;
     const shard = this.#shard;
     const repeated = await applyEntries(store, entries);
     // Restore the accounts before trimming: if this fails, the batch is read again and the same accounts are found
     // again.
     await this.#restore(repeated, 'Redis lost a balance change and made it again; the account is restored');
-    await this.#restore(uncountedAccounts, 'an entry of the account does not count; the account is restored');
+    const uncounted = findUncountedAccounts(shard, unreadEntries);
+    await this.#restore(uncounted, 'an entry of the account does not count; the account is restored');
     await store.writeCheckpoint(shard, last);
     const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard), redisKeys.ledgerDead(shard)];
     const args = [formatStreamId(last), formatStreamId(next(last)), ...toScriptArguments(unreadEntries)];
@@ -195,7 +194,6 @@ const next = (id: StreamId): StreamId => ({ ms: id.ms, seq: id.seq + 1 });
 function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
   const entries: LedgerEntry[] = [];
   const unreadEntries: UnreadEntry[] = [];
-  const uncountedAccounts = new Set<string>();
   for (const [streamId, fields] of raw) {
     try {
       const entry = parseLedgerEntry(streamId, fields);
@@ -208,8 +206,15 @@ function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
       if (!(error instanceof UnreadableEntry)) throw error;
       const accountId = readAccount(fields);
       unreadEntries.push({ streamId, accountId, reason: error.message, isCounted: false });
-      if (accountId !== null && shardOf(accountId) === shard) uncountedAccounts.add(accountId);
     }
   }
-  return { entries, unreadEntries, uncountedAccounts, last: parseStreamId(raw.at(-1)![0]) };
+  return { entries, unreadEntries, last: parseStreamId(raw.at(-1)![0]) };
 }
+
+/** Returns the shard's accounts that have an entry that is not applied. */
+const findUncountedAccounts = (shard: number, unreadEntries: readonly UnreadEntry[]): ReadonlySet<string> =>
+  new Set(
+    unreadEntries.flatMap(({ accountId, isCounted }) =>
+      accountId !== null && !isCounted && shardOf(accountId) === shard ? [accountId] : [],
+    ),
+  );
