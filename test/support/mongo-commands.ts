@@ -47,7 +47,7 @@ const update = fc
   )
   .map((parts): Fields => Object.assign({}, ...parts) as Fields);
 
-/** A filter that matches at most one document. If it matched several, it would be undefined which one an update affects. */
+/** A filter that matches at most one document. If it matched several, an update could affect any of them. */
 const filterOfOne = fc
   .tuple(simpleFilter, id)
   .map(([others, _id]): Fields => ({ ...others, _id: { $eq: _id } }));

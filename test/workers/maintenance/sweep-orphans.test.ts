@@ -66,7 +66,7 @@ test.serial('the count of sweeps restarts after a failed sweep', async (t) => {
   await sweeper.sweep();
   await sweeper.sweep();
   const find = reservations.findOrphans.bind(reservations);
-  reservations.findOrphans = () => Promise.reject(new Error('Redis is away'));
+  reservations.findOrphans = () => Promise.reject(new Error('Redis is down'));
   await t.throwsAsync(sweeper.sweep());
   reservations.findOrphans = find;
   await sweeper.sweep();

@@ -598,7 +598,7 @@ function createLossyClient(scriptsRun: boolean): { client: RedisClient; isCutOff
 test('if calls finish while Redis is down, their slots are free when it is back', async (t) => {
   const lossy = createLossyClient(false);
   const limiter = new RouteLimiter(lossy.client, randomUUID(), log);
-  const candidates = listCandidates(createRoute('ends-while-away', { maxConcurrency: 1 }));
+  const candidates = listCandidates(createRoute('ends-during-outage', { maxConcurrency: 1 }));
   const slot = (await limiter.acquire(candidates, acquireOptions()))!;
   lossy.isCutOff = true;
   limiter.release(slot, 'ok');
@@ -615,7 +615,7 @@ test('if calls finish while Redis is down, their slots are free when it is back'
 test('a slot is released if the reply that granted it was lost', async (t) => {
   const lossy = createLossyClient(true);
   const limiter = new RouteLimiter(lossy.client, randomUUID(), log);
-  const candidates = listCandidates(createRoute('lost-answer', { maxConcurrency: 1 }));
+  const candidates = listCandidates(createRoute('lost-reply', { maxConcurrency: 1 }));
   lossy.isCutOff = true;
   const waiting = limiter.acquire(candidates, acquireOptions());
   await delay(100);
@@ -630,7 +630,7 @@ test('a slot is released if the reply that granted it was lost', async (t) => {
 test('a probe that has started to respond admits other calls before it finishes', async (t) => {
   const limiter = openLimiter(t);
   const other = openLimiter(t);
-  const candidates = listCandidates(createRoute('long-answers'));
+  const candidates = listCandidates(createRoute('long-responses'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
   const wait = acquireOptions({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });
