@@ -74,16 +74,16 @@ export async function findRow(stack: TestStack, requestId: string): Promise<Requ
   return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
 }
 
-/** The maximum time for a worker's report to arrive in Redis. */
-const onItsWayMs = 50;
+/** The maximum time that a worker's report takes to arrive in Redis. */
+const maxReportDelayMs = 50;
 
-/** The nano-roubles by which the balance of an account is now below `hadRub`. */
+/** The nano-roubles by which the balance of an account is now below `initialRub`. */
 export async function readAmountCharged(
   stack: TestStack,
   accountId: string,
-  hadRub: string,
+  initialRub: string,
 ): Promise<bigint> {
-  return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
+  return parseRub(initialRub)! - (await stack.readAccount(accountId)).balanceNano;
 }
 
 export async function waitForNoReservation(stack: TestStack, accountId?: string): Promise<void> {
@@ -99,7 +99,8 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
 export async function waitForQueuedInputs(stack: TestStack, count: number): Promise<void> {
   const registry = new WorkerRegistryStore(stack.redis);
   const [seconds, microseconds] = await stack.redis.time();
-  const since = Number(seconds) * 1_000 + Number(microseconds) / 1_000 + onItsWayMs + heartbeatLifetimeMs;
+  const since =
+    Number(seconds) * 1_000 + Number(microseconds) / 1_000 + maxReportDelayMs + heartbeatLifetimeMs;
   let seen = -1;
   const isReached = async (): Promise<boolean> => {
     const [load, newer] = await Promise.all([

@@ -25,7 +25,7 @@ const createRequest = (inputs: readonly string[], progress?: (done: number) => v
 
 test('the buffer of a call is released when the last request that received one of its vectors drops them', async (t) => {
   let releases = 0;
-  const hold = new BufferRef(() => {
+  const ref = new BufferRef(() => {
     releases += 1;
   });
   const [first, second, third] = [
@@ -41,13 +41,20 @@ test('the buffer of a call is released when the last request that received one o
   b.claim(third, 0);
   third.leave(new Error('disconnected before'));
 
-  hold.take();
-  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
+  ref.take();
+  const outcome = {
+    vector: Buffer.alloc(4),
+    hold: ref,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 3,
+  };
   a.deliver(outcome);
   b.deliver(outcome);
   // Delivering the same input again adds no second reference to the buffer. A cancelled request holds no reference.
   first.deliver(1, outcome);
-  hold.drop();
+  ref.drop();
   t.is(releases, 0);
   dropVectors(await first.answer);
   t.is(releases, 0);
@@ -57,9 +64,9 @@ test('the buffer of a call is released when the last request that received one o
   t.is(releases, 1);
 });
 
-test('a cancelled request gets the outcomes of inputs already sent to a model, without vectors, and the cancellation for all others', async (t) => {
+test('a cancelled request gets the outcomes of the inputs already sent to a model, without vectors, and the cancellation error for all other inputs', async (t) => {
   let releases = 0;
-  const hold = new BufferRef(() => {
+  const ref = new BufferRef(() => {
     releases += 1;
   });
   const cancelled = createRequest(['a', 'b', 'c']);
@@ -69,8 +76,15 @@ test('a cancelled request gets the outcomes of inputs already sent to a model, w
     return input;
   });
   const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
-  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
-  hold.take();
+  const outcome = {
+    vector: Buffer.alloc(4),
+    hold: ref,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 3,
+  };
+  ref.take();
   a.markSent();
   b.markSent();
   a.deliver(outcome);
@@ -78,7 +92,7 @@ test('a cancelled request gets the outcomes of inputs already sent to a model, w
   t.deepEqual([...cancelled.leave(reason)], [c]);
   t.false(b.isNeeded);
   b.deliver(outcome);
-  hold.drop();
+  ref.drop();
   t.is(releases, 1);
   const result = await cancelled.answer;
   const billed = { ...outcome, vector: Buffer.alloc(0), hold: null };
@@ -123,7 +137,7 @@ test('after a failed call, an input is retried only for the requests that still 
   t.deepEqual(
     (await waiting.answer).outcomes,
     [outcome],
-    'the request is billed the whole time, because the input was retried for it alone',
+    'the request is billed for the whole time, because the input was retried for this request alone',
   );
 });
 

@@ -50,7 +50,7 @@ interface Rig {
   readonly stopListening: () => Promise<void>;
   /** The next frame that the process receives. */
   readonly receive: () => Promise<Frame>;
-  /** Waits until everything sent has arrived. @returns the frames not received by the test yet */
+  /** Waits until everything sent has arrived. @returns the frames that `receive` has not returned yet */
   readonly findUnread: () => Promise<readonly Frame[]>;
   readonly send: (parts: readonly Buffer[]) => Promise<void>;
 }
@@ -71,7 +71,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     payloads,
     storedFrames,
     log,
-    onNoListeners: (deaf) => runs.cancelChannel(deaf),
+    onNoListeners: (name) => runs.cancelChannel(name),
   });
   const request = { requestId: randomUUID(), accountId: 'ann', claimHash: null } as AdmittedRequest;
   const { requestId } = request;
@@ -128,7 +128,7 @@ test('a piece consists of views of the parts, without copies', (t) => {
   t.deepEqual([first, second], [[Buffer.from('xxxx')], [Buffer.from('xx')]]);
 });
 
-test('a result of up to 64 KB is sent as one frame; a larger one is offered, to be requested', async (t) => {
+test('a result of up to 64 KB is sent as one frame; a larger one is offered, and sent when it is requested', async (t) => {
   const { run, receive, findUnread, send, requestUpTo } = await setUp(t);
   const bytes = randomBytes(64 * 1024);
   await send([bytes.subarray(0, 10), bytes.subarray(10)]);
@@ -216,7 +216,7 @@ const disconnects: readonly { readonly how: string; readonly disconnect: (rig: R
     },
   ];
 for (const { how, disconnect } of disconnects) {
-  test(`if ${how}, a result stops midway without an error`, async (t) => {
+  test(`a result stops midway without an error if ${how}`, async (t) => {
     const rig = await setUp(t);
     const sent = rig.send([Buffer.alloc(4 * pieceBytes)]);
     await rig.receive();

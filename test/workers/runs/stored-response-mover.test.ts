@@ -24,7 +24,7 @@ function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[]
         request,
         bytes,
         succeed: () => resolve(true),
-        fail: () => reject(new Error('away')),
+        fail: () => reject(new Error('the object store is down')),
       };
       copies.push(copy);
     });
@@ -67,7 +67,7 @@ test('a response does not wait behind those of another account', async (t) => {
   await stopped;
 });
 
-test('copies all responses, only a few at a time', async (t) => {
+test('all responses are copied, only a few at a time', async (t) => {
   const { mover, copies } = setUp();
   const requests = Array.from({ length: 20 }, () => createRequest());
   for (const request of requests) mover.answer(request, 1);
