@@ -12,7 +12,7 @@ import {
   type Answer,
   type Caller,
   type Parts,
-  type Sent,
+  type SendOptions,
 } from '../api/web/call-with-parts.ts';
 import { bounds, type Bounds, type FieldName } from '../api/web/spec-bounds.ts';
 
@@ -228,7 +228,7 @@ for (const [id, operation] of withBody) {
   );
 }
 
-const ignoredBodies: readonly Sent[] = [
+const ignoredBodies: readonly SendOptions[] = [
   { text: '{"a":' },
   { text: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
   { text: 'x'.repeat(100_000), headers: { 'content-type': 'text/plain' } },

@@ -28,7 +28,7 @@ export async function findReservations(stack: TestStack, accountId?: string): Pr
 }
 
 /** All state that requests change: if two readings are equal, no request has changed anything in between. */
-export interface Traces {
+export interface StoredState {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
   readonly freeRequests: number;
@@ -42,7 +42,7 @@ export interface Traces {
   readonly ledgerEntries: number;
 }
 
-export async function readTraces(stack: TestStack, accountId: string): Promise<Traces> {
+export async function readStoredState(stack: TestStack, accountId: string): Promise<StoredState> {
   const account = await stack.readAccount(accountId);
   const ledgers = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
   const queues = await findKeys(stack.redis, '{bull}:*:events');
