@@ -18,7 +18,7 @@ export interface HotMoney {
 /** An account in all stores at one moment. */
 export interface Snapshot {
   readonly storedAccount: AccountDocument;
-  /** Stream entries that the account in MongoDB does not include yet, oldest first. */
+  /** Stream entries that are not applied to the account in MongoDB yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
   /** The total reserved by the account's durable jobs. */
@@ -51,16 +51,16 @@ export async function takeSnapshots(
   for (let attempt = 1; attempt <= attempts; attempt++) {
     const trimmed = await redis.get(redisKeys.ledgerTrimmed(shard));
     const documents = await accounts.findByIds(ids);
-    const read = redis
+    const transaction = redis
       .multi()
       .get(redisKeys.ledgerTrimmed(shard))
       .hgetall(redisKeys.reservations(shard))
       .xrange(redisKeys.ledgerStream(shard), '-', '+');
     for (const { _id } of documents) {
-      read.hmget(redisKeys.account(_id), ...fields);
-      sumJobReservations(read, shard, _id);
+      transaction.hmget(redisKeys.account(_id), ...fields);
+      sumJobReservations(transaction, shard, _id);
     }
-    const results = ((await read.exec()) ?? []).map(([error, value]) => {
+    const results = ((await transaction.exec()) ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
     });

@@ -32,12 +32,12 @@ export function readSignatureParameters(request: SignableRequest): UnverifiedSig
   if (header !== undefined && inQuery) {
     throw new S3Error('InvalidArgument', { message: 'Only one auth mechanism allowed' });
   }
-  if (header !== undefined) return readHeaderClaim(request, header);
-  if (inQuery) return readQueryClaim(request);
+  if (header !== undefined) return readHeaderSignature(request, header);
+  if (inQuery) return readQuerySignature(request);
   throw new S3Error('AccessDenied');
 }
 
-function readHeaderClaim(request: SignableRequest, header: string): UnverifiedSignature {
+function readHeaderSignature(request: SignableRequest, header: string): UnverifiedSignature {
   const [scheme = '', ...parameters] = header.split(' ');
   if (scheme !== algorithm) {
     throw new S3Error('InvalidRequest', {
@@ -75,7 +75,7 @@ function readHeaderClaim(request: SignableRequest, header: string): UnverifiedSi
   };
 }
 
-function readQueryClaim(request: SignableRequest): UnverifiedSignature {
+function readQuerySignature(request: SignableRequest): UnverifiedSignature {
   const names = request.query.map(([name]) => name).filter((name) => name.startsWith('X-Amz-'));
   if (new Set(names).size !== names.length || getQueryValue(request, 'X-Amz-Algorithm') !== algorithm) {
     throw new S3Error('AuthorizationQueryParametersError', {
