@@ -131,7 +131,9 @@ async function measureVariant(
   }
 }
 
-/** Trims the ledgers, because nothing reads them. Otherwise they would fill the memory, and requests would be rejected. */
+/**
+ * Trims the ledgers, because nothing reads them. Otherwise they would fill the memory, and requests would be rejected.
+ */
 function trim(redis: RedisClient): void {
   const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
   for (const stream of [...ledgerStreams, ...plain]) {

@@ -183,8 +183,8 @@ function limitTo(count: number, next: () => string): () => string | null {
 }
 
 /**
- * Returns a function that writes the next request. Unique numbers replace the marks in the body, padded to the length of
- * a mark, so that all requests of a plan have the same length.
+ * Returns a function that writes the next request. Unique numbers replace the marks in the body, padded to the length
+ * of a mark, so that all requests of a plan have the same length.
  */
 function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () => string {
   const head = [

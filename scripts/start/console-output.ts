@@ -52,8 +52,8 @@ export class ConsoleOutput {
   }
 
   /**
-   * Hides the routine lines of parts while the stack starts, because `printPart` reports its progress. Warnings of parts
-   * are still shown.
+   * Hides the routine lines of parts while the stack starts, because `printPart` reports its progress. Warnings of
+   * parts are still shown.
    */
   muteRoutine(): void {
     this.#isMuted = true;
@@ -103,8 +103,8 @@ export class ConsoleOutput {
   }
 
   /**
-   * Returns whether the same line was already logged within this second. Two routine lines are the same if their messages
-   * are equal. For warnings, fields such as the upstream must be equal, too, and for errors the whole line.
+   * Returns whether the same line was already logged within this second. Two routine lines are the same if their
+   * messages are equal. For warnings, fields such as the upstream must be equal, too, and for errors the whole line.
    */
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];

@@ -1,5 +1,5 @@
-// `node find-demo-account.js`: reads what an earlier start saved about the demo account as JSON from stdin, and prints the account
-// as JSON.
+// `node find-demo-account.js`: reads what an earlier start saved about the demo account as JSON from stdin, and prints
+// the account as JSON.
 import { text } from 'node:stream/consumers';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { hashSecret, isSameHash } from '../../shared/accounts/credentials.ts';

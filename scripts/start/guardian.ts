@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /**
- * Waits for its stdin to close. Only the supervisor has the other end of this pipe, so the pipe closes when the supervisor
- * exits, even if the supervisor is killed. The script then ends the parts that are still running, in the supervisor's
- * order. It is a shell script because a shell takes one megabyte; a second Node process would take forty.
+ * Waits for its stdin to close. Only the supervisor has the other end of this pipe, so the pipe closes when the
+ * supervisor exits, even if the supervisor is killed. The script then ends the parts that are still running, in the
+ * supervisor's order. It is a shell script because a shell takes one megabyte; a second Node process would take forty.
  */
 const script = `
 trap '' INT HUP TERM

@@ -20,8 +20,8 @@ export interface LogFileOptions {
 /**
  * A part's log, with a size limit. If the disk accepts no data, lines are lost, but nothing else fails. They are
  * counted until the file can be written again, and a line in the file then reports how many are missing. Processes that
- * serve callers log through `LogDestination`, which never waits for a disk. The comment of that class explains why there
- * are two classes.
+ * serve callers log through `LogDestination`, which never waits for a disk. The comment of that class explains why
+ * there are two classes.
  */
 export class LogFile {
   readonly #file: BoundedFile;

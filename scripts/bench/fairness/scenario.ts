@@ -39,7 +39,9 @@ export const models = {
 export const hangingHost = '1.2.3.4';
 export const refusingHost = '1.2.3.5';
 
-/** Latency of requests that are sent repeatedly during a measurement, such as those of the account that does not attack. */
+/**
+ * Latency of requests that are sent repeatedly during a measurement, such as those of the account that does not attack.
+ */
 export interface LatencySummary {
   readonly probes: number;
   readonly p50Ms: number;

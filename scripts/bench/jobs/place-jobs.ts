@@ -62,8 +62,8 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<PlacingResul
 }
 
 /**
- * Returns a function that writes the next request, or returns null after the last one. Each request contains its number,
- * padded to the length of the mark that it replaces, so that all requests have the same length.
+ * Returns a function that writes the next request, or returns null after the last one. Each request contains its
+ * number, padded to the length of the mark that it replaces, so that all requests have the same length.
  */
 function createRequestWriter({ host, port, apiKey, jobs }: JobsPlan): () => string | null {
   const head = [

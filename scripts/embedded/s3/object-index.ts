@@ -106,8 +106,8 @@ function findCommonPrefix(key: string, { prefix, delimiter }: ListQuery): string
   return position === -1 ? undefined : key.slice(0, position + delimiter.length);
 }
 
-// Returns a position from which to continue, so that the thousands of keys that may share a common prefix are skippedPrefix in
-// one step. The few keys with the prefix that sort after this position are skippedPrefix one by one.
+// Returns a position from which to continue, so that the thousands of keys that may share a common prefix are skipped
+// in one step. The few keys with the prefix that sort after this position are skipped one by one.
 function endOfPrefix(prefix: string, key: string): string {
   return maxUtf8(`${prefix}\u{10ffff}`, key);
 }

@@ -24,7 +24,7 @@ export interface UnverifiedSignature {
 const algorithm = 'AWS4-HMAC-SHA256';
 const maxExpiresSeconds = 604_800;
 
-type Malformed = 'AuthorizationHeaderMalformed' | 'AuthorizationQueryParametersError';
+type MalformedCode = 'AuthorizationHeaderMalformed' | 'AuthorizationQueryParametersError';
 
 export function readSignatureParameters(request: SignableRequest): UnverifiedSignature {
   const header = request.headers.get('authorization');
@@ -113,7 +113,7 @@ interface RawSignature {
   timestamp: string;
 }
 
-function readSignature(malformed: Malformed, raw: RawSignature) {
+function readSignature(malformed: MalformedCode, raw: RawSignature) {
   const credential = /^(.+)\/(\d{8})\/([\w-]+)\/s3\/aws4_request$/.exec(raw.credential ?? '');
   const [, accessKeyId, date, region] = credential ?? [];
   if (accessKeyId === undefined || date === undefined || region === undefined) {
