@@ -22,12 +22,12 @@ export interface Snapshot {
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
   /** The total reserved by the account's durable jobs. */
-  readonly jobs: JobHolds;
+  readonly jobs: JobReservations;
   /** Null if the account is not loaded in Redis. */
   readonly hot: HotMoney | null;
 }
 
-export interface JobHolds {
+export interface JobReservations {
   readonly costNano: bigint;
   readonly free: number;
   /** The same amounts, computed as the sum over the jobs. Null if there are too many to read in one step. */
@@ -81,7 +81,7 @@ export async function takeSnapshots(
           ({ event, streamId }) => event.accountId === storedAccount._id && isAfter(streamId, applied),
         ),
         reservations: reservations.filter((one) => one.accountId === storedAccount._id),
-        jobs: toJobHolds(ofAccounts[2 * i + 1] ?? []),
+        jobs: toJobReservations(ofAccounts[2 * i + 1] ?? []),
         hot: toHotMoney(ofAccounts[2 * i] ?? []),
       };
     });
@@ -89,7 +89,9 @@ export async function takeSnapshots(
   throw new Error(`the ledger of shard ${shard} changed in ${attempts} consecutive attempts to read it`);
 }
 
-function toJobHolds([cost, free, summedCost, summedFree]: readonly (string | null)[]): JobHolds {
+function toJobReservations([cost, free, summedCost, summedFree]: readonly (
+  string | null
+)[]): JobReservations {
   const isSummed = summedCost !== null && summedCost !== undefined;
   return {
     costNano: BigInt(cost ?? '0'),
