@@ -34,7 +34,7 @@ test.serial(
   async (t) => {
     const folder = makeFolder(t);
     const first = await start(folder);
-    t.like(first, { banReason: null, insteadOf: null });
+    t.like(first, { banReason: null, missingAccount: null });
     t.is((await callApi(stack.url, first.apiKey!, 'GET', '/users/profile')).status, 200);
     t.deepEqual(await start(folder), first);
     // As stored by an earlier release.
@@ -72,7 +72,7 @@ test.serial(
       const { id } = await start(folder);
       t.is((await runAdmin(stack.env, 'account', 'rotate-key', id)).exitCode, 0);
       const demo = await start(folder, env);
-      t.deepEqual(demo, { id, apiKey: null, banReason: null, insteadOf: null });
+      t.deepEqual(demo, { id, apiKey: null, banReason: null, missingAccount: null });
       const text = formatWelcome({ ...welcome, demo });
       t.true(text.includes(`npm run -s admin -- account rotate-key ${id}`), text);
       t.is(await countAccounts(), 1);
@@ -100,13 +100,13 @@ test.serial('if the account is not in the database, another is created and repor
   await stack.mongo.db.collection('accounts').deleteMany({});
   const second = await start(folder);
   t.not(second.id, first.id);
-  t.is(second.insteadOf?.id, first.id);
+  t.is(second.missingAccount?.id, first.id);
   t.true(
     formatWelcome({ ...welcome, demo: second }).includes(
       `the previous one (${first.id}) is not in this database`,
     ),
   );
-  t.deepEqual(await start(folder), { ...second, insteadOf: null });
+  t.deepEqual(await start(folder), { ...second, missingAccount: null });
 });
 
 test.serial("a customer's account is never mistaken for the demo account", async (t) => {
@@ -132,6 +132,6 @@ test.serial(
       /no account has the previous key \(mg-abc…\); it was replaced, or this is another database/,
     );
     t.notRegex(text, /is not in this database/);
-    t.deepEqual(await start(folder), { ...demo, insteadOf: null });
+    t.deepEqual(await start(folder), { ...demo, missingAccount: null });
   },
 );
