@@ -13,7 +13,7 @@ const checkImage = createImageChecker();
 
 async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
   const checked: CheckedImage | ImageProblem = await checkImage(bytes, 'account', never());
-  return 'fault' in checked ? checked.fault : checked;
+  return 'problem' in checked ? checked.problem : checked;
 }
 
 const damaged = 'cannot be decoded: it is damaged or cut off';
