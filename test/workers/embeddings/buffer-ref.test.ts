@@ -25,7 +25,7 @@ const createRequest = (inputs: readonly string[], progress?: (done: number) => v
 
 test('the buffer of a call is released when the last request that received one of its vectors drops them', async (t) => {
   let releases = 0;
-  const ref = new BufferRef(() => {
+  const bufferRef = new BufferRef(() => {
     releases += 1;
   });
   const [first, second, third] = [
@@ -41,10 +41,10 @@ test('the buffer of a call is released when the last request that received one o
   b.claim(third, 0);
   third.leave(new Error('disconnected before'));
 
-  ref.take();
+  bufferRef.take();
   const outcome = {
     vector: Buffer.alloc(4),
-    hold: ref,
+    bufferRef,
     dimensions: 1,
     tokens: 1,
     counted: false,
@@ -54,7 +54,7 @@ test('the buffer of a call is released when the last request that received one o
   b.deliver(outcome);
   // Delivering the same input again adds no second reference to the buffer. A cancelled request holds no reference.
   first.deliver(1, outcome);
-  ref.drop();
+  bufferRef.drop();
   t.is(releases, 0);
   dropVectors(await first.answer);
   t.is(releases, 0);
@@ -66,7 +66,7 @@ test('the buffer of a call is released when the last request that received one o
 
 test('a cancelled request gets the outcomes of the inputs already sent to a model, without vectors, and the cancellation error for all other inputs', async (t) => {
   let releases = 0;
-  const ref = new BufferRef(() => {
+  const bufferRef = new BufferRef(() => {
     releases += 1;
   });
   const cancelled = createRequest(['a', 'b', 'c']);
@@ -78,13 +78,13 @@ test('a cancelled request gets the outcomes of the inputs already sent to a mode
   const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
   const outcome = {
     vector: Buffer.alloc(4),
-    hold: ref,
+    bufferRef,
     dimensions: 1,
     tokens: 1,
     counted: false,
     billedMs: 3,
   };
-  ref.take();
+  bufferRef.take();
   a.markSent();
   b.markSent();
   a.deliver(outcome);
@@ -92,10 +92,10 @@ test('a cancelled request gets the outcomes of the inputs already sent to a mode
   t.deepEqual([...cancelled.leave(reason)], [c]);
   t.false(b.isNeeded);
   b.deliver(outcome);
-  ref.drop();
+  bufferRef.drop();
   t.is(releases, 1);
   const result = await cancelled.answer;
-  const billed = { ...outcome, vector: Buffer.alloc(0), hold: null };
+  const billed = { ...outcome, vector: Buffer.alloc(0), bufferRef: null };
   t.deepEqual(result, {
     outcomes: [billed, billed, { error: reason }],
     reachedModel: true,
@@ -127,7 +127,7 @@ test('after a failed call, an input is retried only for the requests that still 
   input.markSent();
   const outcome = {
     vector: Buffer.alloc(4),
-    hold: null,
+    bufferRef: null,
     dimensions: 1,
     tokens: 1,
     counted: false,
@@ -157,7 +157,7 @@ test('unsent inputs of a failed request are no longer needed, unless other reque
   t.true(c.isNeeded, 'another request needs it');
   const outcome = {
     vector: Buffer.alloc(4),
-    hold: null,
+    bufferRef: null,
     dimensions: 1,
     tokens: 1,
     counted: false,
@@ -176,7 +176,7 @@ test('a request is notified of its progress until all of its inputs are done', a
   const request = createRequest(['a', 'b', 'c', 'd'], (done) => progressValues.push(done));
   const vector = {
     vector: Buffer.alloc(4),
-    hold: null,
+    bufferRef: null,
     dimensions: 1,
     tokens: 1,
     counted: false,

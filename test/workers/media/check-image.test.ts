@@ -14,7 +14,7 @@ const checkImage = createImageChecker();
 /** Returns the checked image, or the message of its problem. */
 async function checkOrFault(bytes: Buffer): Promise<string | CheckedImage> {
   const checked: CheckedImage | ImageProblem = await checkImage(bytes, 'account', never());
-  return 'fault' in checked ? checked.fault : checked;
+  return 'problem' in checked ? checked.problem : checked;
 }
 
 const damaged = 'cannot be decoded: it is damaged or cut off';

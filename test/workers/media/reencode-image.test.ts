@@ -27,7 +27,7 @@ const draw = (width = 40, height = 20, background: Color = 'red') =>
 
 async function reencodeValid(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
   const reencoded = await reencode(bytes, more);
-  if ('fault' in reencoded) throw new Error(reencoded.fault);
+  if ('problem' in reencoded) throw new Error(reencoded.problem);
   return reencoded;
 }
 
@@ -84,7 +84,7 @@ test('an image is written in another format if requested, and transparent areas 
   t.true(rough.bytes.length <= fine.bytes.length);
 });
 
-for (const [name, bytes, fault] of [
+for (const [name, bytes, problem] of [
   ['a decompression bomb', makeBlackPng(10_000, 10_000, 100), 'has more than 50 million pixels'],
   ['a truncated file', makeBlackPng(2_000, 2_000, 10), 'cannot be decoded: it is damaged or cut off'],
   ['an SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'is not a PNG, JPEG, WebP or GIF'],
@@ -95,7 +95,7 @@ for (const [name, bytes, fault] of [
   ],
 ] as const) {
   test(`${name} is rejected`, async (t) => {
-    t.deepEqual(await reencode(bytes), { fault });
+    t.deepEqual(await reencode(bytes), { problem });
   });
 }
 

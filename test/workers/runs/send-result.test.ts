@@ -23,7 +23,7 @@ import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
-const noStores = { answers: undefined as never, mover: undefined as never };
+const noStores = { responses: undefined as never, mover: undefined as never };
 let server: OpenedRedis;
 
 test.before(async () => {
@@ -188,13 +188,13 @@ test('a result that is to be stored is written to the store, and its location is
   });
   t.teardown(() => objects.close());
   await objects.prepareBucket();
-  const answers = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
+  const responses = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
   const parts = [randomBytes(pieceBytes), randomBytes(100)];
   const request = { requestId, accountId: 'ann' };
-  await sendResult({ ...noStores, answers }, { ...request, claimHash: 'claim' }, run, parts);
+  await sendResult({ ...noStores, responses }, { ...request, claimHash: 'claim' }, run, parts);
   const { kind, payload } = await receive();
   t.is(kind, 'stored');
-  t.deepEqual(await answers.read(request, decodeStored(payload)), Buffer.concat(parts));
+  t.deepEqual(await responses.read(request, decodeStored(payload)), Buffer.concat(parts));
   t.deepEqual(await findUnread(), []);
 });
 
@@ -286,14 +286,14 @@ test('storing the result of a durable job is retried while Redis is down, and fa
   let tries = 0;
   let moved = 0;
   const stores = {
-    answers: {
+    responses: {
       keep: () => {
         tries += 1;
         const failure = failures.shift();
         return failure === undefined ? Promise.resolve({ size: {} }) : Promise.reject(failure);
       },
     },
-    mover: { frames: () => (moved += 1) },
+    mover: { queueFrames: () => (moved += 1) },
   } as never;
   const afterSettlement = await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
   t.is(tries, 2);

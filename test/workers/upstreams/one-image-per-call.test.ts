@@ -166,14 +166,14 @@ test('no further call starts after a failure that would recur, or if nobody wait
     t.is(made.images.length, 1);
     t.is(made.missing, error);
   }
-  const awaited = new AbortController();
+  const caller = new AbortController();
   let calls = 0;
   const made = await makeOneImagePerCall(
     4,
-    createContext({ ...noFurtherSlots, awaited: awaited.signal }),
+    createContext({ ...noFurtherSlots, callerSignal: caller.signal }),
     async () => {
       calls += 1;
-      awaited.abort();
+      caller.abort();
       return toResponse(1, 1);
     },
   );

@@ -59,7 +59,7 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
   });
   t.teardown(() => intake.stop());
   const { accountId, id } = await endWithHook(receiver.url);
-  await createKeeper('one', (hook) => hooks.queue(hook)).look();
+  await createKeeper('one', (hook) => hooks.queue(hook)).maintainShards();
   const job = await waitFor('the report', async () => {
     const found = await new JobStore(redis).find(accountId, id);
     return typeof found?.job.webhook?.report === 'string' ? found.job : null;
@@ -94,10 +94,10 @@ test.serial(
       if (isDown) throw new Error('the queue is down');
       queued.push(jobId);
     });
-    await keeper.look();
+    await keeper.maintainShards();
     t.is(await redis.zscore(redisKeys.jobsEnded(shard), `${accountId} gone`), null);
     isDown = false;
-    await keeper.look();
+    await keeper.maintainShards();
     t.deepEqual(queued, [id]);
   },
 );

@@ -15,7 +15,7 @@ import {
   type CallContext,
   type ChatBody,
   type ChatEvent,
-  type EmbeddingAnswer,
+  type EmbeddingResponse,
   type ImageResponse,
   UpstreamError,
   type UpstreamTarget,
@@ -33,7 +33,7 @@ interface Rig {
     stream: boolean,
     more?: Partial<CallContext & { body: ChatBody; drops: string[] }>,
   ) => ChatRun;
-  readonly embed: (model: string, inputs: string[], dimensions?: number) => Promise<EmbeddingAnswer>;
+  readonly embed: (model: string, inputs: string[], dimensions?: number) => Promise<EmbeddingResponse>;
   readonly draw: (model: string, n?: number) => Promise<ImageResponse>;
 }
 
