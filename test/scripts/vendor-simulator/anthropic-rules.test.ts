@@ -206,7 +206,7 @@ const rejectedRequests: readonly [string, Json, RegExp][] = [
 ];
 
 for (const [what, body, words] of rejectedRequests) {
-  test(`${what} is rejected`, async (t) => {
+  test(`rejected: ${what}`, async (t) => {
     const { askAnthropic } = await startDialectClients(t);
     const response = await askAnthropic(body);
     const answer = await readJson(response);

@@ -179,7 +179,7 @@ const rejectedRequests: readonly [string, string, Json, RegExp][] = [
 ];
 
 for (const [what, model, body, words] of rejectedRequests) {
-  test(`${what} is rejected`, async (t) => {
+  test(`rejected: ${what}`, async (t) => {
     const { askGemini } = await startDialectClients(t);
     const response = await askGemini(model, body);
     const answer = await readJson(response);

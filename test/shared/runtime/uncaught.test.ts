@@ -24,8 +24,8 @@ interface FatalLine {
 }
 
 /**
- * Returns a module for `--import`, which Node.js runs before the code of the program. The module causes an unrelated error as soon as
- * the program handles uncaught exceptions.
+ * Returns a module for `--import`, which Node.js runs before the code of the program. The module causes an unrelated
+ * error as soon as the program handles uncaught exceptions.
  */
 const createFaultModule = (fault: string): string => {
   const wait = `const wait = () => process.listenerCount('uncaughtException') > 0 ? strike() : setImmediate(wait); wait();`;

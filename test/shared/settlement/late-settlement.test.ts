@@ -77,7 +77,7 @@ test('a late settlement of an open-ended request has the usual maximum, or twice
   t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n)).costNano, 200n);
 });
 
-test('if nothing on the account is spendable, the whole late settlement is a shortfall', async (t) => {
+test('if the account has no spendable balance, the whole late settlement is a shortfall', async (t) => {
   const id = await createHotAccount(redis(), 100n);
   const requestId = await createOrphan(id, { fixedNano: 100n });
   await runAdmission(redis(), admission(id, { fixedNano: 100n }));

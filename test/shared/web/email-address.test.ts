@@ -15,7 +15,7 @@ const accepted: [text: string, email: string][] = [
 ];
 
 for (const [text, email] of accepted) {
-  test(`${JSON.stringify(text)} is ${email}`, (t) => {
+  test(`${JSON.stringify(text)} is normalized to ${email}`, (t) => {
     t.deepEqual(normalizeEmail(text), { email });
   });
 }

@@ -52,15 +52,15 @@ const documents = fc.array(
 test('a query has the same result with and without an index', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
-  let number = 0;
+  let collectionCount = 0;
   await fc.assert(
     fc.asyncProperty(
       documents,
       fc.array(dictionary(direction, 1, 3), { minLength: 1, maxLength: 3 }),
       fc.array(fc.record({ filter, sort }), { minLength: 5, maxLength: 5 }),
       async (documents, keys, queries) => {
-        number += 1;
-        const name = `c${number}`;
+        collectionCount += 1;
+        const name = `c${collectionCount}`;
         const [plain, indexed] = await store.write(() => {
           const both = [
             store.ensureCollection('plain', name),
