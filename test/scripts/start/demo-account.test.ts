@@ -46,26 +46,29 @@ test.serial(
   },
 );
 
-test.serial('after its key is replaced over HTTP, the account is found and its new key shown', async (t) => {
-  const folder = makeFolder(t);
-  const first = await start(folder);
-  const { body } = await callApi<{ new_api_key: string }>(
-    stack.url,
-    first.apiKey!,
-    'PUT',
-    '/users/regenerate_api_key',
-  );
-  t.deepEqual(await start(folder), { ...first, apiKey: body.new_api_key });
-  // The examples read the key from this file.
-  const { demoApiKey } = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8')) as {
-    demoApiKey: string;
-  };
-  t.is(demoApiKey, body.new_api_key);
-  t.is(await countAccounts(), 1);
-});
+test.serial(
+  'after the key of the demo account is replaced over HTTP, the account is found and the new key is shown',
+  async (t) => {
+    const folder = makeFolder(t);
+    const first = await start(folder);
+    const { body } = await callApi<{ new_api_key: string }>(
+      stack.url,
+      first.apiKey!,
+      'PUT',
+      '/users/regenerate_api_key',
+    );
+    t.deepEqual(await start(folder), { ...first, apiKey: body.new_api_key });
+    // The examples read the key from this file.
+    const { demoApiKey } = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8')) as {
+      demoApiKey: string;
+    };
+    t.is(demoApiKey, body.new_api_key);
+    t.is(await countAccounts(), 1);
+  },
+);
 
 test.serial(
-  'if a replaced key cannot be shown, no second account is created, and the output explains how to get another key',
+  'if the key was replaced and the new one cannot be shown, no second account is created, and the output explains how to get another key',
   async (t) => {
     for (const env of [{ REVEAL: 'off' }, { MASTER_KEY: 'another-master-key-0123456789abcdef01234' }]) {
       const folder = makeFolder(t);
@@ -121,7 +124,7 @@ test.serial("a customer's account is never mistaken for the demo account", async
 });
 
 test.serial(
-  'if an earlier release recorded only a key that was replaced later, the output names the possible reasons',
+  'if an earlier release recorded only a key that was replaced later, the output lists the possible reasons for a new account',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));
