@@ -14,7 +14,10 @@ export interface UpstreamKindRules {
   readonly maxBatchTokens: number;
   /** Concurrent calls, unless the upstream sets its own limit. */
   readonly maxConcurrency: number;
-  /** Whether its vendors fetch images by URL themselves, unless the upstream overrides it. */
+  /**
+   * Whether image URLs are passed to the vendor, or the gateway fetches the images and sends their bytes. An upstream
+   * can override this.
+   */
   readonly imageUrls: 'pass' | 'fetch';
 }
 

@@ -69,7 +69,7 @@ export class JobTurns {
    * Marks a job as running until it is ended or its lease expires.
    * @param leaseMs must be the same for all jobs, so that the latest lease of a line expires last
    */
-  async started(line: JobLine, jobId: string, leaseMs: number): Promise<void> {
+  async markStarted(line: JobLine, jobId: string, leaseMs: number): Promise<void> {
     await callRedis(() => runStart(this.#redis, { line, jobId }, leaseMs));
   }
 
@@ -77,7 +77,7 @@ export class JobTurns {
    * Renews the leases of running jobs. A job that is missing from the index is added to it again. So call this before
    * any of the jobs can end: otherwise a job that has ended would be added again.
    */
-  async renewed(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
+  async renewLeases(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
     const queues = [...new Set(jobs.map(({ line }) => line.queue))];
     const renewQueue = async (queue: QueueName): Promise<void> => {
       const ofQueue = jobs.filter(({ line }) => line.queue === queue);
@@ -90,7 +90,7 @@ export class JobTurns {
    * Marks a job as no longer running.
    * @param serviceMs milliseconds from its start to its end; null if it is not representative of other jobs
    */
-  async ended(line: JobLine, jobId: string, serviceMs: number | null): Promise<void> {
+  async markEnded(line: JobLine, jobId: string, serviceMs: number | null): Promise<void> {
     await callRedis(() => runEnd(this.#redis, line, jobId, serviceMs));
   }
 

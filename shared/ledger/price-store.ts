@@ -36,7 +36,7 @@ export class PriceStore {
   }
 
   /** Saves the prices of these models. Prices that this process has already saved are skipped. */
-  async remember(models: readonly PricedModel[]): Promise<void> {
+  async save(models: readonly PricedModel[]): Promise<void> {
     const firstSeenAt = new Date();
     const documents = models.map(({ id, priceVersion, pricing }) => ({
       _id: `${id}:${priceVersion}`,
@@ -55,7 +55,7 @@ export class PriceStore {
    * briefly may be known only to the process that admitted the request. Returns immediately and retries while MongoDB
    * is unavailable.
    */
-  note(model: PricedModel): void {
+  saveLater(model: PricedModel): void {
     const id = `${model.id}:${model.priceVersion}`;
     if (this.#saved.has(id) || this.#pending.has(id)) return;
     this.#pending.set(id, model);
@@ -67,7 +67,7 @@ export class PriceStore {
     this.#isFlushing = true;
     const timer = setTimeout(() => {
       const models = [...this.#pending.values()];
-      this.remember(models).then(
+      this.save(models).then(
         () => {
           for (const { id, priceVersion } of models) this.#pending.delete(`${id}:${priceVersion}`);
           this.#isFlushing = false;
