@@ -17,7 +17,7 @@ export interface CatalogStoreOptions {
   readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
 }
 
-/** A change takes effect when the check after the one that found it finds no further change: within twice this time. */
+/** A change takes effect when two checks in a row find the same changed file: within twice this time. */
 const pollIntervalMs = 250;
 
 /**

@@ -84,8 +84,8 @@ return {#late, lists}
 `);
 
 /**
- * Lists the accounts' lists of waiting jobs, each with its number of jobs and the account's weight, for the index
- * across accounts.
+ * Returns each account's lists of waiting jobs, one per queue and model, with the number of jobs and the account's
+ * weight. `JobTurns.sync` repairs its index from them.
  */
 const listsScript = new RedisScript(`
 local p = KEYS[1]
@@ -161,7 +161,7 @@ export interface LostJob {
 
 /**
  * Requeues or ends jobs whose workers went silent.
- * @returns the jobs that wait again, and how many ended
+ * @returns the requeued jobs, and how many jobs ended
  */
 export async function recoverLostJobs(
   redis: RedisClient,
@@ -181,7 +181,7 @@ export async function recoverLostJobs(
   };
 }
 
-/** The waiting jobs of one account for one model. */
+/** Identifies a list of waiting jobs: those of one account for one model. */
 export interface AccountJobList {
   readonly accountId: string;
   readonly queue: QueueName;
@@ -190,7 +190,7 @@ export interface AccountJobList {
 
 /**
  * Ends jobs that did not start in time.
- * @returns whether there may be more
+ * @returns whether there may be more, and for each ended job the list that it waited in
  */
 export async function expireJobs(
   redis: RedisClient,

@@ -1,16 +1,16 @@
 import { redisChannels } from '../redis/redis-keys.ts';
 import { turnUnits } from './job-line.ts';
 
-/** How long an empty line keeps its unsettled turns, and the start tags that are later than its virtual time. */
-const emptyLineMs = 60_000;
+/** How long an empty queue keeps its pending turns, and the start tags that are later than its virtual time. */
+const emptyQueueMs = 60_000;
 
 /**
- * Lua functions for the line of one model, shared by all scripts of job-turns-script. A record holds the number of an
- * account's waiting jobs, the number of its latest addition, its weight, and how many turns it has taken that are not
- * settled. Its start tag in the sorted set of turns is the virtual time at which its next job may start. The line's
- * virtual time is the start tag of the last turn taken.
+ * Lua functions for the queue of one model, shared by all scripts of job-turns-script. An account's record holds how
+ * many of its jobs wait, the serial number of the job it added last (`adds`), its weight, and how many turns it has taken
+ * that are still pending: not settled yet. Its start tag in the sorted set of turns is the virtual time at which its next
+ * job may start. The queue's virtual time is the start tag of the last turn taken.
  *
- * An account that starts to wait begins at the line's virtual time, or at the end of its own last turn if that is
+ * An account that starts to wait begins at the queue's virtual time, or at the end of its own last turn if that is
  * later. Otherwise accounts with one job at a time would always be first.
  */
 export const jobTurnsLua = `
@@ -69,8 +69,8 @@ local function write(queue, account, record, waiting)
     queue.isEmpty = true
     redis.call('ZREM', models, queue.model)
     redis.call('HSET', index, 'waiting:' .. queue.model, 0)
-    redis.call('PEXPIRE', queue.accounts, ${emptyLineMs})
-    redis.call('PEXPIRE', queue.idle, ${emptyLineMs})
+    redis.call('PEXPIRE', queue.accounts, ${emptyQueueMs})
+    redis.call('PEXPIRE', queue.idle, ${emptyQueueMs})
   end
 end
 local function readOrCreate(queue, account)

@@ -19,7 +19,7 @@ export type PricedModel = Pick<CatalogModel, 'id' | 'priceVersion' | 'pricing'>;
 
 const retryMs = 5_000;
 
-/** Returns the day since which a model's price has been known, if it is known. */
+/** Returns the day on which a model's price was first seen, if it is stored. */
 export type PriceDays = (model: string, version: string) => string | undefined;
 
 /** Every price ever in effect. Ledger rows are recomputed from these. */
@@ -83,8 +83,8 @@ export class PriceStore {
   }
 
   /**
-   * Returns the day (UTC) since which each price has been known. Used for prices whose catalog does not specify a date.
-   * Empty while MongoDB is unavailable.
+   * Reads the day (UTC) on which each price was first seen. Used for prices whose catalog does not specify a date. No day
+   * is known while MongoDB is unavailable.
    * @throws ConfigError if MongoDB denies access; this is a process's first query
    */
   async readDays(): Promise<PriceDays> {

@@ -71,16 +71,16 @@ export function hashCall({ said, setting }: ConversationHash, modelId: string, c
 
 /** Lists the tool calls in a conversation, oldest first. Skips calls without an id. */
 export function locateCalls(request: HashedRequest, modelId: string): LocatedCall[] {
-  const placed: LocatedCall[] = [];
+  const located: LocatedCall[] = [];
   let conversation = beginConversation(request);
   for (const [messageIndex, message] of request.messages.entries()) {
     for (const call of readCalls(message)) {
       if (call.id === '') continue;
-      placed.push({ messageIndex, toolCallId: call.id, hash: hashCall(conversation, modelId, call) });
+      located.push({ messageIndex, toolCallId: call.id, hash: hashCall(conversation, modelId, call) });
     }
     conversation = hashNext(conversation, message);
   }
-  return placed;
+  return located;
 }
 
 function beginConversation(request: HashedRequest): ConversationHash {

@@ -17,7 +17,6 @@ const asciiOnly = /^[\x20-\x7e]*$/;
 
 interface EmailProblem {
   readonly problemEn: string;
-  /** The same in Russian. */
   readonly problemRu: string;
 }
 
