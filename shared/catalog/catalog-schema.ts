@@ -171,7 +171,7 @@ export interface Catalog {
   readonly upstreams: readonly CatalogUpstream[];
   readonly warnings: readonly string[];
   /** Why upstreams of a model cannot be used, by model id: `OPENAI_API_KEY is not set`. */
-  readonly faults: ReadonlyMap<string, readonly string[]>;
+  readonly upstreamProblems: ReadonlyMap<string, readonly string[]>;
   find(idOrAlias: string): CatalogModel | undefined;
 }
 
