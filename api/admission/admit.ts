@@ -123,7 +123,7 @@ async function toRefusal(services: Services, holder: KeyHolder, result: Refusal)
       return new AppError('idempotency_conflict');
     case 'ledger_full':
       return new AppError('service_unavailable', { message: 'the ledger stream is at its bound' });
-    case 'kept_too_much':
+    case 'stored_too_much':
       return new AppError('too_many_jobs', {
         message:
           `Answers of this account that are kept under Idempotency-Keys take ${maxStoredBytesPerAccount / 1_000_000} MB, as ` +

@@ -238,7 +238,7 @@ export class JobDispatcher implements ReplyOwner {
 
   #holdThroughQueue(request: AdmittedRequest): void {
     const forMs = request.deadlineAtMs - Date.now() + deadlineSlackMs;
-    this.#reservations.hold([request], forMs).catch((error: unknown) => {
+    this.#reservations.sendHeartbeat([request], forMs).catch((error: unknown) => {
       this.#log.debug({ requestId: request.requestId, err: error }, 'request heartbeat failed');
     });
   }

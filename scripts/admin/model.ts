@@ -50,7 +50,9 @@ function explain(model: CatalogModel, catalog: CatalogStore, stopReasons: readon
   const reasons: string[] = [];
   if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
   if (model.routes.length === 0)
-    reasons.push(...(catalog.current.faults.get(model.id) ?? []).map((fault) => `${fault} in this shell`));
+    reasons.push(
+      ...(catalog.current.upstreamProblems.get(model.id) ?? []).map((problem) => `${problem} in this shell`),
+    );
   // The caller passes these only if no candidate can be called.
   reasons.push(...stopReasons);
   return reasons.length === 0 ? null : reasons.join('; ');

@@ -1,4 +1,4 @@
-import { cancelJob, listLines } from '../../shared/jobs/end-job-scripts.ts';
+import { cancelJob, listWaitingLists } from '../../shared/jobs/end-job-scripts.ts';
 import { findTransition, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import type { QueueName } from '../../shared/queue/job-kinds.ts';
@@ -33,13 +33,13 @@ export async function drainJobs({ redis }: AdminContext, queue: QueueName): Prom
   const turns = new JobTurns(redis);
   let drained = 0;
   for (let shard = 0; shard < shardCount; shard++) {
-    for await (const lines of listLines(redis, shard)) {
-      for (const line of lines.filter((one) => one.queue === queue)) {
-        const key = redisKeys.jobsWaiting(line.accountId, queue, line.model);
+    for await (const lists of listWaitingLists(redis, shard)) {
+      for (const list of lists.filter((one) => one.queue === queue)) {
+        const key = redisKeys.jobsWaiting(list.accountId, queue, list.model);
         for (let ids = await redis.zrevrange(key, 0, pageSize - 1); ids.length > 0;) {
-          const done = await Promise.all(ids.map((id) => cancelJob(redis, line.accountId, id)));
+          const done = await Promise.all(ids.map((id) => cancelJob(redis, list.accountId, id)));
           const ended = done.filter(({ outcome }) => outcome === 'cancelled').length;
-          await Promise.all(Array.from({ length: ended }, () => turns.drop(line, line.accountId)));
+          await Promise.all(Array.from({ length: ended }, () => turns.drop(list, list.accountId)));
           drained += ended;
           if (ended === 0) break;
           ids = await redis.zrevrange(key, 0, pageSize - 1);

@@ -22,7 +22,7 @@ export interface AccountDocument {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
-  /** The number of charges and of redeemed codes, which are the ordinals of the last ones. */
+  /** How many charges and redeemed codes the account has. Each number is also the ordinal of the latest one. */
   readonly charges: number;
   readonly codes: number;
   readonly appliedMs: number;

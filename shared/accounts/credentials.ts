@@ -29,12 +29,12 @@ export function maskApiKey(key: string): string {
   return `${key.slice(0, 7)}…${key.slice(-4)}`;
 }
 
-const keyOf = (masterKey: string): Buffer => createHash('sha256').update(masterKey).digest();
+const deriveAesKey = (masterKey: string): Buffer => createHash('sha256').update(masterKey).digest();
 
 /** AES-256-GCM under the master key: nonce, tag and ciphertext in one URL-safe string. */
 export function encryptSecret(secret: string, masterKey: string): string {
   const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', keyOf(masterKey), nonce);
+  const cipher = createCipheriv('aes-256-gcm', deriveAesKey(masterKey), nonce);
   const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
 }
@@ -42,7 +42,7 @@ export function encryptSecret(secret: string, masterKey: string): string {
 /** @throws Error if the text was not encrypted under this master key */
 export function decryptSecret(encrypted: string, masterKey: string): string {
   const bytes = Buffer.from(encrypted, 'base64url');
-  const decipher = createDecipheriv('aes-256-gcm', keyOf(masterKey), bytes.subarray(0, 12));
+  const decipher = createDecipheriv('aes-256-gcm', deriveAesKey(masterKey), bytes.subarray(0, 12));
   decipher.setAuthTag(bytes.subarray(12, 28));
   return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
 }

@@ -41,7 +41,7 @@ end
 
 if claim and storedBytesExceed(KEYS[6], tonumber(ARGV[16])) then
   redis.call('HSET', account, 'win', used)
-  return {'kept_too_much', limit, limit - used, 60}
+  return {'stored_too_much', limit, limit - used, 60}
 end
 
 local free, freeHeld = tonumber(fields[3]), tonumber(fields[4])
@@ -122,7 +122,7 @@ export type AdmissionResult =
   /** An earlier request had the same Idempotency-Key and body. This one gets its response. */
   | { readonly outcome: 'attached'; readonly rateLimit: RateLimit; readonly requestId: string }
   /** The account has too many stored responses to admit another request whose response would be stored. */
-  | { readonly outcome: 'kept_too_much'; readonly rateLimit: RateLimit }
+  | { readonly outcome: 'stored_too_much'; readonly rateLimit: RateLimit }
   | {
       readonly outcome: 'insufficient';
       readonly rateLimit: RateLimit;
@@ -184,7 +184,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
         neededNano: BigInt(String(values[0])),
         spendableNano: BigInt(String(values[1])),
       };
-    case 'kept_too_much':
+    case 'stored_too_much':
       return { outcome, rateLimit };
     case 'unknown':
     case 'revoked':

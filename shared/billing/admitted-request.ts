@@ -17,8 +17,8 @@ export interface AdmittedRequest {
   readonly promptTokens: number;
   readonly user: string | null;
   /**
-   * Hash of the request's Idempotency-Key, under which its response stays stored after the connection ends. Null for
-   * most requests.
+   * Hash of the request's Idempotency-Key, and thus the id of its idempotency claim; null if the caller sent no key.
+   * With a key, the response stays stored after the connection ends, so that a retry with the same key gets it.
    */
   readonly claimHash: string | null;
   /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */

@@ -15,13 +15,13 @@ export function startRequestHeartbeat(
   list: () => Iterable<HeartbeatRequest>,
   log: Logger,
 ): Running {
-  let before = new Set<string>();
+  let previousIds = new Set<string>();
   const timer = setInterval(() => {
-    const now = [...list()];
-    const held = now.filter((request) => before.has(request.requestId));
-    before = new Set(now.map((request) => request.requestId));
-    if (held.length === 0) return;
-    reservations.hold(held).catch((error: unknown) => {
+    const requests = [...list()];
+    const longRunning = requests.filter(({ requestId }) => previousIds.has(requestId));
+    previousIds = new Set(requests.map(({ requestId }) => requestId));
+    if (longRunning.length === 0) return;
+    reservations.sendHeartbeat(longRunning).catch((error: unknown) => {
       log.debug({ err: error }, 'request heartbeat failed');
     });
   }, requestHeartbeatIntervalMs);

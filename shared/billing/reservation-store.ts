@@ -149,10 +149,11 @@ export class ReservationStore {
   }
 
   /**
-   * Sends a heartbeat for these requests. The default lifetime is that of this process; `forMs` is for a queue that
-   * outlives it.
+   * Sends a heartbeat for these requests.
+   * @param forMs when the heartbeat expires. The default suits requests for which this process keeps sending heartbeats;
+   * a longer time is for a queue that may outlive the process.
    */
-  async hold(requests: readonly HeartbeatRequest[], forMs = heartbeatTimeoutMs): Promise<void> {
+  async sendHeartbeat(requests: readonly HeartbeatRequest[], forMs = heartbeatTimeoutMs): Promise<void> {
     const byShard = new Map<number, string[]>();
     for (const { requestId, accountId } of requests) {
       const shard = shardOf(accountId);
@@ -228,7 +229,7 @@ export class ReservationStore {
       .map(([id]) => id);
     await callRedis(async () => {
       await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - heartbeatTimeoutMs);
-      // The next call deletes any others.
+      // The next call deletes the rest.
       if (expiredIds.length > 0)
         await this.#redis.hdel(redisKeys.orphans(shard), ...expiredIds.slice(0, idsPerCommand));
     });

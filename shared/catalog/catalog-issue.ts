@@ -4,7 +4,7 @@ import type { Location } from './yaml-source.ts';
 export interface CatalogIssue {
   readonly location: Location;
   readonly message: string;
-  /** Whether the field's name is wrong or its value. */
+  /** Which part of the field is wrong: its value or its name. */
   readonly part?: 'value' | 'key';
 }
 
@@ -16,7 +16,7 @@ export function formatLocation(location: Location): string {
     .join('');
 }
 
-/** Wrong names that are not typos. */
+/** Likely wrong names that are not typos of the right names, each with the right name. */
 const otherNames: Record<string, string> = {
   date_of_use: 'since',
   sizes: 'size',

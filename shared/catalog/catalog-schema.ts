@@ -14,7 +14,10 @@ export interface UpstreamKindRules {
   readonly maxBatchTokens: number;
   /** Concurrent calls, unless the upstream sets its own limit. */
   readonly maxConcurrency: number;
-  /** Whether its vendors fetch images by URL themselves, unless the upstream overrides it. */
+  /**
+   * Whether image URLs are passed to the vendor, or the gateway fetches the images and sends their bytes. An upstream
+   * can override this.
+   */
   readonly imageUrls: 'pass' | 'fetch';
 }
 
@@ -168,7 +171,7 @@ export interface Catalog {
   readonly upstreams: readonly CatalogUpstream[];
   readonly warnings: readonly string[];
   /** Why upstreams of a model cannot be used, by model id: `OPENAI_API_KEY is not set`. */
-  readonly faults: ReadonlyMap<string, readonly string[]>;
+  readonly upstreamProblems: ReadonlyMap<string, readonly string[]>;
   find(idOrAlias: string): CatalogModel | undefined;
 }
 

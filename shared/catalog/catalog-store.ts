@@ -13,11 +13,11 @@ export interface CatalogStoreOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly redis: RedisClient;
   readonly log: Logger;
-  /** Returns the day since which a price is known, if the file gives none. Defaults to today. */
+  /** Returns the day on which a price was first seen. Used if the file gives no start day; today if unknown. */
   readonly findPriceDay?: (modelId: string, priceVersion: string) => string | undefined;
 }
 
-/** A change takes effect once a second check finds the file unchanged: within twice this time. */
+/** A change takes effect when two checks in a row find the same changed file: within twice this time. */
 const pollIntervalMs = 250;
 
 /**

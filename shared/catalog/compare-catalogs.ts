@@ -25,15 +25,17 @@ export function compareCatalogs(before: Catalog, after: Catalog): CatalogChanges
 
 function compareByName<T>(before: readonly T[], after: readonly T[], nameOf: (value: T) => string) {
   // A changed upstream is reported once, under its name, and not for each model that uses it.
-  const write = (value: T): string =>
+  const serialize = (value: T): string =>
     JSON.stringify(value, (key, inner: unknown) =>
       key === 'upstream' ? (inner as { name: string }).name : inner instanceof Set ? [...inner] : inner,
     );
-  const old = new Map(before.map((value) => [nameOf(value), write(value)]));
+  const old = new Map(before.map((value) => [nameOf(value), serialize(value)]));
   const names = new Set(after.map(nameOf));
   return {
     added: [...names].filter((name) => !old.has(name)),
     removed: [...old.keys()].filter((name) => !names.has(name)),
-    changed: after.filter((value) => (old.get(nameOf(value)) ?? write(value)) !== write(value)).map(nameOf),
+    changed: after
+      .filter((value) => (old.get(nameOf(value)) ?? serialize(value)) !== serialize(value))
+      .map(nameOf),
   };
 }

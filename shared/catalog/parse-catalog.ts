@@ -56,8 +56,10 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
     );
   }
 
-  const doubts = [...file.models].flatMap(([index, entry]) => findSuspiciousPrices(entry, ['models', index]));
-  const warnings = sortProblems(doubts.map((doubt) => toProblem(source, doubt))).map((problem) =>
+  const suspiciousPrices = [...file.models].flatMap(([index, entry]) =>
+    findSuspiciousPrices(entry, ['models', index]),
+  );
+  const warnings = sortProblems(suspiciousPrices.map((issue) => toProblem(source, issue))).map((problem) =>
     formatProblem(options.fileName, problem),
   );
   const upstreams = new Map<string, CatalogUpstream>();
@@ -82,7 +84,7 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
   const byName = new Map(
     models.flatMap((model) => [model.id, ...model.aliases].map((name) => [name, model])),
   );
-  const faults = new Map(
+  const upstreamProblems = new Map(
     entries.map(({ id, routes }) => [
       id,
       [
@@ -98,7 +100,7 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
     models,
     upstreams: [...upstreams.values()],
     warnings,
-    faults,
+    upstreamProblems,
     find: (idOrAlias) => byName.get(idOrAlias),
   };
 }

@@ -6,7 +6,7 @@ import type { CatalogRoute } from './catalog-schema.ts';
  */
 
 /**
- * The catalog may give the context in tokens of another tokenizer than the vendor's, which may count more for the same
+ * The catalog may give the context in tokens of a different tokenizer. The vendor's may count more tokens for the same
  * text.
  */
 const promptSlack = 1.25;

@@ -90,7 +90,7 @@ export interface Config {
   readonly keepAliveTimeoutMs: number;
   /** Concurrent caller connections. Null means as many as the process has file descriptors for. */
   readonly maxConnections: number | null;
-  /** Null means at most half of the connections that other addresses do not use. */
+  /** Null means that one address may use at most half of the connections that are not used by other addresses. */
   readonly maxConnectionsPerAddress: number | null;
   /** Null means that no page of another origin may call the API. */
   readonly corsOrigins: CorsOrigins | null;
@@ -235,8 +235,8 @@ const s3Variables = [
 ] as const;
 
 /**
- * Picks the variables that the environment leaves unset from the running stack. The S3 variables come entirely from one
- * source or the other: credentials exported for another bucket do not give access to the embedded one.
+ * Takes from the running stack's endpoints the variables that the environment leaves unset. The S3 variables come
+ * entirely from one source or the other: credentials exported for another bucket do not give access to the embedded one.
  */
 export function pickEndpoints(endpoints: Endpoints, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const hasS3 = Boolean(env['S3_ENDPOINT']);

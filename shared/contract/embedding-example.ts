@@ -2,7 +2,7 @@ import type { OperationExample } from './operation.ts';
 
 /**
  * The model's vectors for the two texts, in ten-thousandths, as base64 of 16-bit integers. test/api/examples.test.ts
- * fails once the model returns anything else. To regenerate them, send the body below and encode each vector with
+ * fails if the model returns anything else. To regenerate the vectors, send the body below and encode each one with
  * `Buffer.from(Int16Array.from(vector, (x) => Math.round(x * 10_000)).buffer).toString('base64')`.
  */
 const catOnSofa =

@@ -18,22 +18,22 @@ export const maxEmbeddingInputs = 2048;
 export const maxTokensPerEmbeddingInput = 8192;
 
 /**
- * How token numbers in a request are interpreted: the encoding of OpenAI's embedding models, which its clients use
- * for any model.
+ * The encoding of token IDs in a request. It is that of OpenAI's embedding models, which OpenAI's clients use for any
+ * model.
  */
 export const tokenEncoding = 'cl100k_base';
-/** The last token number that stands for text. Special tokens come after it. */
-export const maxTokenNumber = 100_255;
+/** The last token ID that stands for text. Special tokens come after it. */
+export const maxTokenId = 100_255;
 
-const TokenNumber = {
+const TokenId = {
   type: 'integer',
-  description: `The number of a token of \`${tokenEncoding}\`, from 0 to ${maxTokenNumber}.`,
+  description: `The number of a token of \`${tokenEncoding}\`, from 0 to ${maxTokenId}.`,
   [wrongTypeHint]: 'an array of token numbers holds nothing else',
 };
 
 /**
- * Token numbers of several texts are not checked yet. There may be millions, so they are checked while they are
- * decoded.
+ * The inner arrays of several texts are not checked yet. They may hold millions of token IDs, so they are checked before
+ * they are decoded, in work turns.
  */
 export type EmbeddingInput = string | readonly string[] | readonly number[] | readonly (readonly unknown[])[];
 
@@ -46,12 +46,12 @@ const EmbeddingInput = {
       minItems: 1,
       maxItems: maxEmbeddingInputs,
     },
-    { type: 'array', items: TokenNumber, minItems: 1, examples: [[9906, 1917]] },
+    { type: 'array', items: TokenId, minItems: 1, examples: [[9906, 1917]] },
     {
       type: 'array',
       items: {
         type: 'array',
-        [lateItems]: TokenNumber,
+        [lateItems]: TokenId,
         minItems: 1,
         [wrongTypeHint]: 'an array of arrays of token numbers holds nothing else',
       },

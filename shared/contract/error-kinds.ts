@@ -11,7 +11,7 @@ export interface ErrorKind {
   readonly status: number;
   /** Whether the same request may succeed if it is sent again. */
   readonly retry: boolean;
-  /** Whether the error's own message may be shown to callers. If not, they see the table's text. */
+  /** Whether the error's own message may be shown to callers. If not, they see the texts `en` and `ru`. */
   readonly expose: boolean;
   readonly type: ErrorType;
   readonly en: string;
@@ -19,7 +19,7 @@ export interface ErrorKind {
   readonly retryAfterSeconds?: number;
 }
 
-/** All values of `error.code`. With `expose: false`, callers see the text given here instead of the error's own. */
+/** All values of `error.code`, each with its status and its general texts. */
 export const errorKinds = {
   invalid_api_key: {
     status: 401,

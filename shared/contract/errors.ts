@@ -11,7 +11,10 @@ export function isErrorCode(value: unknown): value is ErrorCode {
  */
 export const cancelledJobStatus = 409;
 
-/** Returns the table's entry for a code. If the status is not the code's own, the text is that of the status. */
+/**
+ * Returns the kind of an error code. If the status is not the code's own, the type and the texts are those of the
+ * status, if it has any.
+ */
 export function errorKind(code: ErrorCode, status: number = errorKinds[code].status): ErrorKind {
   const kind = errorKinds[code];
   return status === kind.status ? kind : { ...kind, ...httpStatusErrors[status], status };
@@ -27,15 +30,13 @@ export interface ValidationIssue {
 }
 
 export interface AppErrorDetails {
-  /**
-   * Text for the caller, instead of the table's. Shown only if `expose` is true, here or (if it is not set here) in the
-   * table.
-   */
+  /** Replaces the code's general text. Callers see it only if `expose` is true. */
   readonly message?: string | undefined;
-  /** Russian text, shown wherever `message` is. Without it, `message` is paired with the table's Russian text. */
+  /** `message` in Russian. Without it, callers see the code's general Russian text, followed by `message`. */
   readonly messageRu?: string | undefined;
+  /** Overrides the `expose` of the code's kind. */
   readonly expose?: boolean | undefined;
-  /** Replaces the table's status if HTTP has a specific status for the error but the set of codes has none. */
+  /** Replaces the code's status, if HTTP has a specific status for the error but no code has it. */
   readonly status?: number | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -64,7 +65,7 @@ export class AppError extends Error {
     this.headers = details.headers ?? {};
   }
 
-  /** The table's entry, as shown to callers. */
+  /** The kind of the error's code and status. */
   get kind(): ErrorKind {
     return errorKind(this.code, this.status);
   }

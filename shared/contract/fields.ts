@@ -22,7 +22,7 @@ export const wrongTypeHint = 'wrongTypeHint';
 
 /**
  * Custom keyword: the `items` of a list that may be too long to check in one go. The validator does not check the
- * items; the code that reads the list does. The description shows them as `items`.
+ * items; the code that reads the list does. The OpenAPI document shows them as `items`.
  */
 export const lateItems = 'lateItems';
 

@@ -1,4 +1,4 @@
-/** Text and type shown to callers instead of those in the error table. */
+/** Texts and type shown to callers instead of those of the error's code. */
 interface HttpStatusError {
   readonly type: 'invalid_request_error';
   readonly en: string;

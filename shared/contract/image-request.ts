@@ -180,7 +180,7 @@ const file = (description: string) =>
   Type.Unsafe<Uint8Array>({ type: 'string', contentMediaType: 'application/octet-stream', description });
 
 /**
- * The same fields as a form, which OpenAI's clients use to send files. This schema is only for the description. The
+ * The same fields as a form, which OpenAI's clients use to send files. This schema is only for the OpenAPI document. The
  * form is converted to JSON and validated as JSON.
  */
 export const ImageEditForm: TSchema = Type.Object(

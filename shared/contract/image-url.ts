@@ -30,7 +30,8 @@ export function isImageUrl(value: string): boolean {
 function startsAsImage(base64: string): boolean {
   const part = base64.slice(0, sniffedChars + lineBreakChars);
   const start = part.replaceAll(/\r?\n/g, '').slice(0, sniffedChars);
-  // Decoders skip characters that are not base64. Enough of them would hide data from this check that a decoder reads.
+  // Decoders skip characters that are not base64. Enough of them would push data that a decoder reads past the part
+  // checked here.
   const isSufficient = start.length === sniffedChars || part.length === base64.length;
   if (!isSufficient || !base64Only.test(start)) return false;
   const head = Buffer.from(start, 'base64').toString('latin1');

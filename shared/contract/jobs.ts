@@ -109,7 +109,7 @@ export const Job = Type.Object(
 export const jobPath = (id: string): string => `/v1/jobs/${id}`;
 
 /** Adds the 202 response for callers that do not want to wait. */
-export function supportsAsync<const T extends Operation>(operation: T, jobOperation: JobOperation): T {
+export function withAsyncResponse<const T extends Operation>(operation: T, jobOperation: JobOperation): T {
   const asked = operation.example?.body as { readonly model: string } | undefined;
   const jobAccepted: AdditionalResponse = {
     status: 202,

@@ -5,7 +5,7 @@ import type { ErrorText } from './web-errors.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** Chapters of the description, in order. */
+/** The tags of the OpenAPI document, in order. Each is a chapter of /docs. */
 export const tags = [
   'Chat',
   'Images',
@@ -69,7 +69,7 @@ export interface Operation {
   readonly pathParameters?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
-  /** The same body as `multipart/form-data`, if that is accepted too. Used only for the description. */
+  /** The same body as `multipart/form-data`, if that is accepted too. Used only for the OpenAPI document. */
   readonly formBody?: TSchema;
   /** Form fields whose parts may be files. */
   readonly formFiles?: readonly string[];

@@ -2,7 +2,7 @@ import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from './images.ts';
-import { supportsAsync, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
+import { withAsyncResponse, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, getWebConfig, listServers } from './system.ts';
 import {
@@ -45,10 +45,10 @@ import {
 
 /** Every operation of the API. The server refuses to start if one of them has no handler. */
 export const operations = {
-  createChatCompletion: supportsAsync(createChatCompletion, 'chat.completions'),
-  createEmbedding: supportsAsync(createEmbedding, 'embeddings'),
-  createImage: supportsAsync(createImage, 'images.generations'),
-  editImage: supportsAsync(editImage, 'images.edits'),
+  createChatCompletion: withAsyncResponse(createChatCompletion, 'chat.completions'),
+  createEmbedding: withAsyncResponse(createEmbedding, 'embeddings'),
+  createImage: withAsyncResponse(createImage, 'images.generations'),
+  editImage: withAsyncResponse(editImage, 'images.edits'),
   getFile,
   listJobs,
   getJob,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
 import { defineOperation } from './operation.ts';
 
-/** Version label of the interface description. `/logs/summary` reports it too. */
+/** The API's version in the OpenAPI document. `/logs/summary` reports it too. */
 export const apiVersion = '0.11.2β';
 
 const check = (description: string) => StringEnum(['ok', 'down'], { description });

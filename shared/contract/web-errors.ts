@@ -17,8 +17,8 @@ export const noSuchSessionText = (sessionId: string): ErrorText => ({
 });
 
 /**
- * The error is about a field, not about authentication: a page that responded by refreshing its session would retry the
- * wrong key.
+ * Names the field `api_key`, because this 401 is not about the session. A page that refreshed its session in response
+ * would only retry the wrong key.
  */
 export const unknownKeyText = {
   message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',

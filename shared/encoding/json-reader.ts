@@ -31,7 +31,7 @@ export const requestJsonLimits: JsonLimits = {
   integers: 0,
 };
 
-/** String text is decoded at least this often, so that no step takes longer for a longer string. */
+/** A long string is decoded in parts of about this size, so that no step takes longer for a longer string. */
 const flushBytes = 1024 * 1024;
 /** JSON does not limit the digits of a number, but no number needs this many. */
 const maxScalarBytes = 1024;
@@ -61,7 +61,7 @@ export class JsonReader {
   #result: unknown;
   #error: JsonError | null = null;
 
-  /** Bytes of a byte order mark skipped so far. Equals its full length if the text has none. */
+  /** Bytes of the byte order mark skipped so far. Its full length once the text that follows has begun. */
   #markBytes = 0;
   /** Bytes of the current token from earlier chunks. */
   readonly #parts = new ChunkList();

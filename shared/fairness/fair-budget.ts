@@ -3,7 +3,7 @@ import { maxTimerMs } from '../runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 
-/** How long smaller amounts may overtake, without limit, an amount that does not fit yet. */
+/** How long smaller amounts may freely overtake an amount that does not fit yet. */
 const unlimitedOvertakingMs = 5_000;
 /**
  * After that, smaller amounts may use only this part of the budget. All other capacity that is released is saved up for

@@ -70,34 +70,34 @@ return {requeued, ended}
 const expireScript = new RedisScript(`${jobFunctions}
 local p, now = KEYS[1], nowMs()
 local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})
-local lines = {}
+local lists = {}
 for _, member in ipairs(late) do
   local account, id = string.match(member, '^(%S+) (%S+)$')
   redis.call('ZREM', p .. 'job-deadlines', member)
   local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'q', 'm')
   if r[1] == 'q' then
     endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[1])
-    lines[#lines + 1] = {account, r[2], r[3]}
+    lists[#lists + 1] = {account, r[2], r[3]}
   end
 end
-return {#late, lines}
+return {#late, lists}
 `);
 
 /**
- * Lists the accounts' lists of waiting jobs, each with its number of jobs and the account's weight, for the index
- * across accounts.
+ * Returns each account's lists of waiting jobs, one per queue and model, with the number of jobs and the account's
+ * weight. `JobTurns.sync` repairs its index from them.
  */
-const linesScript = new RedisScript(`
+const listsScript = new RedisScript(`
 local p = KEYS[1]
 local scan = redis.call('SSCAN', p .. 'job-lines', ARGV[1], 'COUNT', 100)
-local lines = {}
-for _, line in ipairs(scan[2]) do
-  local account, queue, model = string.match(line, '^(%S+) (%S+) (.+)$')
+local lists = {}
+for _, list in ipairs(scan[2]) do
+  local account, queue, model = string.match(list, '^(%S+) (%S+) (.+)$')
   local waiting = redis.call('ZCARD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model)
   if waiting == 0 then redis.call('SREM', p .. 'job-lines', line) end
-  lines[#lines + 1] = {account, queue, model, waiting, redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
+  lists[#lists + 1] = {account, queue, model, waiting, redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
 end
-return {scan[1], lines}
+return {scan[1], lists}
 `);
 
 /** Finds ended jobs whose webhooks must be queued. */
@@ -161,16 +161,16 @@ export interface LostJob {
 
 /**
  * Requeues or ends jobs whose workers went silent.
- * @returns the jobs that wait again, and how many ended
+ * @returns the requeued jobs, and how many jobs ended
  */
 export async function recoverLostJobs(
   redis: RedisClient,
   shard: number,
-): Promise<{ readonly again: readonly LostJob[]; readonly ended: number }> {
+): Promise<{ readonly requeued: readonly LostJob[]; readonly ended: number }> {
   const reply = await callRedis(() => recoverLostScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
-  const [again, ended] = reply as [[string, string, QueueName, string, string][], number];
+  const [requeued, ended] = reply as [[string, string, QueueName, string, string][], number];
   return {
-    again: again.map(([accountId, id, queue, model, weight]) => ({
+    requeued: requeued.map(([accountId, id, queue, model, weight]) => ({
       accountId,
       id,
       queue,
@@ -181,8 +181,8 @@ export async function recoverLostJobs(
   };
 }
 
-/** The waiting jobs of one account for one model. */
-export interface AccountJobLine {
+/** Identifies a list of waiting jobs: those of one account for one model. */
+export interface AccountJobList {
   readonly accountId: string;
   readonly queue: QueueName;
   readonly model: string;
@@ -190,17 +190,17 @@ export interface AccountJobLine {
 
 /**
  * Ends jobs that did not start in time.
- * @returns whether there may be more
+ * @returns whether there may be more, and for each ended job the list that it waited in
  */
 export async function expireJobs(
   redis: RedisClient,
   shard: number,
-): Promise<{ readonly isMore: boolean; readonly left: readonly AccountJobLine[] }> {
+): Promise<{ readonly isMore: boolean; readonly expired: readonly AccountJobList[] }> {
   const reply = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [deadlineMissedMessage]));
-  const [checked, lines] = reply as [number, [string, QueueName, string][]];
+  const [checked, lists] = reply as [number, [string, QueueName, string][]];
   return {
     isMore: checked === maxPerScript,
-    left: lines.map(([accountId, queue, model]) => ({ accountId, queue, model })),
+    expired: lists.map(([accountId, queue, model]) => ({ accountId, queue, model })),
   };
 }
 
@@ -213,20 +213,20 @@ export async function deleteEndedJobs(redis: RedisClient, shard: number): Promis
 }
 
 /** A list of waiting jobs with its current length. */
-export interface WaitingLine extends AccountJobLine {
+export interface WaitingList extends AccountJobList {
   readonly waiting: number;
   readonly weight: number;
 }
 
 /** Yields all lists of a shard that have waiting jobs, a batch at a time. */
-export async function* listLines(redis: RedisClient, shard: number): AsyncGenerator<WaitingLine[]> {
+export async function* listWaitingLists(redis: RedisClient, shard: number): AsyncGenerator<WaitingList[]> {
   let cursor = '0';
   do {
     const at = cursor;
-    const reply = await callRedis(() => linesScript.run(redis, [prefixOf(shard)], [at]));
-    const [next, lines] = reply as [string, [string, QueueName, string, number, string][]];
+    const reply = await callRedis(() => listsScript.run(redis, [prefixOf(shard)], [at]));
+    const [next, lists] = reply as [string, [string, QueueName, string, number, string][]];
     cursor = next;
-    yield lines.map(([accountId, queue, model, waiting, weight]) => ({
+    yield lists.map(([accountId, queue, model, waiting, weight]) => ({
       accountId,
       queue,
       model,

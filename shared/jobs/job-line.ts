@@ -1,8 +1,8 @@
 import type { QueueName } from '../queue/job-kinds.ts';
 
 /**
- * Identifies a line: the jobs waiting for one model in one queue. Accounts take turns within a line, and lines take
- * turns within a queue.
+ * Identifies a model queue: the jobs of one queue that wait for one model. Accounts take turns within a model queue, and
+ * model queues take turns within their queue. Names in the code call it a line, because `queue` is the whole queue.
  */
 export interface JobLine {
   readonly queue: QueueName;
@@ -15,7 +15,7 @@ export interface JobTurn {
   readonly accountId: string;
   /** The account's weight when it took the turn. */
   readonly weight: number;
-  /** Number of the account's latest addition. If it is higher later, a job was added in the meantime. */
+  /** Serial number of the job that the account added last. If it is higher later, a job was added in the meantime. */
   readonly adds: number;
 }
 

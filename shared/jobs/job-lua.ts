@@ -82,7 +82,7 @@ local function removeFromWaitingList(p, account, id, queue, model)
   end
 end
 
--- Adds bytes (negative to subtract) to the counters of Redis memory that jobs use, of the account and of the shard.
+-- Adds bytes (negative to subtract) to two counters of the Redis memory that jobs use: the account's and the shard's.
 local function changeBytes(p, account, by)
   if by == 0 then return end
   redis.call('HINCRBY', p .. 'jobs-held:' .. account, 'bytes', by)
@@ -137,7 +137,7 @@ local function endJob(p, account, id, to, now, code, message, cost, free)
   if r[5] then redis.call('ZADD', p .. 'job-hooks', now, member) end
 end
 
--- Whether this attempt still owns the job. The record no longer names a worker that lost it or handed it back.
+-- Whether this attempt still owns the job. A worker that loses a job or hands it back is removed from its record.
 local function isHeldBy(record, attempt)
   local r = redis.call('HMGET', record, 'st', 'n', 'w')
   return r[2] == attempt and r[3] and (r[1] == 'q' or r[1] == 'a')

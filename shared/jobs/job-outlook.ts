@@ -1,6 +1,6 @@
 import { averageRunning, findMedian, type EndedRun } from './service-time.ts';
 
-/** An account with waiting jobs in a line. */
+/** An account with waiting jobs in a model queue. */
 export interface WaitingAccount {
   readonly accountId: string;
   readonly waiting: number;
@@ -9,7 +9,7 @@ export interface WaitingAccount {
   readonly startTag: number;
 }
 
-/** Snapshot of a line, used to estimate position and ETA. */
+/** Snapshot of a model queue, used to estimate position and ETA. */
 export interface JobOutlook {
   /** Start tag of the last turn taken. */
   readonly virtualTime: number;
@@ -23,11 +23,11 @@ export interface JobOutlook {
   readonly serviceMs: number | null;
 }
 
-/** Estimated progress of a line. */
+/** Estimated speed of a model queue. */
 interface Pace {
   /** How long a job currently takes. */
   readonly serviceMs: number;
-  /** Expected times until the line's running slots become free, soonest first. */
+  /** Expected times until the slots of the running jobs become free, soonest first. */
   readonly remainingMs: readonly number[];
 }
 
@@ -50,7 +50,7 @@ function findPace(outlook: JobOutlook): Pace | null {
  *
  * If fewer jobs run now than ran on average over one job duration, the next jobs are about to start in the slots that
  * have just become free. Jobs that started together end together: without counting these slots, an estimate made at
- * that moment would assume that the line runs one job at a time.
+ * that moment would assume that the model runs one job at a time.
  */
 function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): Pace | null {
   const elapsedMs = findMedian(runningMs);
@@ -70,8 +70,8 @@ const toSeconds = (ms: number): number => Math.round(ms) / 1_000;
 
 /**
  * Estimates the seconds until a waiting job is done, rounded to the millisecond. Null if nothing is known about the
- * line yet. Each waiting job is assumed to start when a slot becomes free, or when an earlier job in that slot ends.
- * @param position number of jobs in the line that start before it
+ * queue yet. Each waiting job is assumed to start when a slot becomes free, or when an earlier job in that slot ends.
+ * @param position number of jobs in the model queue that start before it
  */
 export function estimateEta(outlook: JobOutlook, position: number): number | null {
   const pace = findPace(outlook);

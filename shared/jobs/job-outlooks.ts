@@ -8,7 +8,7 @@ const validMs = 500;
 
 /**
  * Caches outlooks in the memory of one process. Reading one takes time in proportion to the waiting accounts, and many
- * callers need the same line. Concurrent callers share one read.
+ * callers need the same one. Concurrent callers share one read.
  */
 export class JobOutlooks {
   readonly #read: (line: JobLine) => Promise<JobOutlook>;
@@ -20,7 +20,7 @@ export class JobOutlooks {
   }
 
   /**
-   * Returns the line's outlook, at most half a second old.
+   * Returns the model queue's outlook, at most half a second old.
    * @throws any error of the read
    */
   async get(line: JobLine): Promise<JobOutlook> {

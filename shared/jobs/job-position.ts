@@ -70,7 +70,7 @@ function prepare(outlook: JobOutlook): PreparedLine {
 }
 
 /**
- * Estimates how many jobs of the line start before an account's job if no more are added. An account missing from the
+ * Estimates how many jobs of the queue start before an account's job if no more are added. An account missing from the
  * outlook is treated as one that starts to wait now. The first call for an outlook sorts its accounts. Later calls take
  * logarithmic time for each weight that occurs.
  * @param rank the job's index among the account's own jobs, starting at 0

@@ -5,8 +5,8 @@ import type { JobStatus } from '../contract/job-terms.ts';
 import { parseJob, statusLetter, type JobRecord } from './job-record.ts';
 
 /**
- * Reads a job and its rank among the account's own waiting jobs of its line. The rank is null if the job is not
- * waiting there.
+ * Reads a job and its rank among the account's own waiting jobs for the same model. The rank is -1 if the job is not
+ * waiting.
  */
 const findScript = new RedisScript(`${clockFunctions}
 local p, account, id = KEYS[1], ARGV[1], ARGV[2]
@@ -41,7 +41,7 @@ return 1
 
 export interface FoundJob {
   readonly job: JobRecord;
-  /** How many of the account's own jobs in the same line start before it. Null if it is not waiting. */
+  /** How many of the account's own jobs for the same model start before it. Null if it is not waiting. */
   readonly rank: number | null;
   /** When the job was read, from the same clock as its own times. */
   readonly nowMs: number;

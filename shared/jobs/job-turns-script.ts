@@ -5,11 +5,11 @@ import { maxVirtualTime, type HeldJobs, type JobLine, type JobTurn } from './job
 import { jobTurnsLua } from './job-turns-lua.ts';
 
 const addScript = new RedisScript(`${jobTurnsLua}
-local line, account = openLine(ARGV[1]), ARGV[2]
-local record = readOrCreate(line, account)
+local queue, account = openQueue(ARGV[1]), ARGV[2]
+local record = readOrCreate(queue, account)
 record.adds = text(redis.call('HINCRBY', index, 'adds', 1))
 record.weight = tonumber(ARGV[3])
-write(line, account, record, record.waiting + 1)
+write(queue, account, record, record.waiting + 1)
 return 1
 `);
 
@@ -21,69 +21,69 @@ return 1
 const takeScript = new RedisScript(`${jobTurnsLua}
 local remaining, capacities = tonumber(ARGV[1]), cjson.decode(ARGV[2])
 local held = ARGV[3] and cjson.decode(ARGV[3])
-local taken, lines = {}, {}
--- Moves all start tags back by the line's virtual time, so that they stay exact. Needed at most once in several months.
-local function rebase(line)
-  for _, key in ipairs({ line.turns, line.idle }) do
+local taken, queues = {}, {}
+-- Moves all start tags back by the queue's virtual time, so that they stay exact. Needed at most once in several months.
+local function rebase(queue)
+  for _, key in ipairs({ queue.turns, queue.idle }) do
     local entries = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
-    for i = 1, #entries, 2 do redis.call('ZADD', key, text(entries[i + 1] - line.time), entries[i]) end
+    for i = 1, #entries, 2 do redis.call('ZADD', key, text(entries[i + 1] - queue.time), entries[i]) end
   end
-  line.time = 0
+  queue.time = 0
 end
-local function takeOne(line)
+local function takeOne(queue)
   local earliest, account, tag = nil, nil, nil
   local at = 0
   repeat
-    local next = redis.call('ZRANGE', line.turns, at, at, 'WITHSCORES')
+    local next = redis.call('ZRANGE', queue.turns, at, at, 'WITHSCORES')
     account, tag = next[1], tonumber(next[2])
     earliest, at = earliest or tag, at + 1
-  until not account or not held or (line.held[account] or 0) < line.capacity
+  until not account or not held or (queue.held[account] or 0) < queue.capacity
   if not account then
-    line.isDone = true
+    queue.isDone = true
     if earliest then return 0 end
-    line.isEmpty = true
-    redis.call('ZREM', models, line.model)
+    queue.isEmpty = true
+    redis.call('ZREM', models, queue.model)
     return 0
   end
-  local record = read(line, account)
+  local record = read(queue, account)
   -- The record was lost. sync restores the account.
-  if not record then redis.call('ZREM', line.turns, account) return 0 end
+  if not record then redis.call('ZREM', queue.turns, account) return 0 end
   -- The virtual time becomes the earliest start tag, even if its account was skipped. It never decreases.
-  line.time = math.max(line.time, earliest)
-  if held then line.held[account] = (line.held[account] or 0) + 1 end
+  queue.time = math.max(queue.time, earliest)
+  if held then queue.held[account] = (queue.held[account] or 0) + 1 end
   record.taken = record.taken + 1
-  redis.call('ZADD', line.turns, text(tag + costOf(record.weight)), account)
-  write(line, account, record, record.waiting - 1)
-  for _, value in ipairs({ line.model, account, record.weight, record.adds }) do taken[#taken + 1] = value end
+  redis.call('ZADD', queue.turns, text(tag + costOf(record.weight)), account)
+  write(queue, account, record, record.waiting - 1)
+  for _, value in ipairs({ queue.model, account, record.weight, record.adds }) do taken[#taken + 1] = value end
   return 1
 end
 for _, model in ipairs(redis.call('ZRANGE', models, 0, -1)) do
-  local line = { model = model, capacity = capacities[model] or 0, held = held and held[model] or {} }
-  if line.capacity > 0 then lines[#lines + 1] = line end
+  local queue = { model = model, capacity = capacities[model] or 0, held = held and held[model] or {} }
+  if queue.capacity > 0 then queues[#queues + 1] = queue end
 end
 local opened, visits = {}, 0
-while remaining > 0 and #lines > 0 do
+while remaining > 0 and #queues > 0 do
   local unfinished = {}
-  for _, line in ipairs(lines) do
+  for _, queue in ipairs(queues) do
     if remaining == 0 then break end
-    if not line.turns then
-      for name, value in pairs(openLine(line.model)) do line[name] = value end
-      opened[#opened + 1] = line
+    if not queue.turns then
+      for name, value in pairs(openQueue(queue.model)) do queue[name] = value end
+      opened[#opened + 1] = queue
     end
     visits = visits + 1
-    line.visit = visits
-    local used = takeOne(line)
-    remaining, line.capacity = remaining - used, line.capacity - used
-    if line.capacity > 0 and not line.isDone and not line.isEmpty then unfinished[#unfinished + 1] = line end
+    queue.visit = visits
+    local used = takeOne(queue)
+    remaining, queue.capacity = remaining - used, queue.capacity - used
+    if queue.capacity > 0 and not queue.isDone and not queue.isEmpty then unfinished[#unfinished + 1] = queue end
   end
-  lines = unfinished
+  queues = unfinished
 end
 table.sort(opened, function(one, other) return one.visit < other.visit end)
-for _, line in ipairs(opened) do
-  if not line.isEmpty then rotate(line.model) end
-  redis.call('ZREMRANGEBYSCORE', line.idle, '-inf', text(line.time))
-  if line.time > ${maxVirtualTime} then rebase(line) end
-  redis.call('HSET', index, 'time:' .. line.model, text(line.time))
+for _, queue in ipairs(opened) do
+  if not queue.isEmpty then rotate(queue.model) end
+  redis.call('ZREMRANGEBYSCORE', queue.idle, '-inf', text(queue.time))
+  if queue.time > ${maxVirtualTime} then rebase(queue) end
+  redis.call('HSET', index, 'time:' .. queue.model, text(queue.time))
 end
 return taken
 `);
@@ -95,21 +95,21 @@ return taken
  * account.
  */
 const settleScript = new RedisScript(`${jobTurnsLua}
-local line, account, weight, remaining = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
-local record, isUsed = read(line, account), ARGV[6] == '1'
+local queue, account, weight, remaining = openQueue(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local record, isUsed = read(queue, account), ARGV[6] == '1'
 if not record then record = { waiting = 0, adds = ARGV[4], weight = weight, taken = 0 } end
 record.taken = math.max(0, record.taken - 1)
 if not isUsed then
-  for _, key in ipairs({ line.turns, line.idle }) do
+  for _, key in ipairs({ queue.turns, queue.idle }) do
     local tag = tonumber(redis.call('ZSCORE', key, account) or '-1')
-    if tag >= 0 then redis.call('ZADD', key, text(math.max(line.time, tag - costOf(weight))), account) end
+    if tag >= 0 then redis.call('ZADD', key, text(math.max(queue.time, tag - costOf(weight))), account) end
   end
 end
 local waiting = record.waiting
 if remaining > 0 then waiting = math.max(waiting, remaining - record.taken)
 elseif record.adds == ARGV[4] then waiting = 0
 elseif not isUsed then waiting = waiting + 1 end
-write(line, account, record, waiting)
+write(queue, account, record, waiting)
 return 1
 `);
 
@@ -118,20 +118,20 @@ return 1
  * only a turn that found no job removes it.
  */
 const syncScript = new RedisScript(`${jobTurnsLua}
-local line, account, waiting = openLine(ARGV[1]), ARGV[2], tonumber(ARGV[4])
-local record = readOrCreate(line, account)
+local queue, account, waiting = openQueue(ARGV[1]), ARGV[2], tonumber(ARGV[4])
+local record = readOrCreate(queue, account)
 if record.waiting > 0 then waiting = math.max(1, waiting) end
 if waiting == 0 then return 0 end
 record.weight, record.taken = tonumber(ARGV[3]), 0
-write(line, account, record, waiting)
+write(queue, account, record, waiting)
 return 1
 `);
 
 const dropScript = new RedisScript(`${jobTurnsLua}
-local line, account = openLine(ARGV[1]), ARGV[2]
-local record = read(line, account)
+local queue, account = openQueue(ARGV[1]), ARGV[2]
+local record = read(queue, account)
 if not record or record.waiting == 0 then return 0 end
-write(line, account, record, record.waiting - 1)
+write(queue, account, record, record.waiting - 1)
 return 1
 `);
 

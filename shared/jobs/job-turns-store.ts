@@ -5,12 +5,13 @@ import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
 import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';
 
-/** Moves a weight into the allowed range, so that it cannot block a line. */
+/** Moves a weight into the allowed range, so that it cannot block a queue. */
 const clampWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));
 
 /**
  * Decides whose durable job is next, across all accounts. It is an index of the lists of waiting jobs, which are stored
- * in the shards of their accounts, and holds neither jobs nor money. Accounts share a line by start-time fair queueing:
+ * in the shards of their accounts, and holds neither jobs nor money. Accounts share a model queue by start-time fair
+ * queueing:
  * a turn takes virtual time in inverse proportion to the account's weight, the account with the earliest start tag is
  * next, and an account that starts to wait begins at the current virtual time, regardless of the backlog of others.
  *
@@ -67,9 +68,9 @@ export class JobTurns {
 
   /**
    * Marks a job as running until it is ended or its lease expires.
-   * @param leaseMs must be the same for all jobs, so that the latest lease of a line expires last
+   * @param leaseMs must be the same for all jobs, so that the lease renewed last also expires last
    */
-  async started(line: JobLine, jobId: string, leaseMs: number): Promise<void> {
+  async markStarted(line: JobLine, jobId: string, leaseMs: number): Promise<void> {
     await callRedis(() => runStart(this.#redis, { line, jobId }, leaseMs));
   }
 
@@ -77,7 +78,7 @@ export class JobTurns {
    * Renews the leases of running jobs. A job that is missing from the index is added to it again. So call this before
    * any of the jobs can end: otherwise a job that has ended would be added again.
    */
-  async renewed(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
+  async renewLeases(jobs: readonly RunningJob[], leaseMs: number): Promise<void> {
     const queues = [...new Set(jobs.map(({ line }) => line.queue))];
     const renewQueue = async (queue: QueueName): Promise<void> => {
       const ofQueue = jobs.filter(({ line }) => line.queue === queue);
@@ -90,11 +91,11 @@ export class JobTurns {
    * Marks a job as no longer running.
    * @param serviceMs milliseconds from its start to its end; null if it is not representative of other jobs
    */
-  async ended(line: JobLine, jobId: string, serviceMs: number | null): Promise<void> {
+  async markEnded(line: JobLine, jobId: string, serviceMs: number | null): Promise<void> {
     await callRedis(() => runEnd(this.#redis, line, jobId, serviceMs));
   }
 
-  /** Reads a line's outlook. Takes time in proportion to the waiting accounts. `JobOutlooks` caches it. */
+  /** Reads a model queue's outlook. Takes time in proportion to the waiting accounts. `JobOutlooks` caches it. */
   async outlook(line: JobLine): Promise<JobOutlook> {
     return await callRedis(() => runOutlook(this.#redis, line));
   }

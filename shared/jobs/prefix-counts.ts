@@ -1,5 +1,5 @@
 /**
- * For a fixed list of numbers, counts how many of its first elements do not exceed a bound. It is a Fenwick tree
+ * For a fixed list of numbers, counts how many of its first n elements do not exceed a bound. It is a Fenwick tree
  * whose nodes hold their elements sorted. It takes O(n log n) memory, and a count takes O(log² n) steps.
  */
 export class PrefixCounts {

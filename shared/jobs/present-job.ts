@@ -4,9 +4,9 @@ import { toRubNumber } from '../pricing/money.ts';
 import type { WebhookState } from '../webhooks/webhook-delivery.ts';
 import { findTransition, hasEnded, jobLifetimeMs, type JobRecord } from './job-record.ts';
 
-/** A job's position in its line and its estimated end. */
+/** A job's position in its model queue and its estimated end. */
 export interface JobEstimate {
-  /** Number of jobs in its line that start before it. Null unless it waits. */
+  /** Number of jobs for the same model that start before it. Null unless it waits. */
   readonly position: number | null;
   /** Seconds until it has ended. Null if unknown. */
   readonly etaSeconds: number | null;

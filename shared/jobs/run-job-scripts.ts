@@ -142,7 +142,7 @@ const banned = 'The account was banned before the job could start, and nothing w
 const prefixOf = (accountId: string): string => redisKeys.jobsOf(shardOf(accountId));
 
 /**
- * Takes the account's next job of a line.
+ * Takes the account's next job for a model.
  * @throws AppError `service_unavailable` while Redis is unavailable
  */
 export async function takeJob(
@@ -209,8 +209,8 @@ export async function renewJobs(
 }
 
 /**
- * Returns a taken job to its line.
- * @returns the weight of its account, with which it waits again; `gone` if another worker has it or it has ended. If
+ * Returns a taken job to its list of waiting jobs.
+ * @returns the account's weight, which `JobTurns.add` needs; `gone` if another worker has the job or it has ended. If
  * `cancelled`, this worker must end the job: the caller pays for calls already made to a model, and only this worker
  * knows about them.
  */

@@ -5,7 +5,7 @@ import type { JobLine, RunningJob } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
 import { averageServiceMs, maxStoredRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
-/** How long the service times of an unused line stay meaningful. */
+/** How long the service times of an unused model queue stay meaningful. */
 const serviceTimesLifetimeMs = 7 * 24 * 3_600_000;
 
 /** Uses Redis's own clock, so that the clocks of machines need not agree. */

@@ -1,4 +1,4 @@
-/** How many of a line's latest jobs are used for its average service time. */
+/** How many of a model's latest jobs are used for its average service time. */
 export const measuredJobs = 20;
 /** Number of ended jobs that are stored to determine how many ran at the same time. */
 export const maxStoredRuns = 100;

@@ -28,9 +28,9 @@ export interface DeadLetter extends UnreadEntry {
 }
 
 /**
- * Lua: copies entries from the ledger stream to the dead-letter stream, if they are still there. The script that trims
- * them calls this first, so an entry is always in exactly one of the two. `letters` has three values per entry: stream
- * id, reason, and 1 if its amounts are applied.
+ * Lua: copies those of the given entries that are still in the ledger stream to the dead-letter stream. The script that
+ * trims these entries calls this first, so an entry is always in exactly one of the two streams. `letters` has three
+ * values per entry: stream id, reason, and 1 if its amounts are applied.
  */
 export const copyDeadLetters = `
 local function copyDeadLetters(stream, dead, letters)

@@ -211,7 +211,10 @@ export class LedgerStore {
     return await findApplied(this.stats, ids);
   }
 
-  /** Adds sums to accounts, to each only if nothing has been applied to it since `from` was read. */
+  /**
+   * Adds sums to accounts. Changes an account only if nothing has been applied to it since `from` was read.
+   * @throws LedgerConflict if any account was not changed
+   */
   async addToAccounts(
     changes: readonly {
       readonly id: string;
@@ -264,8 +267,9 @@ export class LedgerStore {
   }
 
   /**
-   * Adds sums to daily stats, to each day only if nothing has been applied to it since `from` was read; null means that
-   * the day is new.
+   * Adds sums to daily stats. Changes a day only if nothing has been applied to it since `from` was read. If `from` is
+   * null, the day is new.
+   * @throws LedgerConflict if any day was not changed
    */
   async addToStats(
     changes: readonly {

@@ -19,7 +19,7 @@ export type PricedModel = Pick<CatalogModel, 'id' | 'priceVersion' | 'pricing'>;
 
 const retryMs = 5_000;
 
-/** Returns the day since which a model's price has been known, if it is known. */
+/** Returns the day on which a model's price was first seen, if it is stored. */
 export type PriceDays = (model: string, version: string) => string | undefined;
 
 /** Every price ever in effect. Ledger rows are recomputed from these. */
@@ -36,7 +36,7 @@ export class PriceStore {
   }
 
   /** Saves the prices of these models. Prices that this process has already saved are skipped. */
-  async remember(models: readonly PricedModel[]): Promise<void> {
+  async save(models: readonly PricedModel[]): Promise<void> {
     const firstSeenAt = new Date();
     const documents = models.map(({ id, priceVersion, pricing }) => ({
       _id: `${id}:${priceVersion}`,
@@ -55,7 +55,7 @@ export class PriceStore {
    * briefly may be known only to the process that admitted the request. Returns immediately and retries while MongoDB
    * is unavailable.
    */
-  note(model: PricedModel): void {
+  saveLater(model: PricedModel): void {
     const id = `${model.id}:${model.priceVersion}`;
     if (this.#saved.has(id) || this.#pending.has(id)) return;
     this.#pending.set(id, model);
@@ -67,7 +67,7 @@ export class PriceStore {
     this.#isFlushing = true;
     const timer = setTimeout(() => {
       const models = [...this.#pending.values()];
-      this.remember(models).then(
+      this.save(models).then(
         () => {
           for (const { id, priceVersion } of models) this.#pending.delete(`${id}:${priceVersion}`);
           this.#isFlushing = false;
@@ -83,8 +83,8 @@ export class PriceStore {
   }
 
   /**
-   * Returns the day (UTC) since which each price has been known. Used for prices whose catalog does not specify a date.
-   * Empty while MongoDB is unavailable.
+   * Reads the day (UTC) on which each price was first seen. Used for prices whose catalog does not specify a date. No day
+   * is known while MongoDB is unavailable.
    * @throws ConfigError if MongoDB denies access; this is a process's first query
    */
   async readDays(): Promise<PriceDays> {

@@ -58,7 +58,7 @@ export function createRefillEvent(
   return { v: 1, refillId, accountId, at: Date.now(), source, code };
 }
 
-/** Why an entry's event could not be read and was replaced; null for all others. */
+/** Why an entry's event could not be read and was replaced; null if it could be read. */
 type Damage = string | null;
 
 /** An entry of a shard's stream, as the scripts write it. */

@@ -57,9 +57,9 @@ function firstSet(...prices: (number | null | undefined)[]): number | null {
 }
 
 /**
- * Prices per million tokens for a prompt of this length. The second family of fields takes precedence over the first,
- * and the highest override that the prompt reaches takes precedence over both. A missing cache price defaults to the
- * prompt price in effect.
+ * Prices per million tokens for a prompt of this length. The highest override that the prompt reaches takes precedence,
+ * then `prompt` and `completion`, then `in_cost_per_million` and `out_cost_per_million`, then `cost_per_million`. A
+ * missing cache price defaults to the prompt price in effect.
  */
 function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
   let reached: PriceOverride | null = null;

@@ -32,7 +32,10 @@ const storedFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
 type QueuedJob = EmbeddingJob | ImageJob;
 
-/** Encodes in the account's work turns. A large batch is mostly from one account, so it uses the turns of the first. */
+/**
+ * Encodes a job in work turns. A large batch is mostly from one account, so it uses the turns of its first request's
+ * account.
+ */
 async function encodeJob(job: QueuedJob): Promise<Buffer> {
   if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
   return await encodeLargeJson(job, listRequests(job)[0].accountId);

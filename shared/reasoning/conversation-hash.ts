@@ -51,8 +51,8 @@ export interface LocatedCall {
 
 /** The state of a conversation: the hash of its messages, and the hash of its setting. */
 export interface ConversationHash {
-  readonly said: string;
-  readonly setting: string;
+  readonly messagesHash: string;
+  readonly settingHash: string;
 }
 
 /** Ids that are globally unique: the gateway's and Anthropic's. Other vendors do not guarantee it. */
@@ -64,34 +64,41 @@ export function hashConversation(request: HashedRequest): ConversationHash {
 }
 
 /** Hashes a tool call that a model made in response to a conversation. */
-export function hashCall({ said, setting }: ConversationHash, modelId: string, call: HashedCall): string {
-  const parts = [said, modelId, call.id, call.name, normalizeArguments(call.arguments)];
-  return digest(uniqueId.test(call.id) ? parts : [...parts, setting]);
+export function hashCall(
+  { messagesHash, settingHash }: ConversationHash,
+  modelId: string,
+  call: HashedCall,
+): string {
+  const parts = [messagesHash, modelId, call.id, call.name, normalizeArguments(call.arguments)];
+  return digest(uniqueId.test(call.id) ? parts : [...parts, settingHash]);
 }
 
 /** Lists the tool calls in a conversation, oldest first. Skips calls without an id. */
 export function locateCalls(request: HashedRequest, modelId: string): LocatedCall[] {
-  const placed: LocatedCall[] = [];
+  const located: LocatedCall[] = [];
   let conversation = beginConversation(request);
   for (const [messageIndex, message] of request.messages.entries()) {
     for (const call of readCalls(message)) {
       if (call.id === '') continue;
-      placed.push({ messageIndex, toolCallId: call.id, hash: hashCall(conversation, modelId, call) });
+      located.push({ messageIndex, toolCallId: call.id, hash: hashCall(conversation, modelId, call) });
     }
     conversation = hashNext(conversation, message);
   }
-  return placed;
+  return located;
 }
 
 function beginConversation(request: HashedRequest): ConversationHash {
-  return { said: '', setting: digest(settingFields.map((field) => sortKeys(request[field] ?? null))) };
+  return {
+    messagesHash: '',
+    settingHash: digest(settingFields.map((field) => sortKeys(request[field] ?? null))),
+  };
 }
 
-function hashNext({ said, setting }: ConversationHash, message: HashedMessage): ConversationHash {
+function hashNext({ messagesHash, settingHash }: ConversationHash, message: HashedMessage): ConversationHash {
   const { role, tool_call_id: answeredId, name, refusal, audio, reasoning_content: reasoning } = message;
   const content = normalizeContent(message.content);
   if (role === 'system' || role === 'developer')
-    return { said, setting: digest([setting, content, name ?? '']) };
+    return { messagesHash, settingHash: digest([settingHash, content, name ?? '']) };
   const calls = readCalls(message).map(({ id, name: called, arguments: text }) => [
     id,
     called,
@@ -99,9 +106,9 @@ function hashNext({ said, setting }: ConversationHash, message: HashedMessage): 
   ]);
   const otherFields = [name ?? '', refusal ?? '', audio?.id ?? ''];
   return {
-    said: digest([said, role, content, calls, answeredId ?? '', ...otherFields]),
+    messagesHash: digest([messagesHash, role, content, calls, answeredId ?? '', ...otherFields]),
     // Includes the position: the same reasoning before a different message is a different setting.
-    setting: reasoning ? digest([setting, said, reasoning]) : setting,
+    settingHash: reasoning ? digest([settingHash, messagesHash, reasoning]) : settingHash,
   };
 }
 

@@ -57,15 +57,16 @@ export class ChannelConnection {
   }
 
   /**
-   * Listens until closed. Calls `onFirst` once Redis has accepted the subscriptions.
+   * Listens until closed.
+   * @param onSubscribed called each time Redis has accepted the subscriptions: at first and after every reconnect
    * @throws ConfigError if Redis rejects the first subscription permanently
    */
-  async run(onFirst: () => void): Promise<void> {
+  async run(onSubscribed: () => void): Promise<void> {
     let node = this.#nodes[0]!;
     let failures = 0;
     let redirects = 0;
     while (!this.#closing.signal.aborted) {
-      const end = await this.#listen(node, onFirst);
+      const end = await this.#listen(node, onSubscribed);
       if (end.wasListening) failures = redirects = 0;
       const moved = readMoved(end.error, node);
       if (moved !== null && redirects < maxRedirects) {
@@ -73,7 +74,7 @@ export class ChannelConnection {
         redirects += 1;
         continue;
       }
-      this.#logFailure(end.error);
+      this.#handleFailure(end.error);
       // After a lost connection, try the node that owned the channels first.
       if (!end.wasListening) node = this.#nodes[failures % this.#nodes.length]!;
       failures += 1;
@@ -87,7 +88,7 @@ export class ChannelConnection {
     this.#client?.disconnect();
   }
 
-  async #listen(node: RedisNode, onFirst: () => void): Promise<{ wasListening: boolean; error: Error }> {
+  async #listen(node: RedisNode, onSubscribed: () => void): Promise<{ wasListening: boolean; error: Error }> {
     const client = this.#options.createClient(node);
     this.#client = client;
     // If connecting fails, the promise rejects only with "closed". The event has the cause.
@@ -109,16 +110,16 @@ export class ChannelConnection {
       if (replyCode(cause) !== null || cause instanceof NotMaster) error = cause as Error;
       return { wasListening: false, error };
     }
-    this.#begin(onFirst);
+    this.#markListening(onSubscribed);
     const end = await whileListening(client, channels[0]!, this.#options.pingIntervalMs);
     // A connection that stopped responding may still deliver old messages after the next one has started.
     client.removeAllListeners('smessageBuffer');
     client.disconnect();
-    this.#lose();
+    this.#markLost();
     return { wasListening: true, error: end ?? error };
   }
 
-  #begin(onFirst: () => void): void {
+  #markListening(onSubscribed: () => void): void {
     this.#isListening = true;
     this.#logged.clear();
     if (this.#hasListened) {
@@ -126,10 +127,10 @@ export class ChannelConnection {
       this.#notify((listener) => listener.onRestored?.());
     }
     this.#hasListened = true;
-    onFirst();
+    onSubscribed();
   }
 
-  #lose(): void {
+  #markLost(): void {
     this.#isListening = false;
     if (this.#closing.signal.aborted) return;
     this.#notify((listener) => listener.onLost?.());
@@ -154,7 +155,11 @@ export class ChannelConnection {
     for (const listeners of this.#options.channels.values()) yield* listeners;
   }
 
-  #logFailure(error: Error): void {
+  /**
+   * Logs why the connection ended.
+   * @throws ConfigError if Redis rejected the first subscription permanently
+   */
+  #handleFailure(error: Error): void {
     if (this.#closing.signal.aborted) return;
     const isRefusal = replyCode(error) !== null && !isRedisUnavailable(error);
     if (isRefusal && !this.#hasListened)
@@ -176,7 +181,8 @@ class NotMaster extends Error {
 
 /**
  * Rejects with `MOVED` if the node does not own the channel's slot. `SSUBSCRIBE` does not check that: replicas accept
- * it too, but the master does not count their subscribers, so this process would look dead.
+ * it, too. But when other processes count a channel's subscribers at the master, it does not include those of its
+ * replicas, so this process would look dead.
  */
 async function requireOwner(client: Redis, channel: string): Promise<void> {
   try {

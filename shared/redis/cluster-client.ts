@@ -97,8 +97,8 @@ export class ClusterClient extends Cluster {
   /**
    * Makes ioredis choose only among nodes that are ready. If the owner of a slot is gone, ioredis chooses a random node
    * for each command of a pipeline. A command fails if it gets a connection that is not ready, and the pipeline is
-   * never written. Its other commands stay queued for replies and take those of later commands, so replies reach the
-   * wrong callers.
+   * never written. Its other commands remain among those that await replies and receive the replies of later commands,
+   * so replies reach the wrong callers.
    */
   #sampleServingNodes(): void {
     const pool = this['connectionPool'] as ConnectionPool;

@@ -67,11 +67,11 @@ export const redisKeys = {
   /** Sorted set: job id → creation time (ms), for an account's jobs for one model that wait for a worker. */
   jobsWaiting: (accountId: string, queue: string, model: string) =>
     `mg:${tag(shardOf(accountId))}:jobs-waiting:${accountId}:${queue}:${model}`,
-  /** Hash: the reservations of an account's unfinished jobs (`cost`, `free`) and the size of their bodies (`bytes`). */
+  /** Hash: the reservations of an account's unfinished jobs (`cost`, `free`), and the size of all its jobs (`bytes`). */
   jobsHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:jobs-held:${accountId}`,
   /** Set: `account queue model` of each job list in a shard that has waiting jobs. */
   jobLines: (shard: number) => `mg:${tag(shard)}:job-lines`,
-  /** Hash: queue → number of a shard's waiting jobs, and `bytes`: the size of all bodies. */
+  /** Hash: queue → number of a shard's waiting jobs, and `bytes`: the size of all bodies and records of jobs. */
   jobTotals: (shard: number) => `mg:${tag(shard)}:job-totals`,
   /** Sorted set: `account id` → when the lease of the worker that took the job expires (ms). */
   jobLeases: (shard: number) => `mg:${tag(shard)}:job-leases`,
@@ -197,7 +197,7 @@ export const redisKeys = {
   jobsWaitSince: (callsKey: string) => `${callsKey}:jobs-since`,
   /** Sorted set: the accounts of `jobsWaitSince` → when the entry expires unless they try again (ms). */
   jobsWaitUntil: (callsKey: string) => `${callsKey}:jobs-until`,
-  /** Hash: the account last granted a slot of these calls, when, and when another account last was; ten minutes. */
+  /** Hash: the account last granted a slot of these calls, and when; when any other account last was; ten minutes. */
   slotUsersOf: (callsKey: string) => `${callsKey}:users`,
 
   /**

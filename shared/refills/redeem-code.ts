@@ -35,12 +35,12 @@ export async function redeemCode(
   code: string,
 ): Promise<RedemptionClaim> {
   const { codes } = deps;
-  const made = await codes.claim(code, accountId, createTimeOrderedId());
-  const found = made === null ? await codes.find(code) : null;
-  const claim = made ?? (found && findClaimOf(found, accountId));
+  const newClaim = await codes.claim(code, accountId, createTimeOrderedId());
+  const found = newClaim === null ? await codes.find(code) : null;
+  const claim = newClaim ?? (found && findClaimOf(found, accountId));
   if (claim === null) throw await rejectCode(deps, accountId, found);
   const outcome = await creditClaim(deps, claim);
-  if (outcome === 'before' && made === null) throw await rejectCode(deps, accountId, found);
+  if (outcome === 'before' && newClaim === null) throw await rejectCode(deps, accountId, found);
   if (outcome === 'released') {
     throw invalidField(
       ['body', 'code'],

@@ -87,7 +87,7 @@ export class RefillCodeStore {
 
   /**
    * Claims a new user's grant for the user's first account. A user can have only one such claim.
-   * @returns the claim, also if this account claimed it before; null if it is settled or belongs to another account
+   * @returns the claim, even if this account already had it; null if it is settled or belongs to another account
    */
   async claimSignupGrant(
     userId: string,
@@ -97,7 +97,7 @@ export class RefillCodeStore {
     const _id = `signup-${userId}`;
     const at = new Date();
     const redeemed: Redemption = { accountId, refillId: _id, at, code: '', settled: false };
-    const made = {
+    const newDocument = {
       hint: '',
       ...grant,
       createdAt: at,
@@ -108,7 +108,7 @@ export class RefillCodeStore {
     };
     const found = await callMongo(async () => {
       await this.#codes
-        .updateOne({ _id }, { $setOnInsert: made }, { upsert: true })
+        .updateOne({ _id }, { $setOnInsert: newDocument }, { upsert: true })
         .catch((error: unknown) => {
           // A concurrent call has created it.
           if (!isDuplicateKey(error)) throw error;

@@ -42,7 +42,7 @@ const objectKey = (
 const contentType = 'application/octet-stream';
 
 /**
- * Stores responses for a day that are too large to stay in Redis that long: complete responses, and the frames of
+ * Stores, for a day, responses that are too large to stay in Redis for that long: complete responses, and the frames of
  * finished streams. Each request has either a complete response or frames.
  */
 export class ResponseStore {

@@ -162,14 +162,14 @@ export class StoredFramesStore {
       moveThresholdBytes,
       ...fence.args,
     ];
-    const [bytes, crowded] = (await callRedis(() =>
+    const [bytes, aboveThreshold] = (await callRedis(() =>
       isOnlyInFlight
         ? appendScript.run(this.#redis, keys, args)
         : // `run` could change the order of frames while the script is being loaded.
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     if (bytes < 0) throw new AttemptOvertaken();
-    return bytes === 0 ? null : { bytes, isAboveMoveThreshold: crowded === 1 };
+    return bytes === 0 ? null : { bytes, isAboveMoveThreshold: aboveThreshold === 1 };
   }
 
   /**

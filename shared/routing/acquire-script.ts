@@ -83,7 +83,7 @@ local function blocksAll(failedAccounts, servedAccounts)
   return failed > redis.call('ZCOUNT', servedAccounts, now - ${breakerRules.bucketMs * breakerRules.buckets}, now)
 end
 
--- Returns the accounts that the breaker lets through, and whose calls would be probes.
+-- Returns the accounts that the breaker lets through, and which of their calls would be probes.
 local function filterByBreaker(health, failedAccounts, servedAccounts, candidates)
   local breaker = redis.call('HMGET', health, 'until', 'probe', 'failedAt')
   if not breaker[1] then return candidates, {} end
@@ -236,7 +236,7 @@ export interface CallSlot {
   readonly slots: number;
 }
 
-/** `busy`: at least one candidate lacks only a free slot. `paused`: all are paused, and when the pauses end. */
+/** `busy`: at least one candidate lacks only a free slot. `paused`: all candidates are paused. */
 export type AcquireResult =
   { readonly outcome: 'granted'; readonly slot: CallSlot } | { readonly outcome: 'busy' } | AcquirePause;
 

@@ -8,7 +8,7 @@ export type ImageFamily = 'gpt-image' | 'dall-e-3' | 'dall-e-2' | 'other';
 /** Matches `gpt-image-1` and `chatgpt-image-latest`, also behind an aggregator's prefix (`openai/gpt-image-1`). */
 const gptImageModel = /(?:^|\/)(?:chat)?gpt-image-/;
 const dallEModel = /(?:^|\/)dall-e-([23])/;
-/** Models that reject the parameter: they always preserve their inputs as well as they can, or cannot at all. */
+/** Models that reject `input_fidelity`: they always preserve their inputs as well as they can, or cannot at all. */
 const withoutFidelity = /(?:^|\/)gpt-image-(?:2|1-mini)/;
 
 export function findImageFamily(model: string): ImageFamily {

@@ -104,7 +104,7 @@ export function findUnmetImageNeed(route: CatalogRoute, requirements: ImageRequi
 
 /**
  * Returns the routes that can serve a request. A route that drops a requested feature is used only if no route provides
- * all.
+ * all of them.
  */
 export function findServingImageRoutes(
   routes: readonly CatalogRoute[],

@@ -50,7 +50,7 @@ export async function runProcess(
     process.exit(0);
   };
 
-  const failToStop = (error: unknown): void => {
+  const exitAfterFailedStop = (error: unknown): void => {
     current?.log.error({ err: error }, 'stopping failed');
     process.exit(1);
   };
@@ -64,7 +64,7 @@ export async function runProcess(
     stopping = true;
     stoppingSinceMs = performance.now();
     const timer = setTimeout(() => {
-      exitUnfinished().catch(failToStop);
+      exitUnfinished().catch(exitAfterFailedStop);
     }, stopTimeoutMs);
     timer.unref();
     current?.log.info({ signal }, 'stopping');
@@ -72,7 +72,7 @@ export async function runProcess(
     process.exit(0);
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    stop(signal).catch(failToStop);
+    stop(signal).catch(exitAfterFailedStop);
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);

@@ -38,7 +38,7 @@ export interface FinishDeps {
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
   readonly traffic: TrafficRecorder;
-  readonly prices: Pick<PriceStore, 'note'>;
+  readonly prices: Pick<PriceStore, 'saveLater'>;
   /** Pause between two settlement attempts; half a second by default. */
   readonly retryPauseMs?: number;
 }
@@ -141,7 +141,7 @@ async function settle(
     priceVersion: request.priceVersion,
     user: request.user,
   };
-  prices.note({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
+  prices.saveLater({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const { claimHash, jobAttempt } = request;
   const costNano = charged ? computeCost(request.pricing, usage) : null;
   const settlement = await settleThroughOutage(deps, async () => {

@@ -23,14 +23,14 @@ const namePattern = /^(?:([0-9a-f]{12})-)?([A-Za-z0-9_-]{43})\.(png|jpg|webp)$/;
 
 /** The facts that a file's name encodes. */
 export interface FileName {
-  /** The key of its object in the bucket. */
+  /** The file's key in the bucket. */
   readonly key: string;
-  /** Null for a name in the old format, without a time. Such a file is as old as its object. */
+  /** Null for a name in the old format, which contains no time. The bucket knows when such a file was stored. */
   readonly createdAtMs: number | null;
   readonly contentType: FileType;
   /**
-   * Content-Disposition, with the name under which a browser saves the file. Plain ASCII, and too short to guess the
-   * link from.
+   * Content-Disposition, with the name under which a browser saves the file. That name is ASCII and contains only eight
+   * of the link's 43 random characters, so it does not reveal the link.
    */
   readonly disposition: string;
 }
@@ -38,7 +38,7 @@ export interface FileName {
 /**
  * Creates a name for a new file. It starts with the time, so that a listing of the folder starts with the files that
  * are due for deletion. The 256 random bits after the time make the name unguessable.
- * @returns the key of its object
+ * @returns the file's key in the bucket
  */
 export function createFileKey(contentType: FileType, nowMs = Date.now()): string {
   const secret = randomBytes(32).toString('base64url');
@@ -59,7 +59,7 @@ export function parseFileName(name: string): FileName | null {
   };
 }
 
-/** Returns the file name in a link, from the key of its object. */
+/** Returns the file's name, as in links, from its key in the bucket. */
 export const fileNameOf = (key: string): string =>
   key.startsWith(filePrefix) ? key.slice(filePrefix.length) : key;
 
@@ -76,7 +76,7 @@ function parseKey(key: string): { disposition: string; dueAtMs: number } | null 
  */
 export const findDueTime = (key: string): number | null => parseKey(key)?.dueAtMs ?? null;
 
-/** Returns headers for clients that fetch a file's object directly from the bucket or a CDN. */
+/** Returns headers for clients that fetch a file directly from the bucket or a CDN. */
 export function findObjectHeaders(key: string): { ContentDisposition?: string; Expires?: Date } {
   const file = parseKey(key);
   return file === null ? {} : { ContentDisposition: file.disposition, Expires: new Date(file.dueAtMs) };

@@ -16,12 +16,12 @@ const ourRules: readonly LifecycleRule[] = [
   expireAfterADay('model-gateway-answers', answerPrefix),
 ];
 
-/** The rule for the whole bucket that earlier versions set in place of all others. */
+/** The id of an earlier version's rule. It applied to the whole bucket and overwrote all other rules. */
 const formerRuleId = 'expire-after-a-day';
 
 /**
- * Checks more than the name, because a rule of the bucket's owner may have the same name. Such a rule must neither be
- * deleted nor make the bucket count as ours.
+ * Returns whether an earlier version wrote the rule. Checks more than its id, because the bucket's owner may have a rule
+ * with the same id. We must not delete that rule, or treat a bucket as ours because of it.
  */
 export const isFormerRule = ({ ID, Filter = {}, Prefix = '', Expiration }: LifecycleRule): boolean =>
   ID === formerRuleId &&

@@ -68,8 +68,8 @@ export function openMongo(url: string, log: Logger): MongoConnection {
     if (isClosed || reconnecting !== null) return;
     reconnecting = setTimeout(() => {
       reconnecting = null;
-      // If it fails before it knows a server, for example because of an unresolvable name, `topologyClosed` is not
-      // emitted.
+      // If connecting fails before the client knows a server, for example because of an unresolvable name,
+      // `topologyClosed` is not emitted.
       if (!isClosed) client.connect().catch(reconnect);
     }, reconnectPauseMs).unref();
   };

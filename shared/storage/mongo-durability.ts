@@ -5,7 +5,7 @@ import { ConfigError } from '../runtime/config-error.ts';
  * If a primary dies, all other data is lost: a new primary never had it, and the old one rolls it back when it returns.
  * MongoDB's default write concern is weaker if a member is an arbiter, and its default for reads is always weaker.
  *
- * - After a write, the entry is trimmed from the Redis stream, so it must no longer be lost in MongoDB.
+ * - After a write, the entry is trimmed from the Redis stream, so MongoDB must not lose it.
  * - After a read, codes are credited and claims settled, so no credit outlives the claim that it belongs to.
  *
  * The timeout applies to a replica set that has lost its majority, or whose members are far behind. The outcome of the
@@ -26,7 +26,7 @@ export const durability = {
  */
 export const linearizableRead = { readConcern: { level: 'linearizable' }, maxTimeMS: 2_000 } as const;
 
-/** Allowed values of URL options. Any other value could lose ledger entries. In lower case, as in URLs. */
+/** Allowed values of URL options, compared in lower case. Any other value could lose ledger entries. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   w: ['majority'],
   journal: ['true'],

@@ -182,7 +182,7 @@ export class ObjectStore {
     await this.#client.send(command, { abortSignal: signal, requestTimeout: streamedPutMs });
   }
 
-  /** Returns a range of an object's bytes, buffered once. Null if there are none. */
+  /** Returns a range of an object's bytes, in one buffer. Null if there are none. */
   async getRange(
     key: string,
     from: number,

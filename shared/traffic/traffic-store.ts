@@ -122,7 +122,7 @@ export class TrafficStore {
       const nowMs = await this.#readTimeMs();
       const { startMs, leftMs } = findStep(this.#stepMs, nowMs);
       const keys = [shownKey, ...findBuckets(window, nowMs).map(bucketKey)];
-      // The shown sums expire. Otherwise, if the clock of a new master is behind, a past step would be shown again.
+      // The shown sums expire. Otherwise, if the clock of a new master is behind, they would be shown until it caught up.
       const value = (await showScript.run(this.#redis, keys, [startMs, 2 * this.#stepMs])) as string[];
       return { value, validForMs: leftMs };
     });

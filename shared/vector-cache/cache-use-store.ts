@@ -4,7 +4,7 @@ import { countCachedVectors } from './store-vectors-script.ts';
 
 const lifetimeSeconds = 30 * 86_400;
 
-/** Use of a model's cache. Operators choose the cache's size by it. */
+/** Use of a model's cache, from which operators decide how large the cache should be. */
 export interface CacheUse {
   /** Inputs found in the cache, and inputs not found. */
   readonly hits: number;

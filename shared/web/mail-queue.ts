@@ -80,7 +80,7 @@ export class MailQueue {
     // Sent in one pipeline, so the count misses this mail but needs no extra round trip.
     await Promise.all([
       this.#count().catch(() => {
-        // The mail may be queued even so, and the caller must not get an error then.
+        // A failed count must not fail the call, because the mail may be queued nevertheless.
       }),
       callRedis(
         async () => await this.#queue.add(mail.kind as never, data as never, { ...options, jobId: id }),

@@ -74,10 +74,7 @@ export class SessionStore {
     return { session, ...tokens };
   }
 
-  /**
-   * Returns whether the token was issued under our key. Checks only its MAC, and not in MongoDB whether it is still
-   * valid.
-   */
+  /** Returns whether the token was issued under our key. Checks only its MAC: it may have expired or been replaced. */
   isIssued(kind: SessionTokenKind, token: string): boolean {
     return readToken(kind, token, this.#keys) !== null;
   }
@@ -127,14 +124,14 @@ export class SessionStore {
    * Replaces the session's tokens. Of several calls with the same token, only one gets new tokens. For the others the
    * token is treated as replayed, and the first of these calls ends the session.
    * @param found the result of `findByRefreshToken` for the token; looked up if omitted
-   * @param late aborts once the new tokens can no longer be delivered. The previous tokens are then restored, so that a
+   * @param signal aborted if the new tokens can no longer be delivered. The previous tokens are then restored, so that a
    * client that retries is not mistaken for an attacker.
    */
   async refresh(
     refreshToken: string,
     address: string,
     found?: WebSession,
-    late?: AbortSignal,
+    signal?: AbortSignal,
   ): Promise<RefreshResult> {
     const issued = readToken('refresh', refreshToken, this.#keys);
     if (issued === null) return { kind: 'unknown' };
@@ -142,13 +139,13 @@ export class SessionStore {
     const now = new Date();
     const session = found ?? (await this.#findLive(sessionId, now));
     if (session === null) return { kind: 'unknown' };
-    late?.throwIfAborted();
+    signal?.throwIfAborted();
     const tokens = createSessionTokens(sessionId, this.#keys);
-    const use = { lastUsedAt: now, ipLastUsed: address };
-    const refreshed = await this.#replaceTokens(session, hash, tokens, use);
-    if (refreshed !== null && late?.aborted === true) {
+    const lastUse = { lastUsedAt: now, ipLastUsed: address };
+    const refreshed = await this.#replaceTokens(session, hash, tokens, lastUse);
+    if (refreshed !== null && signal?.aborted === true) {
       await this.#restoreTokens(session, hash, tokens);
-      late.throwIfAborted();
+      signal.throwIfAborted();
     }
     if (refreshed !== null) return { kind: 'refreshed', ...refreshed };
     // The MAC proves that we issued the token, so the token must have been replaced.
@@ -163,9 +160,9 @@ export class SessionStore {
     { _id, rememberMe }: WebSession,
     refreshHash: string,
     tokens: SessionTokens,
-    use: Pick<WebSession, 'lastUsedAt' | 'ipLastUsed'>,
+    lastUse: Pick<WebSession, 'lastUsedAt' | 'ipLastUsed'>,
   ): Promise<SessionWithTokens | null> {
-    const change = { ...hashTokens(tokens), ...lifeFrom(use.lastUsedAt, rememberMe), ...use };
+    const change = { ...hashTokens(tokens), ...lifeFrom(lastUse.lastUsedAt, rememberMe), ...lastUse };
     const session = await this.#database.call(({ sessions }) =>
       sessions
         .findOneAndUpdate({ _id, refreshHash }, { $set: change }, { returnDocument: 'after' })

@@ -49,7 +49,8 @@ export class WebhookSecretStore {
   }
 
   /**
-   * Returns the secrets to sign a webhook with: the current one, then the one it replaced within the last 24 hours.
+   * Returns the secrets to sign a webhook with: the current one, then the previous one if it was replaced within the last
+   * 24 hours.
    * @throws Error if the current one was stored under another master key
    */
   async listSigning(accountId: string): Promise<readonly string[]> {
@@ -92,14 +93,14 @@ export class WebhookSecretStore {
   async #findOrInsert(accountId: string): Promise<WebhookSecretDocument> {
     const found = await this.#find(accountId);
     if (found !== null) return found;
-    const made: WebhookSecretDocument = {
+    const created: WebhookSecretDocument = {
       _id: accountId,
       encrypted: encryptSecret(createWebhookSecret(), this.#masterKey),
       previous: null,
     };
     try {
-      await callMongo(() => this.#secrets.insertOne(made));
-      return made;
+      await callMongo(() => this.#secrets.insertOne(created));
+      return created;
     } catch (error) {
       // Another process created one first and may already have shown it.
       const other = isDuplicateKey(error) ? await this.#find(accountId) : null;

@@ -12,7 +12,7 @@ const progressIntervalMs = 500;
 
 export interface JobRunOptions {
   readonly redis: RedisClient;
-  readonly turns: Pick<JobTurns, 'started' | 'ended'>;
+  readonly turns: Pick<JobTurns, 'markStarted' | 'markEnded'>;
   readonly log: Logger;
   readonly abort: (reason: Error) => void;
   readonly signal: AbortSignal;
@@ -68,7 +68,7 @@ export class JobRun {
     if (this.#startedAtMs === null) return;
     const { turns, log, signal } = this.#options;
     const serviceMs = signal.aborted ? null : performance.now() - this.#startedAtMs;
-    runInBackground(turns.ended(this.line, this.taken.id, serviceMs), 'counting a job that ended', log);
+    runInBackground(turns.markEnded(this.line, this.taken.id, serviceMs), 'counting a job that ended', log);
   }
 
   async #start(): Promise<void> {
@@ -78,7 +78,7 @@ export class JobRun {
       this.#startedAtMs = performance.now();
       onBegun();
       runInBackground(
-        turns.started(this.line, this.taken.id, jobLeaseMs),
+        turns.markStarted(this.line, this.taken.id, jobLeaseMs),
         'counting a job that started',
         log,
       );

@@ -7,7 +7,7 @@ import type { JobRun } from './job-run.ts';
 
 export interface Renewal {
   readonly redis: RedisClient;
-  readonly turns: Pick<JobTurns, 'renewed'>;
+  readonly turns: Pick<JobTurns, 'renewLeases'>;
   /** The jobs that this worker has taken, by job ID. */
   readonly active: ReadonlyMap<string, Pick<JobRun, 'line' | 'taken' | 'hasBegun'>>;
   readonly log: Logger;
@@ -39,7 +39,7 @@ export async function renewRuns(
     // Read the active runs again: otherwise, a run that ended during the call would be recorded as running until its
     // lease expires.
     const running = [...active.values()].filter(({ hasBegun }) => hasBegun);
-    await turns.renewed(
+    await turns.renewLeases(
       running.map(({ line, taken }) => ({ line, jobId: taken.id })),
       jobLeaseMs,
     );

@@ -2,7 +2,7 @@ import {
   expireJobs,
   findDueHooks,
   deleteEndedJobs,
-  listLines,
+  listWaitingLists,
   recoverLostJobs,
   markHookQueued,
   type DueHook,
@@ -100,8 +100,10 @@ export class JobKeeper {
   async #expire(shard: number): Promise<void> {
     const { redis, turns } = this.#options;
     for (let executions = 0; executions < maxExecutions; executions++) {
-      const { isMore, left } = await expireJobs(redis, shard);
-      await Promise.all(left.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)));
+      const { isMore, expired } = await expireJobs(redis, shard);
+      await Promise.all(
+        expired.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)),
+      );
       if (!isMore) return;
     }
   }
@@ -109,11 +111,11 @@ export class JobKeeper {
   async #requeueLost(shard: number): Promise<void> {
     const { redis, turns, log } = this.#options;
     for (let executions = 0; executions < maxExecutions; executions++) {
-      const { again, ended } = await recoverLostJobs(redis, shard);
-      if (again.length + ended === 0) return;
-      log.warn({ shard, again: again.length, ended }, 'jobs of dead workers requeued');
+      const { requeued, ended } = await recoverLostJobs(redis, shard);
+      if (requeued.length + ended === 0) return;
+      log.warn({ shard, again: requeued.length, ended }, 'jobs of dead workers requeued');
       await Promise.all(
-        again.map(({ accountId, queue, model, weight }) => turns.add({ queue, model }, accountId, weight)),
+        requeued.map(({ accountId, queue, model, weight }) => turns.add({ queue, model }, accountId, weight)),
       );
     }
   }
@@ -143,9 +145,9 @@ export class JobKeeper {
 
   async #sync(shard: number): Promise<void> {
     const { redis, turns } = this.#options;
-    for await (const lines of listLines(redis, shard)) {
+    for await (const lists of listWaitingLists(redis, shard)) {
       await Promise.all(
-        lines.map(({ accountId, queue, model, weight, waiting }) =>
+        lists.map(({ accountId, queue, model, weight, waiting }) =>
           turns.sync({ queue, model }, accountId, weight, waiting),
         ),
       );

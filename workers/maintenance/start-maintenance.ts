@@ -99,7 +99,7 @@ function startPeriodicTasks({
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
   const tasks = [
-    { name: 'saving prices', intervalMs: 5_000, run: () => prices.remember(catalog.current.models) },
+    { name: 'saving prices', intervalMs: 5_000, run: () => prices.save(catalog.current.models) },
     {
       name: 'finishing redeemed codes',
       intervalMs: 5_000,

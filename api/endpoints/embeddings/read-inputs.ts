@@ -1,13 +1,13 @@
 import {
   createEmbedding,
-  maxTokenNumber,
+  maxTokenId,
   tokenEncoding,
   type EmbeddingInput,
 } from '../../../shared/contract/embeddings.ts';
 import type { ValidationIssue } from '../../../shared/contract/errors.ts';
 import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
 import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
 import { holdText } from '../../bodies/hold-text.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
@@ -49,7 +49,7 @@ async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): P
 }
 
 /**
- * Checks the token numbers. Returns the maximum bytes that their texts would take in a JSON body.
+ * Checks the token IDs. Returns the maximum bytes that their texts would take in a JSON body.
  * @throws AppError `validation_failed` with the invalid values and their locations
  */
 async function checkTokens(
@@ -64,7 +64,7 @@ async function checkTokens(
     await waitBefore(array, turn);
     const invalidBefore = invalid;
     for (let j = 0; j < array.length; j++) {
-      if (isTokenNumber(array[j])) continue;
+      if (isTokenId(array[j])) continue;
       invalid += 1;
       if (issues.length < maxIssues) issues.push(describeIssue(isSingle ? [j] : [i, j], array[j]));
     }
@@ -74,12 +74,12 @@ async function checkTokens(
   return textBytes;
 }
 
-/** Token numbers of the end of text, the fill-in-the-middle markers and the end of the prompt. */
+/** Token IDs of the end of text, the fill-in-the-middle markers and the end of the prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
 function describeIssue(location: readonly number[], value: unknown): ValidationIssue {
   const loc = ['body', 'input', ...location];
-  const known = `token number of ${tokenEncoding} (0 to ${maxTokenNumber})`;
+  const known = `token number of ${tokenEncoding} (0 to ${maxTokenId})`;
   if (!Number.isInteger(value))
     return { loc, msg: `must be a ${known}, not ${describeValue(value)}`, type: 'type' };
   const special = specialTokens.has(value as number) ? ': it is a special token, which is no text' : '';

@@ -5,7 +5,7 @@ import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
 /** Normalizes an email address for storage and mailing. @throws AppError `validation_failed` */
 export function readEmail(text: string): string {
   const read = normalizeEmail(text);
-  if ('fault' in read) throw invalidField(['body', 'email'], read.fault, { msgRu: read.problemRu });
+  if ('problemEn' in read) throw invalidField(['body', 'email'], read.problemEn, { msgRu: read.problemRu });
   return read.email;
 }
 

@@ -8,7 +8,7 @@ import { overview, tagDescriptions } from './overview.ts';
 import { SchemaComponents } from './schema-components.ts';
 
 /**
- * Builds the OpenAPI 3.1 description of these operations. Pure.
+ * Builds the OpenAPI 3.1 document of these operations. Pure.
  * @param serverUrl the server's public address, without the version segment and without a trailing slash
  */
 export function buildDescription(operations: readonly Operation[], serverUrl: string): Description {

@@ -1,7 +1,7 @@
 import type { lateItems, wrongTypeHint } from '../fields.ts';
 import type { Tag } from '../operation.ts';
 
-/** The parts of OpenAPI 3.1 that the description uses (OpenAPI Specification 3.1.1). */
+/** An OpenAPI document: the parts of OpenAPI 3.1 that ours uses (OpenAPI Specification 3.1.1). */
 export interface Description {
   readonly openapi: '3.1.1';
   readonly info: {

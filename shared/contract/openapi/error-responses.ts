@@ -19,7 +19,7 @@ import type { JsonSchema, ResponseObject } from './description.ts';
 import { headersOf } from './headers.ts';
 import type { SchemaComponents } from './schema-components.ts';
 
-/** Returns every error code that a call of the operation can return, in the order of the error table. */
+/** Returns every error code that a call of the operation can return, in the order of `errorKinds`. */
 export function findErrorCodes(operation: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>(operation.errors);
   const add = (...more: ErrorCode[]): void => more.forEach((code) => codes.add(code));

@@ -100,21 +100,22 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
   if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
   if (acceptsIdempotencyKey(operation) && status === 202) names.push('location', 'preference-applied');
-  if (operation.hasETag === true && (status < 400 || isReport(operation, status))) names.push('etag', 'vary');
+  if (operation.hasETag === true && (status < 400 || isAdditional(operation, status)))
+    names.push('etag', 'vary');
   if (operation.servesRanges === true && status < 400) {
     names.push('etag', 'last-modified', 'accept-ranges', 'content-disposition');
   }
   if (status === 206 || status === 416) names.push('content-range');
-  if (status === 429 || (status === 503 && !isReport(operation, status))) names.push('retry-after');
+  if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
   if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Returns whether the status belongs to a further response, not to an error. */
-const isReport = ({ additionalResponses = [] }: Operation, status: number): boolean =>
-  additionalResponses.some((answer) => answer.status === status);
+/** Returns whether the status belongs to an additional response of the operation, and not to an error. */
+const isAdditional = ({ additionalResponses = [] }: Operation, status: number): boolean =>
+  additionalResponses.some((response) => response.status === status);
 
 const lastEventId: ParameterObject = {
   name: 'Last-Event-ID',

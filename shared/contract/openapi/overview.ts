@@ -1,6 +1,6 @@
 import { maxCallsPerAccount, type Tag } from '../operation.ts';
 
-/** The part of the description that applies to all operations. */
+/** The text of the OpenAPI document that applies to all operations. */
 export const overview =
   'OpenAI’s API for chat, images and embeddings, paid from a prepaid balance in roubles. Any OpenAI client works ' +
   'once it is given the address, which ends in `/v1`, and a key.\n\n' +

@@ -7,7 +7,7 @@ export type Direction = 'request' | 'response';
 const prefix = '#/components/schemas/';
 
 /**
- * Rewrites the contract's schemas for the description. A schema with a `title` becomes the component of that name,
+ * Rewrites the contract's schemas for the OpenAPI document. A schema with a `title` becomes the component of that name,
  * and every use becomes a reference. What is specific to one use (its description, its default, whether it is
  * nullable) stays next to the reference.
  */

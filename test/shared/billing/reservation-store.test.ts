@@ -32,15 +32,15 @@ test('a reservation without a heartbeat becomes an orphan once it is old enough'
 
 test('a request with a heartbeat is not an orphan, even if it is old', async (t) => {
   const request = await admitOld(30 * 24 * hour);
-  await store().hold([request.held]);
+  await store().sendHeartbeat([request.held]);
   t.false(await isOrphan(request));
 });
 
 test('a later heartbeat never shortens an earlier one', async (t) => {
   const { held, shard, requestId } = await admitOld(60_000);
-  await store().hold([held], hour);
-  await store().hold([held]);
-  await store().hold([held], 1);
+  await store().sendHeartbeat([held], hour);
+  await store().sendHeartbeat([held]);
+  await store().sendHeartbeat([held], 1);
   const untilMs = Number(await redis().zscore(redisKeys.heldRequests(shard), requestId));
   t.true(untilMs > Date.now() + hour - 60_000);
 });
@@ -50,7 +50,7 @@ test('if the heartbeat resumes between check and release, the reservation is not
   const orphan = (await store().findOrphans(request.shard)).orphans.find(
     (one) => one.requestId === request.requestId,
   );
-  await store().hold([request.held]);
+  await store().sendHeartbeat([request.held]);
   t.false(await store().releaseOrphan(orphan!));
   t.like(await readBalance(redis(), request.accountId), { reserved: 100n });
 });
@@ -102,7 +102,9 @@ test('the check covers all reservations in a shard, even thousands of them', asy
     redisKeys.reservations(shard),
     Object.fromEntries(ids.map((id) => [id, `${accountId} 1 0 ${oldMs}`])),
   );
-  await store().hold(ids.slice(0, 1_000).map((requestId) => ({ requestId, accountId, admittedAtMs: oldMs })));
+  await store().sendHeartbeat(
+    ids.slice(0, 1_000).map((requestId) => ({ requestId, accountId, admittedAtMs: oldMs })),
+  );
   const found = new Set((await store().findOrphans(shard)).orphans.map((orphan) => orphan.requestId));
   t.deepEqual(
     ids.filter((id) => found.has(id)),

@@ -199,18 +199,18 @@ test('a job counts as running until it ends or its lease expires', async (t) => 
   const turns = new JobTurns(redis());
   const modelQueue: JobLine = { queue: 'embedding', model: 'model' };
   await turns.sync(modelQueue, 'account', 1, 3);
-  await turns.started(modelQueue, 'dies', 0);
-  await turns.started(modelQueue, 'ends', 60_000);
-  await turns.started(modelQueue, 'hangs', 60_000);
+  await turns.markStarted(modelQueue, 'dies', 0);
+  await turns.markStarted(modelQueue, 'ends', 60_000);
+  await turns.markStarted(modelQueue, 'hangs', 60_000);
   t.deepEqual(await turns.counts('embedding'), { waiting: 3, running: 2 });
-  await turns.ended(modelQueue, 'ends', 1_200);
+  await turns.markEnded(modelQueue, 'ends', 1_200);
   t.deepEqual(await turns.counts('embedding'), { waiting: 3, running: 1 });
   const { running, runningMs, serviceMs } = await turns.outlook(modelQueue);
   t.deepEqual({ running, jobs: runningMs.length, serviceMs }, { running: 1, jobs: 1, serviceMs: 1_200 });
 
-  await turns.renewed([{ line: modelQueue, jobId: 'dies' }], 60_000);
+  await turns.renewLeases([{ line: modelQueue, jobId: 'dies' }], 60_000);
   t.is((await turns.counts('embedding')).running, 2, 'it is alive, and was only late');
-  await turns.renewed([{ line: modelQueue, jobId: 'dies' }], 0);
+  await turns.renewLeases([{ line: modelQueue, jobId: 'dies' }], 0);
   t.is(
     (await turns.counts('embedding')).running,
     0,
@@ -222,9 +222,9 @@ test('a job that ends right after its lease was renewed does not count as runnin
   const turns = new JobTurns(redis());
   const modelQueues = [createQueue(), { ...createQueue(), queue: 'image' } as const];
   const jobs = modelQueues.map((modelQueue, i) => ({ line: modelQueue, jobId: `job ${i}` }));
-  for (const { line, jobId } of jobs) await turns.started(line, jobId, 60_000);
-  const renewed = turns.renewed(jobs, 60_000);
-  await Promise.all(jobs.map(({ line, jobId }) => turns.ended(line, jobId, 100)));
+  for (const { line, jobId } of jobs) await turns.markStarted(line, jobId, 60_000);
+  const renewed = turns.renewLeases(jobs, 60_000);
+  await Promise.all(jobs.map(({ line, jobId }) => turns.markEnded(line, jobId, 100)));
   await renewed;
   for (const modelQueue of modelQueues) t.is((await turns.outlook(modelQueue)).running, 0);
 });
@@ -232,7 +232,7 @@ test('a job that ends right after its lease was renewed does not count as runnin
 test('only the latest twenty service times are used, excluding those of failed jobs', async (t) => {
   const turns = new JobTurns(redis());
   const modelQueue = createQueue();
-  for (let i = 0; i < 30; i++) await turns.ended(modelQueue, `${i}`, i < 10 ? 1_000_000 : 100);
-  await turns.ended(modelQueue, 'failed', null);
+  for (let i = 0; i < 30; i++) await turns.markEnded(modelQueue, `${i}`, i < 10 ? 1_000_000 : 100);
+  await turns.markEnded(modelQueue, 'failed', null);
   t.is((await turns.outlook(modelQueue)).serviceMs, 100);
 });

@@ -21,10 +21,10 @@ test('if a job finishes while leases are renewed, it is not recorded as running 
   const turns = new JobTurns(redis());
   const [finishing, continuing] = [createRun(), createRun()];
   const active = new Map([finishing, continuing].map((run) => [run.taken.id, run]));
-  for (const { taken } of active.values()) await turns.started(line, taken.id, jobLeaseMs);
+  for (const { taken } of active.values()) await turns.markStarted(line, taken.id, jobLeaseMs);
   const finish = async (): Promise<void> => {
     active.delete(finishing.taken.id);
-    await turns.ended(line, finishing.taken.id, 100);
+    await turns.markEnded(line, finishing.taken.id, 100);
   };
   const lateRedis = new Proxy(redis(), {
     get: (target, name) =>

@@ -48,7 +48,7 @@ test.serial(
   async (t) => {
     const { sweeper, readReserved, reservations, held } = await setUp();
     await sweeper.sweep();
-    await reservations.hold([held]);
+    await reservations.sendHeartbeat([held]);
     await sweeper.sweep();
     await sweeper.sweep();
     t.is(await readReserved(), 100n);
@@ -111,8 +111,8 @@ test.serial(
     const { accountId, sweeper, reservations, held, readReserved } = await setUp();
     const shard = shardOf(accountId);
     const [living, queued] = [await admitOld(accountId), await admitOld(accountId)];
-    await reservations.hold([held, { accountId, requestId: living.requestId }]);
-    await reservations.hold([{ accountId, requestId: queued.requestId }], 60_000);
+    await reservations.sendHeartbeat([held, { accountId, requestId: living.requestId }]);
+    await reservations.sendHeartbeat([{ accountId, requestId: queued.requestId }], 60_000);
     await sweeper.sweep();
     await stepBack(shard, [held.requestId, living.requestId, queued.requestId], accountId);
 
@@ -128,7 +128,7 @@ test.serial(
       await ageReservation(redis(), accountId, requestId, 10_000);
       await redis().zincrby(redisKeys.heldRequests(shard), -10_000, requestId);
     }
-    await reservations.hold([{ accountId, requestId: living.requestId }]);
+    await reservations.sendHeartbeat([{ accountId, requestId: living.requestId }]);
     for (let i = 0; i < 3; i++) await sweeper.sweep();
     t.is(await readReserved(), 200n);
   },
