@@ -23,11 +23,11 @@ export const maxTokensPerEmbeddingInput = 8192;
  */
 export const tokenEncoding = 'cl100k_base';
 /** The last token number that stands for text. Special tokens come after it. */
-export const maxTokenNumber = 100_255;
+export const maxTokenId = 100_255;
 
 const TokenNumber = {
   type: 'integer',
-  description: `The number of a token of \`${tokenEncoding}\`, from 0 to ${maxTokenNumber}.`,
+  description: `The number of a token of \`${tokenEncoding}\`, from 0 to ${maxTokenId}.`,
   [wrongTypeHint]: 'an array of token numbers holds nothing else',
 };
 

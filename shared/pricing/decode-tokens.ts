@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { maxTokenNumber, tokenEncoding } from '../contract/embeddings.ts';
+import { maxTokenId, tokenEncoding } from '../contract/embeddings.ts';
 
 /**
  * Decodes token numbers of `cl100k_base` to text. The package with the vocabulary has a decoder, but it keeps
@@ -23,8 +23,8 @@ export function loadTokenDecoder(): void {
 }
 
 /** Whether a value is the number of a token that stands for text. */
-export function isTokenNumber(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxTokenNumber;
+export function isTokenId(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxTokenId;
 }
 
 /** Upper bound of the size of these tokens' text in a JSON body, known before the text is decoded. */

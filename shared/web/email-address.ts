@@ -16,8 +16,8 @@ const allowedLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const asciiOnly = /^[\x20-\x7e]*$/;
 
 interface EmailProblem {
-  readonly fault: string;
-  /** The same in Russian. */
+  readonly problemEn: string;
+  /** The same text in Russian. */
   readonly problemRu: string;
 }
 
@@ -26,38 +26,44 @@ export type NormalizedEmail = { readonly email: string } | EmailProblem;
 /** What is wrong with an address. Each text follows the name of the field in a sentence. */
 const problems = {
   tooLong: {
-    fault: `must have at most ${maxLength} characters`,
+    problemEn: `must have at most ${maxLength} characters`,
     problemRu: `должен быть не длиннее ${maxLength} символов`,
   },
   hasControls: {
-    fault: 'must not contain line breaks or other control characters',
+    problemEn: 'must not contain line breaks or other control characters',
     problemRu: 'не должен содержать переводов строки и других управляющих символов',
   },
   isNotAlone: {
-    fault: 'must be the address alone, without a name, quotes, brackets or comments',
+    problemEn: 'must be the address alone, without a name, quotes, brackets or comments',
     problemRu: 'должен быть только адрес, без имени, кавычек, скобок и комментариев',
   },
-  isList: { fault: 'must be a single address, not a list', problemRu: 'должен быть один адрес, а не список' },
-  hasSpaces: { fault: 'must not contain spaces', problemRu: 'не должен содержать пробелов' },
+  isList: {
+    problemEn: 'must be a single address, not a list',
+    problemRu: 'должен быть один адрес, а не список',
+  },
+  hasSpaces: { problemEn: 'must not contain spaces', problemRu: 'не должен содержать пробелов' },
   hasNoAt: {
-    fault: 'must contain exactly one @, as in name@example.com',
+    problemEn: 'must contain exactly one @, as in name@example.com',
     problemRu: 'должен содержать ровно один знак @, например name@example.com',
   },
-  hasNoLocal: { fault: 'must have a name before the @', problemRu: 'должен содержать имя перед знаком @' },
+  hasNoLocal: {
+    problemEn: 'must have a name before the @',
+    problemRu: 'должен содержать имя перед знаком @',
+  },
   localIsNotAscii: {
-    fault: 'must have only Latin letters, digits and signs before the @',
+    problemEn: 'must have only Latin letters, digits and signs before the @',
     problemRu: 'перед знаком @ допустимы только латинские буквы, цифры и знаки',
   },
   localIsTooLong: {
-    fault: `must have at most ${maxLocalLength} characters before the @`,
+    problemEn: `must have at most ${maxLocalLength} characters before the @`,
     problemRu: `перед знаком @ должно быть не более ${maxLocalLength} символов`,
   },
   localIsInvalid: {
-    fault: 'must have only letters, digits, signs and single dots between them before the @',
+    problemEn: 'must have only letters, digits, signs and single dots between them before the @',
     problemRu: 'перед знаком @ допустимы только буквы, цифры, знаки и одиночные точки между ними',
   },
   hasNoDomain: {
-    fault: 'must end in the name of a mail domain, such as example.com, after the @',
+    problemEn: 'must end in the name of a mail domain, such as example.com, after the @',
     problemRu: 'после знака @ должно быть имя почтового домена, например example.com',
   },
 } as const satisfies Record<string, EmailProblem>;

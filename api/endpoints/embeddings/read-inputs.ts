@@ -1,21 +1,21 @@
 import {
   createEmbedding,
-  maxTokenNumber,
+  maxTokenId,
   tokenEncoding,
   type EmbeddingInput,
 } from '../../../shared/contract/embeddings.ts';
 import type { ValidationIssue } from '../../../shared/contract/errors.ts';
 import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
 import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
 import { holdText } from '../../bodies/hold-text.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
- * Reads the texts of an embedding request. Checks arrays of token numbers in the request's event-loop turns, reserves
- * memory for their texts, and decodes them. The texts are then handled like texts that were sent as such.
+ * Reads the texts of an embedding request. Checks arrays of token IDs in the request's event-loop turns, reserves
+ * memory for their texts, and decodes them. The decoded texts are then handled like texts in the request.
  * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
  */
 export async function readInputs(
@@ -49,7 +49,7 @@ async function waitBefore({ length }: readonly unknown[], turn: CountingTurn): P
 }
 
 /**
- * Checks the token numbers. Returns the maximum bytes that their texts would take in a JSON body.
+ * Checks the token IDs. Returns the maximum bytes that their texts would take in a JSON body.
  * @throws AppError `validation_failed` with the invalid values and their locations
  */
 async function checkTokens(
@@ -64,7 +64,7 @@ async function checkTokens(
     await waitBefore(array, turn);
     const invalidBefore = invalid;
     for (let j = 0; j < array.length; j++) {
-      if (isTokenNumber(array[j])) continue;
+      if (isTokenId(array[j])) continue;
       invalid += 1;
       if (issues.length < maxIssues) issues.push(describeIssue(isSingle ? [j] : [i, j], array[j]));
     }
@@ -74,12 +74,12 @@ async function checkTokens(
   return textBytes;
 }
 
-/** Token numbers of the end of text, the fill-in-the-middle markers and the end of the prompt. */
+/** IDs of the special tokens for the end of text, fill-in-the-middle, and the end of the prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
 function describeIssue(location: readonly number[], value: unknown): ValidationIssue {
   const loc = ['body', 'input', ...location];
-  const known = `token number of ${tokenEncoding} (0 to ${maxTokenNumber})`;
+  const known = `token number of ${tokenEncoding} (0 to ${maxTokenId})`;
   if (!Number.isInteger(value))
     return { loc, msg: `must be a ${known}, not ${describeValue(value)}`, type: 'type' };
   const special = specialTokens.has(value as number) ? ': it is a special token, which is no text' : '';

@@ -48,7 +48,7 @@ const createJobs = (redis: RedisClient, payloads = redis): DurableJobs =>
   new DurableJobs({
     redis,
     payloads,
-    kept: { fail: () => undefined },
+    storedResponses: { fail: () => undefined },
     log: createLogger('test', 'silent'),
   });
 
@@ -117,7 +117,7 @@ test('an enqueued job is reported as such despite a short Redis outage, with an 
   const shown = await place();
   t.is(failures, 2);
   t.is(shown.job.id, request.requestId);
-  t.deepEqual(shown.standing, { position: null, etaSeconds: null });
+  t.deepEqual(shown.estimate, { position: null, etaSeconds: null });
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 

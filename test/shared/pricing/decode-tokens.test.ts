@@ -1,13 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
-import { maxTokenNumber } from '../../../shared/contract/embeddings.ts';
+import { maxTokenId } from '../../../shared/contract/embeddings.ts';
 import { countTokens } from '../../../shared/pricing/count-tokens.ts';
-import { decodeTokens, isTokenNumber, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 
 const asText = { disallowedSpecial: new Set<string>() };
-const tokenNumbers = fc.array(fc.integer({ min: 0, max: maxTokenNumber }), { minLength: 1, maxLength: 200 });
+const tokenNumbers = fc.array(fc.integer({ min: 0, max: maxTokenId }), { minLength: 1, maxLength: 200 });
 
 test('the tokens of a text decode to it again, and their number equals the token count', (t) => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
@@ -26,11 +26,11 @@ test('the tokens of a text decode to it again, and their number equals the token
 });
 
 test('every token number up to the maximum decodes to a text, and other values are not token numbers', (t) => {
-  const all = Array.from({ length: maxTokenNumber + 1 }, (_, i) => i);
-  t.true(all.every((token) => isTokenNumber(token) && decodeTokens([token]).length > 0));
+  const all = Array.from({ length: maxTokenId + 1 }, (_, i) => i);
+  t.true(all.every((token) => isTokenId(token) && decodeTokens([token]).length > 0));
   // The numbers after the maximum are special tokens or have no token at all.
-  for (const other of [maxTokenNumber + 1, 100_257, 100_276, 1e9, -1, 0.5, NaN, Infinity, '1', null, [1]]) {
-    t.false(isTokenNumber(other), String(other));
+  for (const other of [maxTokenId + 1, 100_257, 100_276, 1e9, -1, 0.5, NaN, Infinity, '1', null, [1]]) {
+    t.false(isTokenId(other), String(other));
   }
 });
 

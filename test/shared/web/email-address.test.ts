@@ -62,7 +62,7 @@ for (const [what, texts] of rejectedTexts) {
   test(`refused: ${what}`, (t) => {
     for (const text of texts) {
       const result = normalizeEmail(text);
-      t.true('fault' in result && result.fault.startsWith('must '), JSON.stringify({ text, result }));
+      t.true('problemEn' in result && result.problemEn.startsWith('must '), JSON.stringify({ text, result }));
     }
   });
 }
@@ -75,7 +75,7 @@ test('an address has at most 64 characters before the @ and 254 in total', (t) =
   const longest = `${local}@${domain(254 - 65 - labels.length - 1)}`;
   t.is(longest.length, 254);
   t.deepEqual(normalizeEmail(longest), { email: longest });
-  t.true('fault' in normalizeEmail(`${longest}c`));
+  t.true('problemEn' in normalizeEmail(`${longest}c`));
 });
 
 test('for the length of a domain in another script, its ASCII form counts', (t) => {
@@ -95,7 +95,7 @@ test('each error says what to correct', (t) => {
     ['a@example', /domain/],
   ] as const) {
     const result = normalizeEmail(text);
-    t.regex('fault' in result ? result.fault : '', fault);
+    t.regex('problemEn' in result ? result.problemEn : '', fault);
   }
 });
 
@@ -116,7 +116,7 @@ test('for any input, the result is a plain ASCII address that stays the same, or
   fc.assert(
     fc.property(text, (text) => {
       const result = normalizeEmail(text);
-      if ('fault' in result) return result.fault !== '';
+      if ('problemEn' in result) return result.problemEn !== '';
       const { email } = result;
       const again = normalizeEmail(email);
       return (
