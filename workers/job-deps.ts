@@ -43,8 +43,8 @@ export function createJobDeps(
   catalog.onReload((reloaded) => upstreams.removeMissing(reloaded));
   const limiter = new RouteLimiter(redis, workerId, log);
   const routing = { upstreams, limiter };
-  const answers = new ResponseStore(storedFrames, objects);
-  const mover = new StoredResponseMover(answers, log);
+  const responses = new ResponseStore(storedFrames, objects);
+  const mover = new StoredResponseMover(responses, log);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
   const decoders = new Decoders();
   const media = {
@@ -65,7 +65,7 @@ export function createJobDeps(
     reasoning: new ReasoningStore(redis, log),
     payloads,
     jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
-    answers,
+    responses,
     mover,
     objects,
     media,

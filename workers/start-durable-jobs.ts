@@ -61,7 +61,7 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
     log,
   });
   const keeperTask = runPeriodically(
-    { name: 'maintaining jobs', intervalMs: 1_000, run: () => keeper.look() },
+    { name: 'maintaining jobs', intervalMs: 1_000, run: () => keeper.maintainShards() },
     faults,
   );
   return {

@@ -97,7 +97,7 @@ export async function startWorker(
     stores,
     workerId,
     bans,
-    listRequests: () => runs.awaited(),
+    listRequests: () => runs.interactiveRequests(),
     probeReaders: () => publisher.probe(runs.channels()),
     faults,
     log,
@@ -135,7 +135,7 @@ function createPublisher(
     storedFrames,
     log,
     onNoListeners: (channel) => runs.cancelChannel(channel),
-    onStored: (request, size) => mover.frames(request, size),
+    onStored: (request, size) => mover.queueFrames(request, size),
     onStorageLimitReached: ({ requestId }) =>
       runs.fail(requestId, new AppError('too_many_jobs', { message: tooMuchStoredMessage })),
   });

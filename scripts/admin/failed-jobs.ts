@@ -7,7 +7,7 @@ import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
 /** Page size for each shard's list and for records. */
 const pageSize = 100;
 
-/** An entry in a shard's list of failed jobs: `account id`, and when the job failed. */
+/** An entry in a shard's list of failed jobs. `member` is the account's id, a space, and the job's id. */
 interface Failure {
   readonly member: string;
   readonly failedAtMs: number;

@@ -20,7 +20,7 @@ export async function findAccountId(
   return id;
 }
 
-/** Does not repeat keys: it may be a valid key with a typo, and command output is often stored. */
+/** The message does not repeat an API key: it may be a valid key with a typo, and command output is often stored. */
 export const noSuchAccount = (given: string): RefusedError =>
   new RefusedError(
     given.startsWith('mg-')

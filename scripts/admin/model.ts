@@ -32,12 +32,12 @@ export const modelVerbs: Record<string, AdminVerb> = {
   },
 };
 
-function describeModel(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[] = []) {
+function describeModel(model: CatalogModel, catalog: CatalogStore, stopReasons: readonly string[] = []) {
   return {
     id: model.id,
     type: model.type,
     active: catalog.isActive(model),
-    not_served: explain(model, catalog, stopped),
+    not_served: explain(model, catalog, stopReasons),
     context: model.context,
     aliases: model.aliases,
     routes: model.routes.map((route) => `${route.upstream.name}/${route.model}`),
@@ -45,19 +45,19 @@ function describeModel(model: CatalogModel, catalog: CatalogStore, stopped: read
   };
 }
 
-/** Explains why requests for the model currently fail. Null if there is no known reason. */
-function explain(model: CatalogModel, catalog: CatalogStore, stopped: readonly string[]): string | null {
+/** Explains why requests for the model currently fail. Returns null if there is no known reason. */
+function explain(model: CatalogModel, catalog: CatalogStore, stopReasons: readonly string[]): string | null {
   const reasons: string[] = [];
   if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
   if (model.routes.length === 0)
     reasons.push(...(catalog.current.faults.get(model.id) ?? []).map((fault) => `${fault} in this shell`));
   // The caller passes these only if no candidate can be called.
-  reasons.push(...stopped);
+  reasons.push(...stopReasons);
   return reasons.length === 0 ? null : reasons.join('; ');
 }
 
-/** Returns why none of the model's routes is called. Empty if at least one is. */
-async function findStopped(store: RouteStateStore, { routes }: CatalogModel): Promise<string[]> {
+/** Returns why none of the model's routes can be called. Empty if at least one can. */
+async function findStopReasons(store: RouteStateStore, { routes }: CatalogModel): Promise<string[]> {
   const candidates = await readCandidates(store, routes, Date.now());
   const reasons = candidates.map(({ candidate, state }) => {
     const reason = describeStop(state);
@@ -72,7 +72,7 @@ async function listModels(context: AdminContext): Promise<unknown> {
   return await withCatalog(context, (catalog) =>
     Promise.all(
       catalog.current.models.map(async (model) => ({
-        ...describeModel(model, catalog, await findStopped(routeStates, model)),
+        ...describeModel(model, catalog, await findStopReasons(routeStates, model)),
         embedding_cache: model.embeddingCache === null ? null : await cacheUse.read(model.id),
       })),
     ),

@@ -93,7 +93,8 @@ async function describeChat(redis: RedisClient): Promise<object> {
 }
 
 /**
- * Sums all BullMQ queues behind the name. Also shows the queue for accounts with many requests in flight separately.
+ * Sums all BullMQ queues behind the name. `bulk` shows the second one alone, which serves accounts with many requests
+ * in flight.
  */
 async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues): Promise<object> {
   const registry = new WorkerRegistryStore(redis);

@@ -18,23 +18,23 @@ export function describeUser(user: WebUser) {
 }
 
 /** Describes a user with the user's accounts, sessions and latest events. */
-export async function describeUserInFull(context: AdminContext, user: WebUser, shownEvents: number) {
+export async function describeUserInFull(context: AdminContext, user: WebUser, maxEvents: number) {
   const { sessions, audit, links } = context.web;
-  const [linked, open, events] = await Promise.all([
+  const [linked, openSessions, events] = await Promise.all([
     links.list(user._id),
     sessions.list(user._id),
-    audit.list(user._id, shownEvents),
+    audit.list(user._id, maxEvents),
   ]);
   return {
     ...describeUser(user),
-    accounts: await describeLinked(context, linked),
-    sessions: open.map(describeSession),
+    accounts: await describeLinkedAccounts(context, linked),
+    sessions: openSessions.map(describeSession),
     events: events.map(describeEvent),
   };
 }
 
 /** Describes linked accounts, oldest link first. Keys are masked as in the user's own lists. */
-async function describeLinked({ accounts, hotAccounts }: AdminContext, links: readonly WebLink[]) {
+async function describeLinkedAccounts({ accounts, hotAccounts }: AdminContext, links: readonly WebLink[]) {
   const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map(({ _id, keyMasked }) => [_id, keyMasked]));
   return await mapBounded(links, 8, async ({ _id, accountId, label }) => {

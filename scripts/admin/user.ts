@@ -130,7 +130,7 @@ async function unlink(context: AdminContext): Promise<unknown> {
   const link = await web.links.findByAccount(accountId);
   if (link === null) throw notLinked();
   const { userId, _id: linkId, label } = link;
-  // Look the user up first, so that no step that only reports the result can fail once the account is unlinked.
+  // Look up the user first. After the unlinking, a failed lookup would make a completed command look like a failed one.
   const user = await web.users.findById(userId);
   const event = { action: 'account-unlinked', userId, linkId, accountId, label } as const;
   await withEvent(context, event, async () => {

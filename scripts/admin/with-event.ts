@@ -7,8 +7,8 @@ import { describeFailure } from './with-stores.ts';
 
 /**
  * Runs an action that must be in the audit log, as the account area does. Records the outcome and queues the notice
- * before the command exits. If that fails, it only prints a warning, because the action itself succeeded and must not
- * be repeated.
+ * before the command exits. If recording or queueing fails, only prints a warning, because the action itself succeeded
+ * and must not be repeated.
  */
 export async function withEvent<T>(
   { web, redis, config, warn }: Pick<AdminContext, 'web' | 'redis' | 'config' | 'warn'>,

@@ -38,7 +38,7 @@ export interface AdmissionsOptions {
   readonly callers: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  readonly onStep: (way: PairVariant) => void;
+  readonly onStep: (variant: PairVariant) => void;
 }
 
 export const admissionAccounts = 1_000;
@@ -53,9 +53,9 @@ export async function measureAdmissions(options: AdmissionsOptions): Promise<Pai
   const stack = await startMoneyStack({ ...options, accountCount: admissionAccounts });
   try {
     const runs: PairRun[] = [];
-    for (const way of ['plain', 'scripts'] as const) {
-      options.onStep(way);
-      runs.push(await measureVariant(options, stack, way));
+    for (const variant of ['plain', 'scripts'] as const) {
+      options.onStep(variant);
+      runs.push(await measureVariant(options, stack, variant));
     }
     return runs;
   } finally {
@@ -66,21 +66,21 @@ export async function measureAdmissions(options: AdmissionsOptions): Promise<Pai
 async function measureVariant(
   options: AdmissionsOptions,
   stack: MoneyStack,
-  way: PairVariant,
+  variant: PairVariant,
 ): Promise<PairRun> {
   const { redis, accounts, pids } = stack;
   const charged = new Map<string, bigint>(accounts.map(({ id }) => [id, 0n]));
   const balances = await readBalances(stack);
   let pairs = 0;
-  let isEnough = false;
+  let isStopping = false;
   let onPair = (): void => undefined;
   const running = runPairs(
     redis,
     accounts,
     {
-      pair: way === 'scripts' ? runScripts : runPlain,
+      pair: variant === 'scripts' ? runScripts : runPlain,
       concurrency: options.callers,
-      isEnough: () => isEnough,
+      shouldStop: () => isStopping,
     },
     ({ id }, costNano) => {
       pairs += 1;
@@ -107,7 +107,7 @@ async function measureVariant(
   try {
     const measured = await Promise.race([measuring(), running.then(() => null)]);
     if (measured === null) throw new Error('the load ended before it was measured');
-    isEnough = true;
+    isStopping = true;
     await running;
     const { before, after } = measured;
     const measuredMs = after.atMs - before.atMs;
@@ -115,7 +115,7 @@ async function measureVariant(
     const cpu = compareCpu(before.cpu, after.cpu);
     const redisUsPerPair = (after.redisUs - before.redisUs) / count;
     return {
-      way,
+      way: variant,
       measuredMs,
       pairs: count,
       pairsPerSecond: (count * 1_000) / measuredMs,
@@ -126,12 +126,14 @@ async function measureVariant(
       faults: await findFaults(stack, balances, charged),
     };
   } finally {
-    isEnough = true;
+    isStopping = true;
     clearInterval(trimming);
   }
 }
 
-/** Nothing reads these ledgers. Without trimming, they would fill the memory and requests would not be admitted. */
+/**
+ * Trims the ledgers, because nothing reads them. Otherwise they would fill the memory, and requests would be rejected.
+ */
 function trim(redis: RedisClient): void {
   const plain = Array.from({ length: shardCount }, (_, shard) => plainStream(shard));
   for (const stream of [...ledgerStreams, ...plain]) {

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { ResponseReader, type Answer } from './response-reader.ts';
+import { ResponseReader, type ParsedResponse } from './response-reader.ts';
 
 export interface CallerOptions {
   readonly host: string;
@@ -7,7 +7,7 @@ export interface CallerOptions {
   readonly countsTokens: boolean;
   /** Returns the bytes of the next request. Null stops this caller. */
   readonly nextRequest: () => string | null;
-  readonly onAnswer: (response: Answer, latencyMs: number) => void;
+  readonly onResponse: (response: ParsedResponse, latencyMs: number) => void;
   readonly onError: (reason: string) => void;
 }
 
@@ -57,7 +57,7 @@ export class Caller {
     this.#socket = socket;
     let reason = 'the connection was closed before a response';
     socket.once('error', (error) => (reason = error.message));
-    socket.once('close', () => this.#lose(reason));
+    socket.once('close', () => this.#onClose(reason));
     this.#send();
   }
 
@@ -84,15 +84,15 @@ export class Caller {
     this.#socket!.write(request, 'latin1');
   }
 
-  #onResponse(response: Answer): void {
+  #onResponse(response: ParsedResponse): void {
     this.#isWaiting = false;
     this.#reader!.keepsBody = false;
-    this.#options.onAnswer(response, performance.now() - this.#sentAtMs);
+    this.#options.onResponse(response, performance.now() - this.#sentAtMs);
     if (this.#isStopping) this.#onIdle?.();
     else this.#send();
   }
 
-  #lose(reason: string): void {
+  #onClose(reason: string): void {
     if (this.#isWaiting) this.#options.onError(reason);
     this.#isWaiting = false;
     if (this.#isStopping) this.#onIdle?.();

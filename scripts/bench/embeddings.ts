@@ -53,7 +53,7 @@ const alone: Scenario = {
  * The vendor has capacity for all calls. But while batches are in progress, the gateway waits for more inputs before it
  * sends another batch.
  */
-const beside: Scenario = {
+const withOthers: Scenario = {
   ...alone,
   name: 'embeddings-alone-window',
   title: `Embeddings, one input per call, with ${otherCallers} other callers`,
@@ -73,8 +73,11 @@ const vocabulary =
 
 /** Creates texts with the given numbers of words, all different. */
 function writeTexts(wordCounts: readonly number[]): string[] {
-  return wordCounts.map((count, nr) => {
-    const words = Array.from({ length: count - 1 }, (_, i) => vocabulary[(nr + i * 5) % vocabulary.length]);
+  return wordCounts.map((count, index) => {
+    const words = Array.from(
+      { length: count - 1 },
+      (_, i) => vocabulary[(index + i * 5) % vocabulary.length],
+    );
     return [uniqueMark, ...words].join(' ');
   });
 }
@@ -109,7 +112,7 @@ export const embeddingScenarios: readonly Scenario[] = [
   single('busy', 'base64'),
   single('busy', 'float'),
   alone,
-  beside,
+  withOthers,
   large,
   single('instant', 'base64'),
   single('instant', 'float'),

@@ -15,7 +15,7 @@ export interface GatewayOptions {
   readonly programs: Programs;
   readonly dir: string;
   readonly stores: Stores;
-  /** JSON is valid YAML. */
+  /** Written as JSON, which is valid YAML. */
   readonly catalog: object;
   readonly logLevel: string;
   /** Additional Node arguments for one of the roles. */

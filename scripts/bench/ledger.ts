@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { dist } from '../start/paths.ts';
 import { compareCpu, sampleCpu } from './cpu-clock.ts';
 import { concurrentPairs } from './admissions.ts';
-import { countWaiting, startMoneyStack, type MoneyStack } from './money-stack.ts';
+import { countStreamEntries, startMoneyStack, type MoneyStack } from './money-stack.ts';
 import { runPairs, runScripts } from './pairs.ts';
 import type { Programs } from './programs.ts';
 
@@ -35,7 +35,7 @@ export const ledgerAccounts = 200;
 const pollMs = 10;
 const timeoutMs = 120_000;
 
-/** Measures how fast one worker writes the requests to MongoDB that were settled while there was no worker. */
+/** Settles requests while no worker runs, then measures how fast one worker writes their ledger entries to MongoDB. */
 export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> {
   const stack = await startMoneyStack({ ...options, accountCount: ledgerAccounts });
   try {
@@ -46,19 +46,19 @@ export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> 
       {
         pair: runScripts,
         concurrency: concurrentPairs,
-        isEnough: (started) => started >= options.charges,
+        shouldStop: (started) => started >= options.charges,
       },
       () => undefined,
     );
-    const entries = await countWaiting(stack.redis);
+    const entries = await countStreamEntries(stack.redis);
     options.onStep(`${entries} entries into MongoDB`);
-    return await measureReading(options, stack, entries);
+    return await measureWorker(options, stack, entries);
   } finally {
     await stack.close();
   }
 }
 
-async function measureReading(
+async function measureWorker(
   { programs, dir, cpus, logLevel }: LedgerOptions,
   stack: MoneyStack,
   entries: number,
@@ -76,7 +76,7 @@ async function measureReading(
   await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
   const before = sampleCpu(pids);
   const startedAtMs = performance.now();
-  await waitUntil('the last entry', async () => (await countWaiting(stack.redis)) === 0);
+  await waitUntil('the last entry', async () => (await countStreamEntries(stack.redis)) === 0);
   const measuredMs = performance.now() - startedAtMs;
   const cpu = compareCpu(before, sampleCpu(pids));
   const perEntry = Object.entries(cpu.processes).map(([name, ms]) => [name, (ms * 1_000) / entries]);

@@ -36,7 +36,7 @@ class Load {
 
   async run(): Promise<LoadResult> {
     const { span } = this.#plan;
-    const { before, after } = await (span.kind === 'time' ? this.#runFor(span) : this.#runThrough(span));
+    const { before, after } = await (span.kind === 'time' ? this.#runFor(span) : this.#runRequests(span));
     const latencies = this.#latencies.sort((a, b) => a - b);
     const atShare = (share: number): number =>
       latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
@@ -53,16 +53,17 @@ class Load {
     };
   }
 
-  async #runFor({ warmUpMs, measureMs }: TimeSpan): Promise<Measured> {
+  async #runFor({ warmUpMs, measureMs }: TimeSpan): Promise<SamplePair> {
     const callers = [
       ...this.#createCallers(this.#plan.callers, this.#nextRequest, (ms) => this.#latencies.push(ms)),
       ...this.#createCallers(this.#plan.background, this.#nextRequest, () => (this.#backgroundAnswers += 1)),
     ];
     for (const caller of callers) caller.start();
-    // Exclude the first responses, but measure at least one, even on a slow machine.
+    // Warm up until there are at least as many responses as callers, even on a slow machine.
     await Promise.all([delay(warmUpMs), this.#waitUntil(() => this.#ended >= callers.length)]);
     const before = this.#sample();
     this.#isMeasuring = true;
+    // Measure at least one response of each kind of caller, unless there are errors.
     const hasMeasured = (): boolean =>
       this.#failures > 0 ||
       (this.#latencies.length > 0 && (this.#plan.background === 0 || this.#backgroundAnswers > 0));
@@ -75,7 +76,7 @@ class Load {
     return { before, after };
   }
 
-  async #runThrough({ requests }: WorkSpan): Promise<Measured> {
+  async #runRequests({ requests }: WorkSpan): Promise<SamplePair> {
     await this.#runCallers(
       this.#createCallers(1, limitTo(1, this.#nextRequest), () => undefined),
       1,
@@ -134,7 +135,7 @@ class Load {
         port,
         countsTokens: expects.kind === 'stream',
         nextRequest,
-        onAnswer: (response, latencyMs) => {
+        onResponse: (response, latencyMs) => {
           const fault = findFault(response, expects);
           if (fault !== null) {
             this.#countError(fault);
@@ -167,7 +168,7 @@ interface Sample {
   readonly cpu: CpuSample;
 }
 
-interface Measured {
+interface SamplePair {
   readonly before: Sample;
   readonly after: Sample;
 }
@@ -181,7 +182,10 @@ function limitTo(count: number, next: () => string): () => string | null {
   };
 }
 
-/** Pads numbers to the length of their mark, so that all requests of a plan have the same length. */
+/**
+ * Returns a function that writes the next request. Unique numbers replace the marks in the body, padded to the length
+ * of a mark, so that all requests of a plan have the same length.
+ */
 function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () => string {
   const head = [
     `POST ${path} HTTP/1.1`,

@@ -3,10 +3,10 @@ import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { MoneyCheck, MoneyResult } from './money-check.ts';
 import type { Programs } from './programs.ts';
 import { runLoad } from './run-load.ts';
-import { countCallers, type Scenario, type Way } from './scenario.ts';
+import { countCallers, type Scenario, type Variant } from './scenario.ts';
 
 export interface RunResult extends LoadResult {
-  readonly way: Way;
+  readonly way: Variant;
   readonly requestsPerSecond: number;
   /** CPU milliseconds per response, including background responses, by process. */
   readonly cpuMsPerRequest: Readonly<Record<string, number>>;
@@ -27,38 +27,43 @@ export interface MeasureOptions {
 }
 
 /** Runs one scenario once, directly or through the gateway, with a new load generator. */
-export async function measure(options: MeasureOptions, scenario: Scenario, way: Way): Promise<RunResult> {
+export async function measure(
+  options: MeasureOptions,
+  scenario: Scenario,
+  variant: Variant,
+): Promise<RunResult> {
   const { stack, programs, money, cpus } = options;
   const startedAt = new Date();
-  const load = await runLoad(programs, makePlan(options, scenario, way));
+  const load = await runLoad(programs, createPlan());
   const entries = Object.entries(load.cpu.processes).map(([name, ms]) => [
     name,
     ms / Math.max(1, load.answers + load.backgroundAnswers),
   ]);
   return {
     ...load,
-    way,
+    way: variant,
     requestsPerSecond: (load.answers * 1_000) / load.measuredMs,
     cpuMsPerRequest: Object.fromEntries(entries) as Record<string, number>,
     othersShare: load.cpu.othersMs / (load.measuredMs * cpus),
-    money: way === 'gateway' ? await money.check(startedAt, load.allAnswers) : null,
+    money: variant === 'gateway' ? await money.check(startedAt, load.allAnswers) : null,
   };
 
-  function makePlan({ callers, warmUpMs, measureMs }: MeasureOptions, of: Scenario, to: Way): LoadPlan {
-    const { vendor, background, requestsEach } = of;
-    const target = to === 'direct' && vendor !== null ? stack.vendors[vendor] : stack.gateway;
-    const count = countCallers(of, callers);
+  function createPlan(): LoadPlan {
+    const { callers, warmUpMs, measureMs } = options;
+    const { vendor, background, requestsEach } = scenario;
+    const target = variant === 'direct' && vendor !== null ? stack.vendors[vendor] : stack.gateway;
+    const count = countCallers(scenario, callers);
     return {
       ...target,
-      path: `/v1${of.path}`,
-      body: JSON.stringify({ model: of.models[to], ...of.body }),
+      path: `/v1${scenario.path}`,
+      body: JSON.stringify({ model: scenario.models[variant], ...scenario.body }),
       callers: count,
       background,
       span:
         requestsEach === null
           ? { kind: 'time', warmUpMs, measureMs }
           : { kind: 'work', requests: count * requestsEach },
-      expects: of.expects,
+      expects: scenario.expects,
       // Include processes that this run does not need, so that they are not counted as others.
       pids: { ...(vendor === null ? {} : { vendor: stack.vendorPids[vendor] }), ...stack.pids },
     };

@@ -34,7 +34,8 @@ export interface MemoryOptions {
   readonly callers: number | null;
   /** Minimum number of inputs. The last call may exceed it. */
   readonly inputs: number;
-  readonly onShare: (share: number) => void;
+  /** Called with the progress of the run, from 0 to 1. */
+  readonly onProgress: (progress: number) => void;
 }
 
 /**
@@ -44,15 +45,15 @@ export interface MemoryOptions {
 const flatShare = 0.1;
 const flatMb = 16;
 
-/** One sample of all processes, and the share of the run that was complete. */
+/** One sample of all processes, and the progress of the run at that moment: 0 at its start, 1 at its end. */
 export interface MemorySample {
-  readonly share: number;
+  readonly progress: number;
   readonly mb: Readonly<Record<string, number>>;
 }
 
 /** Sends this many inputs through the gateway and samples the memory of all its processes. */
 export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> {
-  const { programs, dir, logLevel, onShare } = options;
+  const { programs, dir, logLevel, onProgress } = options;
   const stack = await startBenchStack({ programs, dir, env: process.env, logLevel, profileDir: null });
   const money = new MoneyCheck(stack.env, stack.accountId);
   try {
@@ -73,10 +74,10 @@ export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> 
       pids,
     } as const;
     const load = await runLoad(programs, plan, (answers, loadPid) => {
-      const share = answers / requests;
+      const progress = answers / requests;
       const all = Object.entries({ ...pids, load: loadPid });
-      samples.push({ share, mb: Object.fromEntries(all.map(([name, pid]) => [name, readRssMb(pid)])) });
-      onShare(share);
+      samples.push({ progress, mb: Object.fromEntries(all.map(([name, pid]) => [name, readRssMb(pid)])) });
+      onProgress(progress);
     });
     return {
       inputs: load.answers * inputsPerCall,
@@ -92,14 +93,14 @@ export async function measureMemory(options: MemoryOptions): Promise<MemoryRun> 
 }
 
 export function sumUp(process: string, samples: readonly MemorySample[]): MemoryUse {
-  const readings = samples.flatMap(({ share, mb }) =>
-    mb[process] === undefined ? [] : [{ share, mb: mb[process] }],
+  const readings = samples.flatMap(({ progress, mb }) =>
+    mb[process] === undefined ? [] : [{ progress, mb: mb[process] }],
   );
   const atMarksMb = memoryMarks.map((mark) => {
-    const inTenth = readings.filter(({ share }) => share > mark - 0.1 && share <= mark);
+    const inTenth = readings.filter(({ progress }) => progress > mark - 0.1 && progress <= mark);
     // If the run is too short for a sample in this tenth, use the last one before it.
     const usedReadings =
-      inTenth.length > 0 ? inTenth : readings.filter(({ share }) => share <= mark).slice(-1);
+      inTenth.length > 0 ? inTenth : readings.filter(({ progress }) => progress <= mark).slice(-1);
     return usedReadings.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, usedReadings.length);
   });
   const middle = atMarksMb.at(-2) ?? 0;

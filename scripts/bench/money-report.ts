@@ -9,14 +9,14 @@ export interface FastestScenario {
 }
 
 /** Returns the run with the median cost, which is shown if there are several rounds. */
-export function choosePairRun(runs: readonly PairRun[], way: PairVariant): PairRun {
+export function choosePairRun(runs: readonly PairRun[], variant: PairVariant): PairRun {
   return chooseMiddle(
-    runs.filter((run) => run.way === way),
+    runs.filter((run) => run.way === variant),
     (run) => run.pairsPerRedisSecond,
   );
 }
 
-/** Per second of Redis's CPU time, so that other processes on the machine do not count. */
+/** Compares the pairs per second of Redis's CPU time, which does not depend on other processes on the machine. */
 export function computePairRatio(runs: readonly PairRun[]): number {
   return (
     choosePairRun(runs, 'scripts').pairsPerRedisSecond / choosePairRun(runs, 'plain').pairsPerRedisSecond
@@ -39,10 +39,10 @@ function chooseMiddle<T>(runs: readonly T[], valueOf: (run: T) => number): T {
 }
 
 export function formatAdmissions(runs: readonly PairRun[], callers: number): string {
-  const rows = (['plain', 'scripts'] as const).map((way) => {
-    const run = choosePairRun(runs, way);
+  const rows = (['plain', 'scripts'] as const).map((variant) => {
+    const run = choosePairRun(runs, variant);
     return [
-      `  ${way}`,
+      `  ${variant}`,
       formatCount(run.pairsPerSecond),
       run.redisUsPerPair.toFixed(1),
       run.loadUsPerPair.toFixed(1),

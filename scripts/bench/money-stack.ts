@@ -95,7 +95,7 @@ export async function startMoneyStack({
 }
 
 /** Counts the entries in the ledger's streams. */
-export async function countWaiting(redis: RedisClient): Promise<number> {
+export async function countStreamEntries(redis: RedisClient): Promise<number> {
   const lengths = await Promise.all(ledgerStreams.map((stream) => redis.xlen(stream)));
   return lengths.reduce((sum, length) => sum + length, 0);
 }

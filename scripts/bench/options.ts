@@ -19,7 +19,7 @@ import {
 const onlyByName: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup];
 const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...onlyByName];
 
-interface Listed {
+interface ListedScenario {
   readonly group: string;
   readonly name: string;
   readonly title: string;
@@ -33,7 +33,7 @@ const moneyTitles: Record<MoneyScenario, string> = {
 const scenarios = [...chatScenarios, ...embeddingScenarios];
 
 /** Everything that can be measured, in order. */
-const all: readonly Listed[] = [
+const all: readonly ListedScenario[] = [
   ...scenarios,
   ...moneyScenarios.map((name) => ({ group: name, name, title: moneyTitles[name] })),
   { ...memoryLoad, group: memoryScenario },
@@ -119,7 +119,7 @@ export function readOptions(args: string[]): Options | null {
   if (unknown.length > 0) {
     throw new ConfigError(`Unknown name "${unknown.join(', ')}". Available: ${groups.join(', ')}.`);
   }
-  const isSelected = ({ group }: Listed): boolean =>
+  const isSelected = ({ group }: ListedScenario): boolean =>
     positionals.length === 0 ? !onlyByName.includes(group) : positionals.includes(group);
   const selected = all.filter(isSelected).map(({ name }) => name);
   const chosen = new Set<string>(selected.filter((name) => name.includes(values.only)));

@@ -87,7 +87,7 @@ function describeRequest(requestId: string, accountId: string, completionTokens:
 }
 
 /**
- * Runs pairs, cycling through the accounts, with `concurrency` pairs at a time, until `isEnough` returns true.
+ * Runs pairs, cycling through the accounts, with `concurrency` pairs at a time, until `shouldStop` returns true.
  * @throws any error of a pair
  */
 export async function runPairs(
@@ -96,13 +96,13 @@ export async function runPairs(
   {
     pair,
     concurrency,
-    isEnough,
-  }: { pair: Pair; concurrency: number; isEnough: (started: number) => boolean },
+    shouldStop,
+  }: { pair: Pair; concurrency: number; shouldStop: (started: number) => boolean },
   onCharged: (account: MoneyAccount, costNano: bigint) => void,
 ): Promise<void> {
   let started = 0;
   const run = async (): Promise<void> => {
-    while (!isEnough(started)) {
+    while (!shouldStop(started)) {
       const account = accounts[started % accounts.length]!;
       started += 1;
       onCharged(account, await pair(redis, account));

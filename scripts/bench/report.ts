@@ -1,5 +1,5 @@
 import type { RunResult } from './measure.ts';
-import { countVectors, listVariants, vendors, type Scenario, type Way } from './scenario.ts';
+import { countVectors, listVariants, vendors, type Scenario, type Variant } from './scenario.ts';
 
 export interface ScenarioResult {
   readonly scenario: Scenario;
@@ -12,14 +12,14 @@ export interface ScenarioResult {
 export const disturbedShare = 0.1;
 
 const cpuColumns = ['load', 'vendor', 'api', 'worker', 'redis', 'mongo'] as const;
-/** The other processes are idle in a direct run. */
+/** The processes that take part in a direct run. The others are idle. */
 const directColumns: readonly string[] = ['load', 'vendor'];
 const columns = ['', 'requests/s', 'p50 ms', 'p99 ms', ...cpuColumns, 'errors', 'others'] as const;
 const widths = columns.map((name, i) => (i === 0 ? 10 : Math.max(7, name.length)));
 
 /** Returns the run with the median throughput, which is shown if there are several rounds. */
-export function chooseRun(runs: readonly RunResult[], way: Way): RunResult {
-  const candidates = runs.filter((run) => run.way === way);
+export function chooseRun(runs: readonly RunResult[], variant: Variant): RunResult {
+  const candidates = runs.filter((run) => run.way === variant);
   return candidates.sort((a, b) => a.requestsPerSecond - b.requestsPerSecond)[
     Math.floor(candidates.length / 2)
   ]!;
@@ -48,7 +48,7 @@ export function formatScenario(result: ScenarioResult): string {
     '',
     `${scenario.title} · ${callers} ${callers === 1 ? 'caller' : 'callers'} · ` +
       (vendor === null ? 'computed in the worker' : `the vendor responds ${vendors[vendor].text}`),
-    ...listVariants(scenario).map((way) => formatRun(chooseRun(runs, way))),
+    ...listVariants(scenario).map((variant) => formatRun(chooseRun(runs, variant))),
     formatComparison(result),
     ...(countVectors(scenario) > 1 ? [formatVectors(scenario, gateway)] : []),
   ];
@@ -89,8 +89,10 @@ function formatNote(name: string, value: string, text: string): string {
 }
 
 function formatRun(run: RunResult): string {
-  const isPart = (name: string): boolean => run.way === 'gateway' || directColumns.includes(name);
-  const cpu = cpuColumns.map((name) => (isPart(name) ? (run.cpuMsPerRequest[name]?.toFixed(3) ?? '') : ''));
+  const takesPart = (name: string): boolean => run.way === 'gateway' || directColumns.includes(name);
+  const cpu = cpuColumns.map((name) =>
+    takesPart(name) ? (run.cpuMsPerRequest[name]?.toFixed(3) ?? '') : '',
+  );
   const others = `${Math.round(run.othersShare * 100)} %${run.othersShare > disturbedShare ? ' !' : ''}`;
   return formatRow([
     `  ${run.way}`,

@@ -1,4 +1,4 @@
-import type { Answer } from './response-reader.ts';
+import type { ParsedResponse } from './response-reader.ts';
 
 /** What every response in a run must look like. */
 export type ResponseExpectation =
@@ -14,7 +14,7 @@ export type ResponseExpectation =
 const bytesPerFloat = 4;
 
 /** Returns what is wrong with a response, or null. Checks bodies only if the reader kept them. */
-export function findFault(response: Answer, expects: ResponseExpectation): string | null {
+export function findFault(response: ParsedResponse, expects: ResponseExpectation): string | null {
   if (response.status !== 200) return `HTTP ${response.status}: ${response.body?.slice(0, 160) ?? 'no body'}`;
   if (expects.kind === 'stream') {
     if (!response.isDone) return 'a stream without [DONE]';

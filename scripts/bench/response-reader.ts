@@ -1,5 +1,5 @@
 /** The parts of an HTTP response that a measurement needs. */
-export interface Answer {
+export interface ParsedResponse {
   readonly status: number;
   readonly bodyBytes: number;
   /** Deltas with text, in a stream of server-sent events. */
@@ -24,7 +24,7 @@ const carriedChars = Math.max(tokenMark.length, doneMark.length);
 export class ResponseReader {
   /** Whether to return the bodies of the following responses. */
   keepsBody = false;
-  readonly #onAnswer: (response: Answer) => void;
+  readonly #onResponse: (response: ParsedResponse) => void;
   readonly #countsTokens: boolean;
   #state: 'head' | 'fixed' | 'size' | 'chunk' | 'gap' | 'trailer' = 'head';
   /** The line or head being collected. */
@@ -37,9 +37,9 @@ export class ResponseReader {
   #carried = '';
   #bodyChunks: Buffer[] = [];
 
-  constructor(countsTokens: boolean, onAnswer: (response: Answer) => void) {
+  constructor(countsTokens: boolean, onResponse: (response: ParsedResponse) => void) {
     this.#countsTokens = countsTokens;
-    this.#onAnswer = onAnswer;
+    this.#onResponse = onResponse;
   }
 
   /** @throws Error if the bytes are not an HTTP response of known length */
@@ -151,7 +151,7 @@ export class ResponseReader {
     const chunks = this.#bodyChunks;
     this.#bodyChunks = [];
     this.#state = 'head';
-    this.#onAnswer({
+    this.#onResponse({
       status: this.#status,
       bodyBytes: this.#bodyBytes,
       tokens: this.#tokens,

@@ -23,8 +23,8 @@ export async function runMemory(
       ...options,
       programs,
       dir,
-      onShare: (share) => {
-        const percent = Math.floor((share * 100) / announcedPercent) * announcedPercent;
+      onProgress: (completed) => {
+        const percent = Math.floor((completed * 100) / announcedPercent) * announcedPercent;
         if (percent === announced) return;
         announced = percent;
         progress.show(`memory, ${percent} % of ${options.inputs} inputs`);

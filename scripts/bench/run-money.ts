@@ -51,7 +51,7 @@ export async function runMoney(context: MoneyContext): Promise<MoneyResults> {
           dir,
           cpus,
           callers,
-          onStep: (way) => progress.show(nameStep('admissions', way, round)),
+          onStep: (variant) => progress.show(nameStep('admissions', variant, round)),
         }),
       );
       runs.push(...results);

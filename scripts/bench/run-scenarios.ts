@@ -24,13 +24,13 @@ export async function runScenarios(context: ScenariosContext): Promise<ScenarioR
   if (profileDir !== null) mkdirSync(profileDir, { recursive: true });
   const stack = await startBenchStack({ programs, dir, env: process.env, logLevel, profileDir });
   const money = new MoneyCheck(stack.env, stack.accountId);
-  const measuring = { ...options, programs, stack, money, cpus };
+  const measureOptions = { ...options, programs, stack, money, cpus };
   const results: ScenarioResult[] = [];
   try {
     progress.clear();
     console.log(`\n${formatHead()}`);
     for (const [index, scenario] of options.scenarios.entries()) {
-      const runs = await runScenario(measuring, scenario, { progress, index, options });
+      const runs = await runScenario(measureOptions, scenario, { progress, index, options });
       const result = { scenario, callers: countCallers(scenario, options.callers), runs };
       results.push(result);
       progress.clear();
@@ -46,17 +46,19 @@ export async function runScenarios(context: ScenariosContext): Promise<ScenarioR
 
 /** Alternates the order of direct and gateway runs, so that neither always runs on a warmer or busier machine. */
 async function runScenario(
-  measuring: MeasureOptions,
+  measureOptions: MeasureOptions,
   scenario: Scenario,
   { progress, index, options }: { progress: Progress; index: number; options: Options },
 ): Promise<RunResult[]> {
   const runs: RunResult[] = [];
   for (let round = 0; round < options.rounds; round++) {
-    const ways = listVariants(scenario);
-    for (const way of (index + round) % 2 === 0 ? ways : ways.toReversed()) {
+    const variants = listVariants(scenario);
+    for (const variant of (index + round) % 2 === 0 ? variants : variants.toReversed()) {
       const step = `${index + 1}/${options.scenarios.length}`;
-      progress.show(`${step} ${scenario.name}, ${way}${options.rounds > 1 ? `, round ${round + 1}` : ''}`);
-      runs.push(await measure(measuring, scenario, way));
+      progress.show(
+        `${step} ${scenario.name}, ${variant}${options.rounds > 1 ? `, round ${round + 1}` : ''}`,
+      );
+      runs.push(await measure(measureOptions, scenario, variant));
     }
   }
   return runs;

@@ -55,9 +55,9 @@ export interface Scenario {
   readonly expects: ResponseExpectation;
 }
 
-export type Way = 'direct' | 'gateway';
+export type Variant = 'direct' | 'gateway';
 
-export function listVariants({ vendor }: Scenario): Way[] {
+export function listVariants({ vendor }: Scenario): Variant[] {
   return vendor === null ? ['gateway'] : ['direct', 'gateway'];
 }
 

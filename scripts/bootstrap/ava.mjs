@@ -46,7 +46,7 @@ export const addCounts = (a, b) => ({
   reasons: [...a.reasons, ...b.reasons],
 });
 
-/** Prints again which tests failed and why, because the output of later tests has scrolled it out of view. */
+/** Prints again which tests failed and why, because the output of later tests has scrolled ava's report out of view. */
 export function printFailures({ failures, reasons }) {
   for (const reason of reasons) say(`\n${reason}\n`);
   for (const title of failures) say(`Failed: ${title}`);
@@ -71,7 +71,7 @@ function countTests(output, code) {
   };
 }
 
-/** Returns what ava prints about failed tests between two rules at the end, shortened to a readable length. */
+/** Returns what ava prints about failed tests between two horizontal rules, shortened to a readable length. */
 function extractReasons(text) {
   const [, reasons = ''] = text.split(/\n {2}─\n/);
   return reasons.trim().slice(0, maxReasonLength);

@@ -17,8 +17,8 @@ const staleAfterMs = 15_000;
 
 /**
  * Prevents two commands in a fresh clone from installing concurrently. The lock is a file that contains the holder's
- * pid, and the holder renews its modification time. It is stale if the holder is dead or did not renew it (its pid may
- * belong to another process by now).
+ * pid, and the holder renews its modification time. The lock is stale if the holder is dead, or if nobody renews the
+ * time (another process may have the dead holder's pid by now).
  */
 export async function withLock(work) {
   // Not in node_modules, which `npm ci` removes.

@@ -27,7 +27,7 @@ function matchesLock(present, expected) {
   const isPresent = ([path, entry]) => {
     // The empty path is the project itself.
     if (path === '') return true;
-    // Optional packages are those of other platforms.
+    // A missing optional package is for another platform.
     if (!present[path]) return Boolean(entry.optional || entry.devOptional);
     return present[path].version === entry.version && present[path].integrity === entry.integrity;
   };

@@ -46,14 +46,14 @@ export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
   const isAll = args.includes('--all');
   const flags = args.filter((arg) => arg.startsWith('-') && arg !== '--all');
-  const isWhole = names.length === 0;
+  const isWholeSuite = names.length === 0;
   if (process.env.REDIS_URL) say('REDIS_URL is set: the tests share that Redis and run one by one.');
   const [failedChecks, counts] = await Promise.all([
-    isWhole && flags.length === 0 ? checkStyle() : [],
-    runPhases(flags, isWhole ? [allButLong(), ...(isAll ? longPhases() : [])] : [names.map(toCompiled)]),
+    isWholeSuite && flags.length === 0 ? checkStyle() : [],
+    runPhases(flags, isWholeSuite ? [allButLong(), ...(isAll ? longPhases() : [])] : [names.map(toCompiled)]),
   ]);
-  const isReal = isWhole && isAll && existsSync(join(root, realTests));
-  const sum = isReal ? addCounts(counts, await runShortRealTests(flags)) : counts;
+  const includesRealTests = isWholeSuite && isAll && existsSync(join(root, realTests));
+  const sum = includesRealTests ? addCounts(counts, await runShortRealTests(flags)) : counts;
   for (const name of failedChecks) say(`The ${name} failed; see its output further up.`);
   printFailures(sum);
   const failed = sum.failed + failedChecks.length;

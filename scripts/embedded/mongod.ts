@@ -40,8 +40,8 @@ export function mongodOptions(
 }
 
 /**
- * Binds only to loopback and requires a password. A key file makes it mandatory for all clients, regardless of the
- * data.
+ * Binds only to loopback. The key file makes mongod require authentication from every client, regardless of the users
+ * that its data contains.
  */
 export function mongodLaunch({ path, port, dir, key, keyFile }: MongodOptions) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });

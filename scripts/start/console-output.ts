@@ -34,7 +34,7 @@ export class ConsoleOutput {
   #warnedThisSecond = 0;
   #skipped = 0;
   #skippedWarnings = 0;
-  #isTimed = false;
+  #hasTimer = false;
 
   constructor(sink: LineSink) {
     this.#sink = sink;
@@ -52,7 +52,8 @@ export class ConsoleOutput {
   }
 
   /**
-   * Hides routine lines while the stack starts, when its own lines are sufficient. Warnings of parts are still shown.
+   * Hides the routine lines of parts while the stack starts, because `printPart` reports its progress. Warnings of
+   * parts are still shown.
    */
   muteRoutine(): void {
     this.#isMuted = true;
@@ -97,13 +98,13 @@ export class ConsoleOutput {
     this.print(text);
     this.#shownThisSecond += 1;
     if (isWarning) this.#warnedThisSecond += 1;
-    if (!this.#isTimed) setTimeout(() => this.#endSecond(), 1_000).unref();
-    this.#isTimed = true;
+    if (!this.#hasTimer) setTimeout(() => this.#endSecond(), 1_000).unref();
+    this.#hasTimer = true;
   }
 
   /**
-   * Routine lines are repeated if their messages are equal. For warnings, fields such as the upstream must be equal,
-   * too, and for errors the whole line.
+   * Returns whether the same line was already logged within this second. Two routine lines are the same if their
+   * messages are equal. For warnings, fields such as the upstream must be equal, too, and for errors the whole line.
    */
   #isRepeated(part: string, line: string): boolean {
     const message = /"msg":"(.*?)"[,}]/.exec(line)?.[1];
@@ -119,7 +120,7 @@ export class ConsoleOutput {
   }
 
   #endSecond(): void {
-    this.#isTimed = false;
+    this.#hasTimer = false;
     if (this.#isMuted) return;
     if (this.#skipped > 0) {
       const text = `… and ${countLines(this.#skipped, this.#skippedWarnings)}, which are in the logs`;

@@ -1,12 +1,12 @@
-// `node find-demo-account.js`: reads the known facts about the demo account as JSON from stdin, and prints the account
-// as JSON.
+// `node find-demo-account.js`: reads what an earlier start saved about the demo account as JSON from stdin, and prints
+// the account as JSON.
 import { text } from 'node:stream/consumers';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { hashSecret, isSameHash } from '../../shared/accounts/credentials.ts';
 import { createAccount } from '../admin/account.ts';
 import { describeFailure, withStores, type AdminStores } from '../admin/with-stores.ts';
 
-/** The facts that an earlier start saved. */
+/** What an earlier start saved about the demo account. */
 export interface KnownDemo {
   readonly id: string | null;
   readonly apiKey: string | null;
@@ -18,8 +18,8 @@ export interface DemoAccount {
   readonly apiKey: string | null;
   /** Null if it is not banned. */
   readonly banReason: string | null;
-  /** The account saved earlier, if it is not in this database and another was created. */
-  readonly insteadOf: KnownDemo | null;
+  /** The account that an earlier start saved, if this database does not contain it and another was created. */
+  readonly missingAccount: KnownDemo | null;
 }
 
 /** Identifies the account if no start has saved its id. No operator would use this name for customer accounts. */
@@ -31,12 +31,12 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
     const options = { balance: '100', 'free-requests': '10', type: userType };
     const { id, api_key: apiKey } = await createAccount({ ...stores, options });
     const isFirst = known.id === null && known.apiKey === null;
-    return { id, apiKey, banReason: null, insteadOf: isFirst ? null : known };
+    return { id, apiKey, banReason: null, missingAccount: isFirst ? null : known };
   }
   const { _id: id, keyHash, banned, banReason } = account;
   const isKnown = known.apiKey !== null && isSameHash(hashSecret(known.apiKey), keyHash);
   const apiKey = isKnown ? known.apiKey : await stores.accounts.revealKey(id);
-  return { id, apiKey, banReason: banned ? (banReason ?? 'no reason given') : null, insteadOf: null };
+  return { id, apiKey, banReason: banned ? (banReason ?? 'no reason given') : null, missingAccount: null };
 }
 
 async function findExisting({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {

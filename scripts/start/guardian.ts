@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /**
- * Waits for its stdin to close. Only the supervisor has the other end of this pipe, so it closes when the supervisor
- * exits, even if it is killed. The script then ends the parts that are still running, in the supervisor's order. It is
- * a shell script because a shell takes one megabyte; a second Node process would take forty.
+ * Waits for its stdin to close. Only the supervisor has the other end of this pipe, so the pipe closes when the
+ * supervisor exits, even if the supervisor is killed. The script then ends the parts that are still running, in the
+ * supervisor's order. It is a shell script because a shell takes one megabyte; a second Node process would take forty.
  */
 const script = `
 trap '' INT HUP TERM
@@ -37,12 +37,12 @@ export type StopStage = (typeof stopStages)[number];
 /** Ends all parts if the supervisor is killed before it can do so. */
 export class Guardian {
   #child: ChildProcess | null = null;
-  #stopping = false;
+  #isStopping = false;
   readonly #running = new Map<string, { stage: StopStage; pid: number }>();
 
   start(): void {
     const startAgain = (): void => {
-      if (!this.#stopping) setTimeout(() => this.#restart(), restartDelayMs).unref();
+      if (!this.#isStopping) setTimeout(() => this.#restart(), restartDelayMs).unref();
     };
     try {
       this.#child = this.#spawn(startAgain);
@@ -61,7 +61,7 @@ export class Guardian {
 
   /** Stops the guardian after the supervisor has ended its parts itself. */
   stop(): void {
-    this.#stopping = true;
+    this.#isStopping = true;
     // The guardian ignores other signals, because they may be sent to the whole process group.
     this.#child?.kill('SIGKILL');
   }
@@ -93,7 +93,7 @@ export class Guardian {
   }
 
   #restart(): void {
-    if (!this.#stopping) this.start();
+    if (!this.#isStopping) this.start();
   }
 
   #sendParts(): void {

@@ -20,13 +20,13 @@ export interface LogFileOptions {
 /**
  * A part's log, with a size limit. If the disk accepts no data, lines are lost, but nothing else fails. They are
  * counted until the file can be written again, and a line in the file then reports how many are missing. Processes that
- * serve callers log through `LogDestination`, which never waits for a disk. Its comment explains why there are two
- * classes.
+ * serve callers log through `LogDestination`, which never waits for a disk. The comment of that class explains why
+ * there are two classes.
  */
 export class LogFile {
   readonly #file: BoundedFile;
   readonly #options: LogFileOptions;
-  #retrying: NodeJS.Timeout | null = null;
+  #retryTimer: NodeJS.Timeout | null = null;
   #isClosed = false;
   #lostLines = 0;
   /** Whether the start of a line was lost and its end has not arrived yet. */
@@ -40,10 +40,10 @@ export class LogFile {
   /** Writes synchronously, so that a part's last lines are on disk when its exit is reported. Never throws. */
   write(chunk: Buffer): void {
     if (this.#isClosed) return;
-    const lines = this.#retrying === null ? this.#skipLostLine(chunk) : chunk;
+    const lines = this.#retryTimer === null ? this.#skipLostLine(chunk) : chunk;
     if (lines.length === 0) return;
     const { written, error } =
-      this.#retrying === null ? this.#file.append(lines) : { written: 0, error: null };
+      this.#retryTimer === null ? this.#file.append(lines) : { written: 0, error: null };
     if (written === lines.length) return;
     const lost = lines.subarray(written);
     for (const byte of lost) if (byte === lineFeed) this.#lostLines += 1;
@@ -53,7 +53,7 @@ export class LogFile {
 
   close(): void {
     this.#isClosed = true;
-    if (this.#retrying !== null) clearInterval(this.#retrying);
+    if (this.#retryTimer !== null) clearInterval(this.#retryTimer);
     this.#file.close();
   }
 
@@ -66,8 +66,8 @@ export class LogFile {
   }
 
   #startRetrying(error: Error): void {
-    this.#retrying = setInterval(() => this.#retry(), this.#options.retryMs ?? defaultRetryMs);
-    this.#retrying.unref();
+    this.#retryTimer = setInterval(() => this.#retry(), this.#options.retryMs ?? defaultRetryMs);
+    this.#retryTimer.unref();
     this.#options.onLost?.(error);
   }
 
@@ -78,8 +78,8 @@ export class LogFile {
     const note = `${JSON.stringify({ level: 'warn', time, role: 'start', lines, msg: 'log lines lost here' })}\n`;
     this.#file.endLine();
     if (this.#file.append(Buffer.from(note)).error !== null) return;
-    clearInterval(this.#retrying!);
-    this.#retrying = null;
+    clearInterval(this.#retryTimer!);
+    this.#retryTimer = null;
     this.#lostLines = 0;
     this.#options.onRestored?.(lines);
   }

@@ -11,7 +11,7 @@ export async function findFreePort(): Promise<number> {
 
 /**
  * Returns a port that the api can listen on: the given one, or a free one if that is 0.
- * @throws ConfigError if the port is unusable, because the api would only fail again and again
+ * @throws ConfigError if the port is unusable; without this check, the api would fail and be restarted forever
  */
 export async function checkPort(host: string, port: number): Promise<number> {
   try {

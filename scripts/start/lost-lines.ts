@@ -4,7 +4,7 @@ import type { LogFileOptions } from './log-file.ts';
 /** Prints one message when any log starts to lose lines, and one when all logs are written again. */
 export class LostLines implements LogFileOptions {
   readonly #output: Pick<ConsoleOutput, 'printEvent'>;
-  #losing = 0;
+  #failingLogs = 0;
   #lines = 0;
 
   constructor(output: Pick<ConsoleOutput, 'printEvent'>) {
@@ -12,20 +12,20 @@ export class LostLines implements LogFileOptions {
   }
 
   readonly onLost = (error: Error): void => {
-    this.#losing += 1;
-    if (this.#losing > 1) return;
+    this.#failingLogs += 1;
+    if (this.#failingLogs > 1) return;
     this.#lines = 0;
     this.#output.printEvent(
       'logs',
-      `cannot be written, and lines are lost until then (${error.message})`,
+      `cannot be written; lines are lost until writing works again (${error.message})`,
       'yellow',
     );
   };
 
   readonly onRestored = (lines: number): void => {
-    this.#losing -= 1;
+    this.#failingLogs -= 1;
     this.#lines += lines;
-    if (this.#losing > 0) return;
+    if (this.#failingLogs > 0) return;
     const were = this.#lines === 1 ? 'line was' : 'lines were';
     this.#output.printEvent('logs', `are written again; ${this.#lines} ${were} lost`, 'green');
   };

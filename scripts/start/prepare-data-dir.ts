@@ -13,7 +13,7 @@ const files = ['secrets.json', 'supervisor.json', 'endpoints.json', 'mongod.key'
  * Creates the folder if it is missing, and checks that the files and folders of the parts are accessible. Otherwise
  * each part would fail later, with a less helpful message. Ignores other files, such as the `lost+found` of a disk.
  * @param dataDir absolute path
- * @throws ConfigError that contains the file or folder
+ * @throws ConfigError that names the file or folder
  */
 export function prepareDataDir(dataDir: string): void {
   makeFolder(dataDir);

@@ -73,6 +73,6 @@ function makePrivate(fd: number): void {
   try {
     fchmodSync(fd, 0o600);
   } catch {
-    // The file belongs to another user, about which the start warns, or its file system has no modes.
+    // The file belongs to another user (`describeExposure` warns about that), or its file system has no modes.
   }
 }

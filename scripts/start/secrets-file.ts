@@ -18,7 +18,7 @@ export const Secrets = Type.Object({
   smtpPassword: Secret,
   /** Null until the demo account is created. */
   demoAccountId: Type.Union([Secret, Type.Null()]),
-  /** Also null if its key was replaced by one that cannot be shown. */
+  /** Also null if the demo account's key was replaced by one that cannot be shown. */
   demoApiKey: Type.Union([Secret, Type.Null()]),
 });
 export type Secrets = Readonly<Static<typeof Secrets>>;

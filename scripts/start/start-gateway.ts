@@ -23,7 +23,7 @@ import { formatWelcome } from './welcome.ts';
 /**
  * Runs the whole gateway on this machine until it receives a signal. Then the process exits. Resolves when everything
  * is running.
- * @throws ConfigError, PartFailed; no parts keep running then
+ * @throws ConfigError, PartFailed; in both cases, no part keeps running
  */
 export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
   const values = readEnvironment(env);

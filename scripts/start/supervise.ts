@@ -61,7 +61,7 @@ export class SupervisedPart {
   readonly #spec: PartSpec;
   readonly #events: PartEvents;
   #child: ChildProcess | null = null;
-  #stopping = false;
+  #isStopping = false;
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
   #exited: Promise<void> = Promise.resolve();
@@ -86,7 +86,7 @@ export class SupervisedPart {
 
   /** Stops the part permanently: with SIGTERM, then with SIGKILL if it takes too long. */
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     clearTimeout(this.#restartTimer);
     this.#child?.kill('SIGTERM');
     const timer = setTimeout(() => this.#child?.kill('SIGKILL'), this.#spec.stopTimeoutMs);
@@ -96,7 +96,7 @@ export class SupervisedPart {
 
   /** Kills the part without waiting. */
   kill(signal: NodeJS.Signals): void {
-    this.#stopping = true;
+    this.#isStopping = true;
     clearTimeout(this.#restartTimer);
     this.#child?.kill(signal);
   }
@@ -174,7 +174,7 @@ export class SupervisedPart {
     death: Omit<Death, 'restartInMs'>,
     livedMs: number,
   ): void {
-    if (this.#stopping) return;
+    if (this.#isStopping) return;
     if (initialStart !== null && this.#spec.firstStart === 'fail') {
       initialStart.reject(new PartFailed(`${this.name} did not start (${describeDeath(death)})`));
       return;

@@ -21,16 +21,16 @@ export async function waitForHealth(
   progress: HealthProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  let listening = false;
-  let workers = false;
+  let isListening = false;
+  let hasWorkers = false;
   let noticeAtMs = Date.now() + noticeAfterMs;
   for (;;) {
     const health = (await getJson(`${url}/v1/health`)) as Partial<Health> | null;
-    if (health?.checks !== undefined && !listening) progress.onListening();
-    listening ||= health?.checks !== undefined;
-    if (health?.checks?.workers === 'ok' && !workers) progress.onWorkers();
-    workers ||= health?.checks?.workers === 'ok';
-    if (health?.status === 'ok' && workers) return;
+    if (health?.checks !== undefined && !isListening) progress.onListening();
+    isListening ||= health?.checks !== undefined;
+    if (health?.checks?.workers === 'ok' && !hasWorkers) progress.onWorkers();
+    hasWorkers ||= health?.checks?.workers === 'ok';
+    if (health?.status === 'ok' && hasWorkers) return;
     if (Date.now() > noticeAtMs) {
       progress.onWaiting(describeMissing(health));
       noticeAtMs = Date.now() + noticeAfterMs;

@@ -38,7 +38,7 @@ const admin = 'npm run -s admin --';
 
 function describeDemo(demo: DemoAccount | null): string[] {
   if (demo === null) return [`  No demo account. Create one:  ${admin} account create --balance 100`];
-  const { id, apiKey, banReason, insteadOf } = demo;
+  const { id, apiKey, banReason, missingAccount } = demo;
   const lines =
     apiKey === null
       ? [
@@ -46,7 +46,7 @@ function describeDemo(demo: DemoAccount | null): string[] {
           `  Replace it again:  ${admin} account rotate-key ${id}`,
         ]
       : [`  API key    ${apiKey}   (a demo account)`];
-  if (insteadOf !== null) lines.push(`             It is new: ${explainNew(insteadOf)}.`);
+  if (missingAccount !== null) lines.push(`             It is new: ${explainNew(missingAccount)}.`);
   if (banReason !== null)
     lines.push(`             It is banned (${banReason}). Lift the ban:  ${admin} account unban ${id}`);
   return lines;
@@ -54,7 +54,7 @@ function describeDemo(demo: DemoAccount | null): string[] {
 
 function explainNew({ id, apiKey }: KnownDemo): string {
   if (id !== null) return `the previous one (${id}) is not in this database`;
-  // Earlier releases saved only the key, and after a replacement the old key cannot be found.
+  // Earlier releases saved only the key. Once the key was replaced, it no longer identifies the account.
   const key = apiKey?.slice(0, 6);
   return `no account has the previous key (${key}…); it was replaced, or this is another database`;
 }

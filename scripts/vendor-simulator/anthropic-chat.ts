@@ -47,7 +47,13 @@ function planResponse(call: SimulatedCall, turns: readonly AnthropicTurn[]): Ant
   };
   if (input.promptTexts.some((text) => text.includes('blockme'))) {
     return toPlan(
-      writeChatScript({ ...input, callsTools: false, reasons: false, searches: false, maxTokens: 0 }),
+      writeChatScript({
+        ...input,
+        callsTools: false,
+        usesReasoning: false,
+        usesWebSearch: false,
+        maxTokens: 0,
+      }),
       'refusal',
     );
   }
@@ -56,7 +62,12 @@ function planResponse(call: SimulatedCall, turns: readonly AnthropicTurn[]): Ant
     return toPlan(writeChatScript(input));
   }
   if (last?.role === 'assistant') {
-    const script = writeChatScript({ ...input, callsTools: false, reasons: false, searches: false });
+    const script = writeChatScript({
+      ...input,
+      callsTools: false,
+      usesReasoning: false,
+      usesWebSearch: false,
+    });
     const writtenWords = countWords(last.blocks.map(({ block }) => readText(block['text'])).join(''));
     return toPlan(keepPieces(script, script.pieces.slice(writtenWords)));
   }
@@ -95,8 +106,8 @@ function readScriptInput(
     earlierCalls: turns.flatMap(({ blocks }) => blocks.filter(({ type }) => type === 'tool_use')).length,
     schema: readRecord(readRecord(body['output_config'])['format'])['schema'] ?? null,
     maxTokens: Number(body['max_tokens']),
-    reasons: isThinkingOn(body),
-    searches: allTools.some(isServerSearch),
+    usesReasoning: isThinkingOn(body),
+    usesWebSearch: allTools.some(isServerSearch),
     replyWords: settings.replyWords,
   };
 }

@@ -48,7 +48,7 @@ export function readMessages(body: JsonRecord, enforcesThinking: boolean): reado
   return (
     checkOrder(turns) ??
     checkSystem(body['system']) ??
-    first(turns.flatMap(({ role, blocks }) => blocks.map((block) => checkBlock(block, role)))) ??
+    findFirst(turns.flatMap(({ role, blocks }) => blocks.map((block) => checkBlock(block, role)))) ??
     checkToolPairs(turns) ??
     (enforcesThinking ? checkToolLoop(turns) : null) ??
     turns
@@ -186,7 +186,7 @@ function checkResultContent(block: JsonRecord, path: string): string | null {
   const blocks = placeBlocks(block['content'], `${path}.tool_result.content`);
   const invalid = blocks.find(({ type }) => !RESULT_BLOCKS.has(type));
   return invalid === undefined
-    ? first(blocks.map((inner) => checkBlock(inner, 'user')))
+    ? findFirst(blocks.map((inner) => checkBlock(inner, 'user')))
     : `${invalid.path}: Input tag '${invalid.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'text'`;
 }
 
@@ -214,6 +214,6 @@ export function encryptResult({ text }: { readonly text: string }): string {
   return Buffer.from(text).toString('base64');
 }
 
-function first(problems: readonly (string | null)[]): string | null {
+function findFirst(problems: readonly (string | null)[]): string | null {
   return problems.find((problem) => problem !== null) ?? null;
 }

@@ -27,19 +27,19 @@ export function checkRequest(model: string, body: JsonRecord): string | null {
   if (model === '') {
     return 'model: Field required';
   }
-  const bound = body['max_tokens'];
-  if (bound === undefined) {
+  const maxTokens = body['max_tokens'];
+  if (maxTokens === undefined) {
     return 'max_tokens: Field required';
   }
-  if (!Number.isInteger(bound)) {
+  if (!Number.isInteger(maxTokens)) {
     return 'max_tokens: Input should be a valid integer';
   }
-  if (Number(bound) < 1) {
+  if (Number(maxTokens) < 1) {
     return 'max_tokens: Input should be greater than or equal to 1';
   }
   return (
     checkSampling(model, body) ??
-    checkThinking(model, body, Number(bound)) ??
+    checkThinking(model, body, Number(maxTokens)) ??
     checkOutput(body['output_config']) ??
     checkStops(body['stop_sequences']) ??
     checkTools(body)

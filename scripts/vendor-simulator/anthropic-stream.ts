@@ -16,7 +16,7 @@ export function renderStream(plan: AnthropicPlan, faults: Faults): SimulatedResp
 
 function buildEvents(plan: AnthropicPlan, faults: Faults): readonly string[] {
   const events: string[] = [];
-  const usage = placeUsage(plan, faults.usage);
+  const usage = planUsage(plan, faults.usage);
   const addOnce = (type: string, fields: object): void => {
     // The vendor's JSON has trailing spaces, which a parser must accept.
     events.push(toEvent(type, fields, ' '.repeat((events.length % 4) * 3)));
@@ -58,13 +58,16 @@ function buildEvents(plan: AnthropicPlan, faults: Faults): readonly string[] {
   return events;
 }
 
-interface PlacedUsage {
+interface UsageByEvent {
   readonly start: { readonly usage?: JsonRecord };
   readonly end: { readonly usage?: JsonRecord };
 }
 
-/** The start reports the input and a first token. The end reports all totals again, so the two must not be added up. */
-function placeUsage({ usage }: AnthropicPlan, fault: Faults['usage']): PlacedUsage {
+/**
+ * Returns the usage in `message_start` and in `message_delta`. The start reports the input and a first token. The end
+ * reports all totals again, so the two must not be added up.
+ */
+function planUsage({ usage }: AnthropicPlan, fault: Faults['usage']): UsageByEvent {
   const all = { usage: renderUsage(usage) };
   const start = { usage: { ...renderPromptUsage(usage, 0), output_tokens: 1 } };
   switch (fault) {

@@ -60,7 +60,7 @@ function checkResults(turn: AnthropicTurn, previous: AnthropicTurn | undefined):
 
 /**
  * With thinking enabled, every model turn with a tool use after the last user message must start with its thinking, and
- * so must a turn that the model has to continue. Another check verifies that the thinking is the one that was issued.
+ * so must a turn that the model has to continue. `checkBlock` verifies the signature of the thinking.
  */
 export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
   for (const turn of turns.slice(findLoopStart(turns))) {
@@ -78,7 +78,7 @@ export function checkToolLoop(turns: readonly AnthropicTurn[]): string | null {
   return null;
 }
 
-/** Finds the last turn in which the user spoke and that contains no tool results. */
+/** Finds the last user turn without tool results. */
 function findLoopStart(turns: readonly AnthropicTurn[]): number {
   return turns.findLastIndex(({ role, blocks }) => role === 'user' && !blocks.some(isToolResult));
 }

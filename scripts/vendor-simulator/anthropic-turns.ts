@@ -2,6 +2,7 @@ import { type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { readRecords, readText } from './json-record.ts';
 import { joinTexts, readToolResult, type Turn } from './conversation.ts';
 
+/** A content block and its position in the request. */
 export interface PlacedBlock {
   readonly block: JsonRecord;
   readonly type: string;

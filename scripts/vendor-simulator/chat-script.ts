@@ -54,8 +54,8 @@ export interface ScriptInput {
   /** The JSON Schema that the response must follow, or null. */
   readonly schema: unknown;
   readonly maxTokens: number | null;
-  readonly reasons: boolean;
-  readonly searches: boolean;
+  readonly usesReasoning: boolean;
+  readonly usesWebSearch: boolean;
   readonly replyWords: number | null;
 }
 
@@ -76,7 +76,7 @@ const REASONING = ['The ', 'user ', 'asked, ', 'so ', 'an ', 'answer ', 'is ', '
  * them.
  */
 export function writeChatScript(input: ScriptInput): ChatScript {
-  const reasoning = input.reasons ? REASONING : [];
+  const reasoning = input.usesReasoning ? REASONING : [];
   const promptTokens = input.receivedTokens ?? sum(input.promptTexts.map(countWords));
   const promptUsage = {
     promptTokens,
@@ -103,12 +103,12 @@ export function writeChatScript(input: ScriptInput): ChatScript {
     reasoning,
     pieces,
     toolCalls: [],
-    searchQuery: input.searches ? input.lastUserText : null,
+    searchQuery: input.usesWebSearch ? input.lastUserText : null,
     finish: pieces.length < whole.length ? 'length' : 'stop',
     usage: {
       ...promptUsage,
       completionTokens: reasoning.length + pieces.length,
-      searchTokens: input.searches ? SEARCH_TOKENS : 0,
+      searchTokens: input.usesWebSearch ? SEARCH_TOKENS : 0,
     },
   };
 }

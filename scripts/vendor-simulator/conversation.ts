@@ -9,20 +9,20 @@ export interface Turn {
 }
 
 /**
- * Returns the user's text after the last text of the model. A dialect may merge several messages, so all of them count
- * as one. Tool results in between belong to neither speaker.
+ * Returns the latest user text. Consecutive user messages count as one text, because a dialect may merge them into one
+ * message. Skips model turns after the text, and tool results and system prompts anywhere.
  */
 export function findLastUserText(turns: readonly Turn[]): string {
-  const run: string[] = [];
+  const texts: string[] = [];
   for (const { speaker, text } of turns.toReversed()) {
-    if (speaker === 'model' && run.length > 0) {
+    if (speaker === 'model' && texts.length > 0) {
       break;
     }
     if (speaker === 'user' && text !== '') {
-      run.unshift(text);
+      texts.unshift(text);
     }
   }
-  return run.join(' ');
+  return texts.join(' ');
 }
 
 /** Joins the texts of one message. Skips images and files between them. */

@@ -10,22 +10,22 @@ import { readText } from './json-record.ts';
  */
 export function countReceived(body: JsonRecord): number {
   const messages = [body['messages'], body['contents']].flat().filter(isRecord);
-  const read = PROMPT_FIELDS.map((name) => countValue(name, body[name] ?? null, body));
-  return TOKENS_TO_ANSWER + messages.length * TOKENS_PER_MESSAGE + read.reduce((a, b) => a + b, 0);
+  const counts = PROMPT_FIELDS.map((name) => countValue(name, body[name] ?? null, body));
+  return TOKENS_PER_REPLY + messages.length * TOKENS_PER_MESSAGE + counts.reduce((a, b) => a + b, 0);
 }
 
 const PROMPT_FIELDS =
   'messages system tools response_format output_config contents systemInstruction generationConfig'.split(
     ' ',
   );
-/** Keywords of the request format. */
+/** Fields whose values are keywords of the request format, which are not counted. */
 const FORM_FIELDS = new Set(['role', 'type', 'mimeType', 'media_type', 'format', 'detail', 'effort']);
 /** Fields that the model reads as JSON, including the names in them. */
 const JSON_FIELDS = new Set(
   'parameters parametersJsonSchema input_schema schema responseJsonSchema input args response'.split(' '),
 );
 const TOKENS_PER_MESSAGE = 3;
-const TOKENS_TO_ANSWER = 3;
+const TOKENS_PER_REPLY = 3;
 const TOKENS_PER_IMAGE = 258;
 const AUDIO_CHARACTERS_PER_TOKEN = 400;
 
@@ -78,8 +78,8 @@ function countPdf(bytes: Buffer): number {
   const pages = source.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
   let tokens = pages * TOKENS_PER_IMAGE;
   for (const { 1: packed = '' } of source.matchAll(/stream\r?\n([\s\S]*?)\r?\nendstream/g)) {
-    const shown = inflate(packed).matchAll(/\(([^()]*)\)\s*Tj/g);
-    tokens += countTokens(Array.from(shown, ([, text = '']) => text).join('\n'));
+    const texts = inflate(packed).matchAll(/\(([^()]*)\)\s*Tj/g);
+    tokens += countTokens(Array.from(texts, ([, text = '']) => text).join('\n'));
   }
   return tokens;
 }

@@ -40,7 +40,7 @@ export interface SimulatedCall {
   readonly settings: SimulatorSettings;
 }
 
-/** Settings for responses without faults. */
+/** Settings for the content of responses. Faults are set separately. */
 export interface SimulatorSettings {
   readonly vectors: VectorSource;
   /** Words of each chat response. Null repeats the user's last message. */

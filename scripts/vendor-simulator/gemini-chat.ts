@@ -29,13 +29,13 @@ export function handleGeminiChat(call: SimulatedCall): SimulatedResponse | Gemin
     return { errorMessage: problem };
   }
   const plan = planResponse(call, message);
-  const frame = framing === 'events' || framing === 'array' ? framing : null;
+  const streamFraming = framing === 'events' || framing === 'array' ? framing : null;
   if (plan.isBlocked) {
-    return renderBlocked(plan, frame, faults);
+    return renderBlocked(plan, streamFraming, faults);
   }
-  return frame === null
+  return streamFraming === null
     ? { kind: 'whole', parts: [JSON.stringify(renderWhole(plan, faults), null, 2)] }
-    : renderStream(plan, frame, faults);
+    : renderStream(plan, streamFraming, faults);
 }
 
 function planResponse(call: SimulatedCall, message: JsonRecord): GeminiPlan {
@@ -44,20 +44,20 @@ function planResponse(call: SimulatedCall, message: JsonRecord): GeminiPlan {
   const modalities = Array.isArray(config['responseModalities'])
     ? config['responseModalities'].map((name) => String(name).toUpperCase())
     : [];
-  const draws = modalities.includes('IMAGE');
+  const returnsImage = modalities.includes('IMAGE');
   const input = readScriptInput(call, message, config);
-  const script = writeChatScript(draws ? { ...input, callsTools: false } : input);
-  const isSilent = draws && !modalities.includes('TEXT');
+  const script = writeChatScript(returnsImage ? { ...input, callsTools: false } : input);
+  const returnsOnlyImage = returnsImage && !modalities.includes('TEXT');
   return {
     model,
-    script: isSilent ? { ...script, pieces: [], searchQuery: null } : script,
+    script: returnsOnlyImage ? { ...script, pieces: [], searchQuery: null } : script,
     candidates: Number(config['candidateCount'] ?? 1),
     showsThoughts: readRecord(config['thinkingConfig'])['includeThoughts'] === true,
-    isSigned: input.reasons || model.includes('gemini-3'),
+    isSigned: input.usesReasoning || model.includes('gemini-3'),
     hasCallIds: model.includes('ids'),
     isEdit: readContents(message).some(({ parts }) => parts.some((part) => part['inlineData'] !== undefined)),
     imageFault: call.faults.image,
-    imageRatio: draws ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,
+    imageRatio: returnsImage ? readRatio(readRecord(config['imageConfig'])['aspectRatio']) : null,
     isBlocked: input.promptTexts.some((text) => text.includes('blockme')),
   };
 }
@@ -75,7 +75,7 @@ function readScriptInput(
   const contents = readContents(message);
   const turns = toTurns(contents);
   const tools = readRecords(message['tools']);
-  const declared = tools
+  const functions = tools
     .flatMap((tool) => readRecords(tool['functionDeclarations']))
     .map((tool) => ({
       name: readText(tool['name']),
@@ -91,15 +91,16 @@ function readScriptInput(
     promptTexts: [readPartTexts(system), ...turns.map((turn) => turn.text)],
     receivedTokens: settings.promptTokens === 'received' ? countReceived(message) : null,
     lastUserText: findLastUserText(turns),
-    tools: declared,
+    tools: functions,
     forcedTool: Array.isArray(allowedFunctionNames) ? String(allowedFunctionNames[0]) : null,
-    callsTools: declared.length > 0 && readText(mode).toUpperCase() !== 'NONE' && !endsWithResponse(contents),
+    callsTools:
+      functions.length > 0 && readText(mode).toUpperCase() !== 'NONE' && !endsWithResponse(contents),
     callsInParallel: model.includes('parallel'),
     earlierCalls: contents.flatMap(({ calls }) => calls).length,
     schema: config['responseJsonSchema'] ?? config['responseSchema'] ?? (isJson ? {} : null),
     maxTokens: config['maxOutputTokens'] === undefined ? null : Number(config['maxOutputTokens']),
-    reasons: isThinkingOn(readRecord(config['thinkingConfig'])),
-    searches: tools.some((tool) => tool['googleSearch'] !== undefined),
+    usesReasoning: isThinkingOn(readRecord(config['thinkingConfig'])),
+    usesWebSearch: tools.some((tool) => tool['googleSearch'] !== undefined),
     replyWords: settings.replyWords,
   };
 }

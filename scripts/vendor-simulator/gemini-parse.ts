@@ -22,8 +22,8 @@ export function parseGeminiMessage(
 
 function readShape(value: unknown, shape: Shape, path: string, violations: FieldViolation[]): unknown {
   if (typeof shape === 'string') {
-    if (!READERS[shape](value)) {
-      violations.push(describeWrong(value, shape, path));
+    if (!TYPE_CHECKS[shape](value)) {
+      violations.push(describeTypeError(value, shape, path));
     }
     return value;
   }
@@ -32,7 +32,7 @@ function readShape(value: unknown, shape: Shape, path: string, violations: Field
     return items.map((item, index) => readShape(item, shape.list, `${path}[${index}]`, violations));
   }
   if (!isRecord(value)) {
-    violations.push(describeWrong(value, 'message', path));
+    violations.push(describeTypeError(value, 'message', path));
     return {};
   }
   if ('map' in shape) {
@@ -69,7 +69,7 @@ function readFields(
   return read;
 }
 
-const READERS: Readonly<Record<Extract<Shape, string>, (value: unknown) => boolean>> = {
+const TYPE_CHECKS: Readonly<Record<Extract<Shape, string>, (value: unknown) => boolean>> = {
   any: () => true,
   boolean: (value) => typeof value === 'boolean',
   bytes: (value) => typeof value === 'string' && readBase64(value) !== null,
@@ -90,7 +90,7 @@ const TYPE_NAMES: Readonly<Record<Extract<Shape, string> | 'message', string>> =
   text: 'TYPE_STRING',
 };
 
-function describeWrong(value: unknown, type: keyof typeof TYPE_NAMES, path: string): FieldViolation {
+function describeTypeError(value: unknown, type: keyof typeof TYPE_NAMES, path: string): FieldViolation {
   if (Array.isArray(value) && type !== 'struct') {
     const name = path.slice(path.lastIndexOf('.') + 1);
     const description = `Invalid JSON payload received. Unknown name "${name}" at '${path}': Proto field is not repeating, cannot start list.`;

@@ -60,20 +60,21 @@ export function renderHead({ model }: GeminiPlan): JsonRecord {
 }
 
 /**
- * `tokens` is null if the vendor does not report them yet. Counts all candidates together. Thoughts and searches are
- * reported separately.
+ * Renders the usage of all candidates together. Thoughts and searches are reported separately.
+ * @param thoughts tokens of one candidate's thoughts
+ * @param tokens one candidate's other tokens; null if the vendor does not report them yet
  */
 export function renderUsage(plan: GeminiPlan, thoughts: number, tokens: number | null): JsonRecord {
   const { promptTokens, cachedTokens, searchTokens } = plan.script.usage;
-  const candidates = (tokens ?? 0) * plan.candidates;
-  const thought = thoughts * plan.candidates;
+  const candidateTokens = (tokens ?? 0) * plan.candidates;
+  const thoughtTokens = thoughts * plan.candidates;
   return {
     promptTokenCount: promptTokens,
     ...(cachedTokens > 0 ? { cachedContentTokenCount: cachedTokens } : {}),
-    ...(tokens === null ? {} : { candidatesTokenCount: candidates }),
-    totalTokenCount: promptTokens + candidates + thought + searchTokens,
+    ...(tokens === null ? {} : { candidatesTokenCount: candidateTokens }),
+    totalTokenCount: promptTokens + candidateTokens + thoughtTokens + searchTokens,
     ...(searchTokens > 0 ? { toolUsePromptTokenCount: searchTokens } : {}),
     promptTokensDetails: [{ modality: 'TEXT', tokenCount: promptTokens }],
-    ...(thought > 0 ? { thoughtsTokenCount: thought } : {}),
+    ...(thoughtTokens > 0 ? { thoughtsTokenCount: thoughtTokens } : {}),
   };
 }

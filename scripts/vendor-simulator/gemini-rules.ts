@@ -12,7 +12,7 @@ const MAX_CANDIDATES = 8;
 const LEVELS = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
 const MODES = ['AUTO', 'ANY', 'NONE', 'VALIDATED'];
 const NAME_PATTERN = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
-/** A part must be exactly one of these. */
+/** A part must have exactly one of these fields. */
 const DATA =
   `codeExecutionResult executableCode fileData functionCall functionResponse inlineData text toolCall
   toolResponse`.split(/\s+/);

@@ -27,6 +27,7 @@ export interface GeminiPlan {
 const IMAGE_SIDE = 64;
 /** Google's token count for an image. */
 const IMAGE_TOKENS = 1290;
+
 /** A step of a response: the parts of one chunk, and the tokens written so far. */
 export interface Step {
   readonly parts: readonly JsonRecord[];
@@ -38,8 +39,8 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
   const { script, showsThoughts, isSigned } = plan;
   const { reasoningTokens, completionTokens } = script.usage;
   const steps: Step[] = [];
-  const shown = showsThoughts ? script.reasoning : [];
-  for (const [index, text] of shown.entries()) {
+  const shownThoughts = showsThoughts ? script.reasoning : [];
+  for (const [index, text] of shownThoughts.entries()) {
     steps.push({ parts: [{ text, thought: true }], thoughts: index + 1, tokens: 0 });
   }
   const add = (part: JsonRecord, tokens: number): void => {

@@ -4,7 +4,7 @@ import { renderCandidate, renderHead, renderUsage } from './gemini-response.ts';
 import { countTokens, type GeminiPlan, planSteps } from './gemini-steps.ts';
 import type { JsonRecord } from '../../shared/encoding/json-record.ts';
 
-type Framing = 'events' | 'array';
+type StreamFraming = 'events' | 'array';
 
 const STREAM_ERROR = JSON.stringify(
   {
@@ -14,7 +14,7 @@ const STREAM_ERROR = JSON.stringify(
   2,
 );
 
-export function renderStream(plan: GeminiPlan, framing: Framing, faults: Faults): SimulatedResponse {
+export function renderStream(plan: GeminiPlan, framing: StreamFraming, faults: Faults): SimulatedResponse {
   const steps = planSteps(plan);
   const totalUsage = renderUsage(plan, plan.script.usage.reasoningTokens, countTokens(plan));
   const chunks: object[] = [];
@@ -59,7 +59,11 @@ function selectUsage(
 }
 
 /** A blocked prompt gets a 200 without candidates. */
-export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults: Faults): SimulatedResponse {
+export function renderBlocked(
+  plan: GeminiPlan,
+  framing: StreamFraming | null,
+  faults: Faults,
+): SimulatedResponse {
   const { promptTokens } = plan.script.usage;
   const usageMetadata = { promptTokenCount: promptTokens, totalTokenCount: promptTokens };
   const body = {
@@ -72,7 +76,7 @@ export function renderBlocked(plan: GeminiPlan, framing: Framing | null, faults:
     : frameChunks([body], framing, faults);
 }
 
-function frameChunks(chunks: readonly object[], framing: Framing, faults: Faults): SimulatedResponse {
+function frameChunks(chunks: readonly object[], framing: StreamFraming, faults: Faults): SimulatedResponse {
   const texts = chunks.map((chunk) => JSON.stringify(chunk));
   if (framing === 'events') {
     return {

@@ -86,7 +86,7 @@ const exhaust = (): SimulatedError =>
 const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
   'unknown-path': ({ message }) => toError(404, message),
   'not-json': ({ message }) => toError(400, `Invalid JSON payload received. ${message}`),
-  // The details contain the key itself, which must not be passed on.
+  // The details contain the key itself, which a gateway must not pass on to its callers.
   revoked: ({ key }) =>
     toError(400, 'API key not valid. Please pass a valid API key.', [
       describeReason('API_KEY_INVALID'),

@@ -22,9 +22,9 @@ const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
 /**
- * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. The former rejects
- * `max_tokens` and `temperature`, as OpenAI's reasoning models do. With `tools`, it calls the first one (all of them
- * if the name contains `parallel`) until there is a message of role `tool`.
+ * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. A `reasoner` model also
+ * rejects `max_tokens` and `temperature`, as OpenAI's reasoning models do. A model with `tools` calls the first one
+ * (all of them if its name contains `parallel`), unless the last message has the role `tool`.
  */
 export function handleChat(call: SimulatedCall): SimulatedResponse {
   const { body, model, faults } = call;
@@ -94,8 +94,8 @@ function readScriptInput(
     earlierCalls: messages.flatMap((message) => readRecords(message['tool_calls'])).length,
     schema: readRecord(format['json_schema'])['schema'] ?? (format['type'] === 'json_object' ? {} : null),
     maxTokens: typeof maxTokens === 'number' && maxTokens > 0 ? maxTokens : null,
-    reasons: model.includes('reasoner') || effort !== 'none',
-    searches: body['web_search_options'] !== undefined && body['web_search_options'] !== null,
+    usesReasoning: model.includes('reasoner') || effort !== 'none',
+    usesWebSearch: body['web_search_options'] !== undefined && body['web_search_options'] !== null,
     replyWords: settings.replyWords,
   };
 }
@@ -163,14 +163,14 @@ interface StreamPlan {
 
 function renderStream(plan: StreamPlan, faults: Faults): readonly Buffer[] {
   const { usage, duplicates, noEnd } = faults;
-  const name = JSON.stringify([plan, usage, duplicates, noEnd]);
-  let chunks = cachedStreams.get(name);
+  const cacheKey = JSON.stringify([plan, usage, duplicates, noEnd]);
+  let chunks = cachedStreams.get(cacheKey);
   if (chunks === undefined) {
     chunks = buildStream(plan, faults).map((text) => Buffer.from(text));
     if (cachedStreams.size >= MAX_CACHED_STREAMS) {
       cachedStreams.clear();
     }
-    cachedStreams.set(name, chunks);
+    cachedStreams.set(cacheKey, chunks);
   }
   return chunks;
 }

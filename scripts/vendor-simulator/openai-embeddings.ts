@@ -78,11 +78,11 @@ const fastItems = new Map<string, FastItems>();
  * are built once per number of dimensions and then only sliced.
  */
 function sliceFastItems(vectors: VectorSource, count: number, dimensions: number, isBase64: boolean): Buffer {
-  const name = `${dimensions} ${isBase64}`;
-  let known = fastItems.get(name);
+  const cacheKey = `${dimensions} ${isBase64}`;
+  let known = fastItems.get(cacheKey);
   if (known === undefined || known.ends.length < count) {
     known = makeFastItems(vectors, Math.max(count, 2 * (known?.ends.length ?? 16)), dimensions, isBase64);
-    fastItems.set(name, known);
+    fastItems.set(cacheKey, known);
   }
   return known.bytes.subarray(0, known.ends[count - 1]);
 }

@@ -13,9 +13,9 @@ export interface ImageRefusal {
 
 type Body = Readonly<Record<string, unknown>>;
 
-const fieldsOfAll = ['model', 'prompt', 'n', 'size', 'quality', 'user'];
-const fieldsOfGpt = ['background', 'output_format', 'output_compression', 'partial_images', 'stream'];
-const fieldsOfFiles = ['image', 'image[]', 'images', 'mask'];
+const commonFields = ['model', 'prompt', 'n', 'size', 'quality', 'user'];
+const gptFields = ['background', 'output_format', 'output_compression', 'partial_images', 'stream'];
+const fileFields = ['image', 'image[]', 'images', 'mask'];
 const maxImages = 10;
 const maxFiles = 16;
 const maxPartials = 3;
@@ -36,13 +36,13 @@ export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean):
 }
 
 function checkNames(body: Body, model: string, isEdit: boolean): ImageRefusal | null {
-  const known = new Set(fieldsOfAll);
+  const known = new Set(commonFields);
   const isDallE = model.includes('dall-e-');
   if (!isGptImage(model)) known.add('response_format');
   if (!isGptImage(model) && !isEdit && !model.includes('dall-e-2')) known.add('style');
-  if (!isDallE) fieldsOfGpt.forEach((name) => known.add(name));
+  if (!isDallE) gptFields.forEach((name) => known.add(name));
   if (!isDallE && !isEdit) known.add('moderation');
-  if (isEdit) fieldsOfFiles.forEach((name) => known.add(name));
+  if (isEdit) fileFields.forEach((name) => known.add(name));
   if (isEdit && !isDallE && !model.includes('gpt-image-2')) known.add('input_fidelity');
   const unknown = Object.keys(body).find((name) => !known.has(name));
   return unknown === undefined ? null : invalidRequest(`Unknown parameter: '${unknown}'.`, unknown);

@@ -26,15 +26,15 @@ export function createVectorSource(mode: VectorMode): VectorSource {
     isFast: mode === 'fast',
     toBase64(text, dimensions) {
       const seed = mode === 'fast' ? '' : text;
-      const name = `${dimensions} ${seed}`;
-      let base64 = base64Of.get(name);
+      const cacheKey = `${dimensions} ${seed}`;
+      let base64 = base64Of.get(cacheKey);
       if (base64 === undefined) {
         const vector = deriveVector(seed, dimensions);
         base64 = Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64');
         if (base64Of.size >= MAX_CACHED_BASE64) {
           base64Of.clear();
         }
-        base64Of.set(name, base64);
+        base64Of.set(cacheKey, base64);
       }
       return base64;
     },

@@ -105,20 +105,20 @@ export const isWebOperation = ({ tag }: Operation): boolean =>
   tag === 'Web Auth' || tag === 'Web API Accounts';
 
 /** Returns whether the operation changes something, judged by its HTTP method. */
-export const isUnsafe = ({ method }: Operation): boolean => method !== 'get';
+export const hasUnsafeMethod = ({ method }: Operation): boolean => method !== 'get';
 
 /**
  * Returns whether the operation's 422 also describes invalid fields in Russian, because users fill in its input on a
  * page.
  */
 export const translatesErrors = (operation: Operation): boolean =>
-  isWebOperation(operation) && isUnsafe(operation);
+  isWebOperation(operation) && hasUnsafeMethod(operation);
 
 /**
  * Returns whether another site could make a browser call the operation with session cookies, without CSRF protection.
  */
 export const needsCsrfToken = (operation: Operation): boolean =>
-  operation.auth === 'web' && isUnsafe(operation);
+  operation.auth === 'web' && hasUnsafeMethod(operation);
 
 /**
  * Returns whether the operation changes a user's data. Returns false for operations that end sessions: users must

@@ -204,7 +204,7 @@ export class SessionStore {
    * session that starts later.
    * @returns null if the session has ended
    */
-  async listIdsWhileOpen({ _id, userId }: WebSession): Promise<string[] | null> {
+  async listIdsIfOpen({ _id, userId }: WebSession): Promise<string[] | null> {
     const notExpired = { expiresAt: { $gt: new Date() } };
     return await this.#database.call(async ({ sessions }) => {
       const all = await sessions
@@ -260,7 +260,7 @@ export function checkCsrf(session: WebSession, token: string): boolean {
 }
 
 /** Returns whether a refresh token is the session's latest one. */
-export function isLastRefreshToken(session: WebSession, refreshToken: string): boolean {
+export function isCurrentRefreshToken(session: WebSession, refreshToken: string): boolean {
   return isSameHash(session.refreshHash, hashSecret(refreshToken));
 }
 

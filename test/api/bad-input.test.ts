@@ -4,12 +4,11 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { openRaw } from '../support/raw-caller.ts';
 import type { RawResponse } from '../support/raw-response.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
-import { readTraces, waitForNoReservation } from '../support/observe.ts';
+import { readStoredState, waitForNoReservation } from '../support/observe.ts';
 import { readThreadMs } from '../support/thread-clock.ts';
 
 /**
- * Malformed and invalid requests get the right status and an error with its location and description, and leave nothing
- * in the stores.
+ * Malformed and invalid requests get the right status and an error with its location and description, and store nothing.
  */
 
 const catalogOf = (vendorUrl: string): string => `
@@ -114,10 +113,11 @@ function checkError(t: ExecutionContext, status: number, text: string, expected:
   return body;
 }
 
-async function expectNoTrace(t: ExecutionContext, run: () => Promise<void>): Promise<void> {
-  const before = await readTraces(stack, account.id);
+/** Checks that `run` changes no balance, reservation, queue or ledger entry. */
+async function expectNothingStored(t: ExecutionContext, run: () => Promise<void>): Promise<void> {
+  const before = await readStoredState(stack, account.id);
   await run();
-  t.deepEqual(await readTraces(stack, account.id), before);
+  t.deepEqual(await readStoredState(stack, account.id), before);
   t.deepEqual(before.reservations, []);
 }
 
@@ -203,7 +203,10 @@ const cases: Readonly<Record<string, Case>> = {
     loc: ['body', 'model'],
   },
   'an image with a chat model': invalidImage({ model: 'chat' }, ['model']),
-  'a model without an upstream': { ...invalidChat({ model: 'off' }, ['model']), code: 'model_disabled' },
+  'a model whose upstream has no API key': {
+    ...invalidChat({ model: 'off' }, ['model']),
+    code: 'model_disabled',
+  },
   'an empty model': invalidChat({ model: '' }, ['model']),
   'a model that is a number': invalidChat({ model: 5 }, ['model'], /string/),
 
@@ -302,14 +305,14 @@ const cases: Readonly<Record<string, Case>> = {
   'a fractional max_tokens': invalidChat({ max_tokens: 1.5 }, ['max_tokens'], /integer/),
   'a top_p of 1.1': invalidChat({ top_p: 1.1 }, ['top_p'], /1/),
   'a presence penalty of -3': invalidChat({ presence_penalty: -3 }, ['presence_penalty']),
-  'a stream of "yes"': invalidChat({ stream: 'yes' }, ['stream'], /boolean/),
-  'a search of "maybe"': invalidChat({ web_search: 'maybe' }, ['web_search'], /links/),
+  'stream set to "yes"': invalidChat({ stream: 'yes' }, ['stream'], /boolean/),
+  'web_search set to "maybe"': invalidChat({ web_search: 'maybe' }, ['web_search'], /links/),
   'a reasoning effort that the model does not support': invalidChat(
     { reasoning_effort: 'heroic' },
     ['reasoning_effort'],
     /low, high/,
   ),
-  'an unlimited number of choices': invalidChat({ n: 1000 }, ['n']),
+  'a thousand choices': invalidChat({ n: 1000 }, ['n']),
   'a prompt longer than the context': {
     ...invalidChat(
       { model: 'tiny-chat', messages: [{ role: 'user', content: long }] },
@@ -332,33 +335,29 @@ const cases: Readonly<Record<string, Case>> = {
   'an input that is null': invalidInput(null, ['input'], /string/),
   'an input that is a number': invalidInput(5, ['input'], /string/),
   'a number among inputs': invalidInput(['x', 5], ['input', 1], /string/),
-  'a string among token numbers': invalidInput([9906, 'x'], ['input', 1], /integer/),
-  'a token number among strings': invalidInput(['x', 9906], ['input', 1], /string/),
-  'a token number among arrays of token numbers': invalidInput([[9906], 1917], ['input', 1], /array/),
-  'an empty array among arrays of token numbers': invalidInput(
-    [[9906], []],
-    ['input', 1],
-    /must not be empty/,
-  ),
-  'a fraction among token numbers': invalidInput([9906, 0.5], ['input', 1], /integer/),
-  'a negative token number': invalidInput([9906, -1], ['input', 1], /^input\.1: -1 is not a token number/),
-  'a token number beyond the maximum': invalidInput(
+  'a string among token IDs': invalidInput([9906, 'x'], ['input', 1], /integer/),
+  'a token ID among strings': invalidInput(['x', 9906], ['input', 1], /string/),
+  'a token ID among arrays of token IDs': invalidInput([[9906], 1917], ['input', 1], /array/),
+  'an empty array among arrays of token IDs': invalidInput([[9906], []], ['input', 1], /must not be empty/),
+  'a fraction among token IDs': invalidInput([9906, 0.5], ['input', 1], /integer/),
+  'a negative token ID': invalidInput([9906, -1], ['input', 1], /^input\.1: -1 is not a token number/),
+  'a token ID beyond the maximum': invalidInput(
     [[9906], [1917, 200_000]],
     ['input', 1, 1],
     /^input\.1\.1: 200000 is not a token number of cl100k_base \(0 to 100255\)$/,
   ),
   'a special token': invalidInput([[9906, 100_257]], ['input', 0, 1], /100257 .* special token/),
-  'a string in an array of arrays of token numbers': invalidInput(
+  'a string in an array of arrays of token IDs': invalidInput(
     [[9906], ['x', null, [1], 0.5]],
     ['input', 1, 0],
     /^input\.1\.0: must be a token number of cl100k_base \(0 to 100255\), not a string \(and 3 more\)$/,
   ),
-  '2049 arrays of token numbers': invalidInput(
+  '2049 arrays of token IDs': invalidInput(
     Array.from({ length: 2049 }, () => [9906]),
     ['input'],
     /2048/,
   ),
-  'more than 8192 token numbers': {
+  'more than 8192 token IDs': {
     ...invalidInput(
       Array.from({ length: 8193 }, () => 9906),
       ['input'],
@@ -366,7 +365,7 @@ const cases: Readonly<Record<string, Case>> = {
     ),
     code: 'content_too_long',
   },
-  'more than 8192 token numbers in one of several arrays': {
+  'more than 8192 token IDs in one of several arrays': {
     ...invalidInput([[9906], Array.from({ length: 8193 }, () => 9906)], ['input', 1], /8192/),
     code: 'content_too_long',
   },
@@ -403,7 +402,7 @@ const cases: Readonly<Record<string, Case>> = {
     ),
     code: 'content_too_long',
   },
-  'an encoding format of hex': {
+  'an encoding_format of hex': {
     path: embeddings,
     body: { model: 'vectors', input: 'x', encoding_format: 'hex' },
     ...invalid,
@@ -423,7 +422,7 @@ const cases: Readonly<Record<string, Case>> = {
     loc: ['body', 'dimensions'],
     messagePattern: /1536/,
   },
-  'dimensions other than those of a model with fixed dimensions': {
+  'dimensions for a model whose dimensions are fixed': {
     path: embeddings,
     body: { model: 'fixed-vectors', input: 'x', dimensions: 8 },
     ...invalid,
@@ -544,7 +543,7 @@ const cases: Readonly<Record<string, Case>> = {
     ...notFound,
   },
   'a doubled slash in a GET': { path: '/v1//models', method: 'GET', ...notFound },
-  'an unknown type of models': {
+  'an unknown model type': {
     path: '/v1/models?type=smell',
     method: 'GET',
     ...invalid,
@@ -560,8 +559,8 @@ const cases: Readonly<Record<string, Case>> = {
 };
 
 for (const [name, testCase] of Object.entries(cases)) {
-  test.serial(`${name}: ${testCase.status} ${testCase.code}, and nothing in the stores`, async (t) => {
-    await expectNoTrace(t, async () => {
+  test.serial(`${name}: ${testCase.status} ${testCase.code}, and nothing is stored`, async (t) => {
+    await expectNothingStored(t, async () => {
       const { path, body, method = 'POST' } = testCase;
       const key = testCase.apiKey === undefined ? account.apiKey : testCase.apiKey;
       const response = await fetch(`${stack.url}${path}`, {
@@ -590,7 +589,7 @@ const wrongMethods: Readonly<Record<string, readonly [method: string, path: stri
 };
 for (const [name, [method, path, allowed]] of Object.entries(wrongMethods)) {
   test.serial(`${name}: a 405 with the allowed method`, async (t) => {
-    await expectNoTrace(t, async () => {
+    await expectNothingStored(t, async () => {
       const response = await fetch(`${stack.url}${path}`, { method });
       t.true((response.headers.get('allow') ?? '').split(/, */).includes(allowed));
       checkError(t, response.status, await response.text(), { status: 405, code: 'method_not_allowed' });
@@ -600,7 +599,7 @@ for (const [name, [method, path, allowed]] of Object.entries(wrongMethods)) {
 }
 
 test.serial('no content type: 415', async (t) => {
-  await expectNoTrace(t, async () => {
+  await expectNothingStored(t, async () => {
     const { status, body } = await send({
       path: chat,
       pieces: [Buffer.from('{"model":"chat"}')],
@@ -615,7 +614,7 @@ test.serial('no content type: 415', async (t) => {
 });
 
 test.serial('no body: 422 or 415', async (t) => {
-  await expectNoTrace(t, async () => {
+  await expectNothingStored(t, async () => {
     const { status, body } = await send({ path: chat, pieces: [], headers: { 'content-type': json } });
     t.true(status === 422 || status === 415, `${status} ${body}`);
   });
@@ -702,7 +701,7 @@ for (const [path, limitMb] of [
     test.serial(
       `${path}: a body over ${limitMb} MB, ${framing}, is a 413 that the client can read`,
       async (t) => {
-        await expectNoTrace(t, async () => {
+        await expectNothingStored(t, async () => {
           const pieces = [start, ...megabytes(limitMb + 4)];
           const sent = await send({ path, pieces, headers: { 'content-type': json }, isChunked });
           checkError(t, sent.status, sent.body, {
@@ -718,7 +717,7 @@ for (const [path, limitMb] of [
 }
 
 test.serial('a body just under the limit is not a 413', async (t) => {
-  await expectNoTrace(t, async () => {
+  await expectNothingStored(t, async () => {
     const pieces = [start, ...megabytes(31), Buffer.from('"}')];
     const { status, body } = await send({ path: chat, pieces, headers: { 'content-type': json } });
     // The missing messages are the only error: the body was read.
@@ -750,7 +749,7 @@ test.serial('a body with ten thousand errors is rejected quickly', async (t) => 
   const tookMs = readThreadMs() - startedMs;
   t.true(
     tookMs < 700,
-    `took ${Math.round(tookMs)} ms: probably the time grows with the square of the errors`,
+    `took ${Math.round(tookMs)} ms: the time is probably quadratic in the number of errors`,
   );
 });
 

@@ -140,8 +140,8 @@ test('if inputs of a banned account share a vendor call with those of other acco
   const input = (): object => ({ model: 'shared-vectors', input: randomUUID() });
   const responses = [account, other].map(({ apiKey }) => stack.post('/v1/embeddings', apiKey, input()));
   await waitFor('both requests to be admitted', async () => {
-    const vendorHold = await Promise.all([account, other].map(({ id }) => findReservations(stack, id)));
-    return vendorHold.flat().length === 2;
+    const reservations = await Promise.all([account, other].map(({ id }) => findReservations(stack, id)));
+    return reservations.flat().length === 2;
   });
   await ban(account);
   t.is((await responses[0]!).status, 403);
@@ -227,9 +227,9 @@ test('a ban takes effect even if an api process missed the message about it', as
   const { accounts, hotAccounts } = openStores(stack);
   await accounts.update(account.id, { banned: true, banReason: 'test' });
   await hotAccounts.update(account.id, { banned: true });
-  const [events, responsePromise] = await Promise.all([stream.read(), waiting]);
+  const [events, response] = await Promise.all([stream.read(), waiting]);
   assertEndsWithBan(t, events);
-  t.is(responsePromise.status, 403);
+  t.is(response.status, 403);
 });
 
 test('if a worker is frozen, a ban still ends its streams, and the worker charges for their output once it continues', async (t) => {

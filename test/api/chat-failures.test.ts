@@ -8,7 +8,7 @@ import { readSse } from '../support/sse-events.ts';
 const chats = new Chats(test);
 
 const shortTimeout = chats.addUpstream('timeoutMs: 300');
-/** A model whose key is revoked, and whose vendor repeats the key in its error. */
+/** An upstream with a revoked key, and a model whose vendor repeats that key in its error. */
 const revokedKey = chats.addUpstream('', '[sk-secret-key-998877+revoked]');
 const revokedKeyModel = chats.addModel('gpt-sim+echokey', { upstream: revokedKey });
 const rejecting = chats.addModel('gpt-sim+fail-400+echokey');
@@ -123,7 +123,7 @@ test('a stream that is always interrupted before its first token is a plain 502'
 
 const doubling = chats.addModel('gpt-sim+duplicates');
 
-test('duplicate start, end and usage events from a vendor are passed on and billed once', async (t) => {
+test('duplicate start, end and usage events from a vendor are forwarded once and billed once', async (t) => {
   const account = await chats.stack.createAccount();
   const more = { stream: true, stream_options: { include_usage: true } };
   const response = await chats.send(account, doubling, more);

@@ -4,7 +4,7 @@ import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.t
 import { chatPath, Chats } from '../support/chats.ts';
 import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 
-/** Clients that disconnect from upstreams without a disconnect grace, and clients that read slowly. */
+/** Clients that disconnect while the upstream has no disconnect grace, and clients that read slowly. */
 
 const chats = new Chats(test);
 const noGrace = chats.addUpstream('disconnectGraceMs: 0');

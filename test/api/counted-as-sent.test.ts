@@ -141,8 +141,8 @@ test('forty concurrent requests get no more from a vendor than the balance cover
 
 test('the prompt tokens billed by a vendor stay within their reservation', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
-  const [thought = []] = Object.values(hiddenIn('four words of text '.repeat(5_000)));
-  const { status, result } = await chat(account, { model: 'large', messages: thought, max_tokens: 16 });
+  const [messages = []] = Object.values(hiddenIn('four words of text '.repeat(5_000)));
+  const { status, result } = await chat(account, { model: 'large', messages, max_tokens: 16 });
   t.is(status, 200, JSON.stringify(result));
   t.true(result.usage.prompt_tokens > 20_000);
   const row = await stack.mongo.db.collection('charges').findOne({ accountId: account.id });
@@ -205,7 +205,7 @@ test('an unreadable PDF is rejected with advice', async (t) => {
   }
 });
 
-test('documents of an account without money are not parsed', async (t) => {
+test('documents of an account with an empty balance are not parsed', async (t) => {
   const account = await stack.createAccount({ balance: '0' });
   const { status } = await chat(account, { model: 'large', messages: pdf(Buffer.from('%PDF-1.4')) });
   t.is(status, 402);

@@ -19,25 +19,25 @@ import { createWebUser } from '../support/web-client.ts';
 
 let stack: TestStack;
 let text: string;
-let description: Description;
+let document: Description;
 let checker: DescriptionChecker;
 
 test.before(async () => {
   stack = await startStack({ env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
   text = await (await fetch(`${stack.url}/v1/openapi.json`)).text();
-  description = JSON.parse(text) as Description;
-  checker = new DescriptionChecker(description);
+  document = JSON.parse(text) as Description;
+  checker = new DescriptionChecker(document);
 });
 test.after.always(() => stack?.close());
 
 const json = 'application/json';
 
 // Serial, because it blocks the event loop, on which the stack runs too.
-test.serial('an OpenAPI linter finds no problems in the description', async (t) => {
+test.serial('an OpenAPI linter finds no problems in the OpenAPI document', async (t) => {
   const config = await createConfig({
     extends: ['recommended'],
     rules: {
-      // Health, the description and its page take no input, so they have no 4xx responses.
+      // Health, the OpenAPI document and the documentation page take no input, so they have no 4xx responses.
       'operation-4xx-response': 'off',
       // An error's schema has a part that only restricts the code and does not list the other fields of the examples.
       'no-invalid-media-type-examples': { severity: 'error', allowAdditionalProperties: true },
@@ -50,7 +50,7 @@ test.serial('an OpenAPI linter finds no problems in the description', async (t) 
   );
 });
 
-test('the router serves exactly the operations in the description', (t) => {
+test('the router serves exactly the operations in the OpenAPI document', (t) => {
   // The router uses the services only when it is called, so they may be missing here.
   const routes = createRouter({ web: {}, calls: {} } as Services).stack.flatMap(({ path, methods }) =>
     methods
@@ -59,14 +59,14 @@ test('the router serves exactly the operations in the description', (t) => {
   );
   t.deepEqual(
     routes.toSorted(),
-    listOperations(description)
+    listOperations(document)
       .map(({ method, path }) => `${method.toUpperCase()} ${path}`)
       .toSorted(),
   );
 });
 
-test('the server URL in the description is the URL of this server', (t) => {
-  t.deepEqual(description.servers, [{ url: stack.url }]);
+test('the server URL in the OpenAPI document is the URL of this server', (t) => {
+  t.deepEqual(document.servers, [{ url: stack.url }]);
 });
 
 /** The examples of these operations refer to objects that a fresh server does not have. */
@@ -78,8 +78,8 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'streamJobEvents',
 ]);
 
-test('every operation responds to its examples as described, with only the credentials that it declares', async (t) => {
-  for (const described of listOperations(description)) {
+test('every operation responds to its examples as documented, with only the credentials that it declares', async (t) => {
+  for (const described of listOperations(document)) {
     const { operationId, requestBody } = described.operation;
     const bodies = Object.values(requestBody?.content[json]?.examples ?? { none: { value: undefined } });
     for (const { value } of bodies) {
@@ -146,12 +146,12 @@ function listWrongCalls(
   ];
 }
 
-test('every operation rejects wrong calls as described, including a session instead of a key and a key instead of a session', async (t) => {
+test('every operation rejects wrong calls as documented, including a session instead of a key and a key instead of a session', async (t) => {
   const { client } = await createWebUser(stack, 'stranger@example.com');
   const { apiKey } = await stack.createAccount();
   const session = { cookie: client.cookieHeader, 'x-csrf-token': client.csrfToken! };
   const validCredentials = { key: bearer(apiKey), session };
-  for (const described of listOperations(description)) {
+  for (const described of listOperations(document)) {
     for (const call of listWrongCalls(described, await prepareCall(stack, described), validCredentials)) {
       const response = await send(stack.url, described, call);
       const title = `${described.operation.operationId} with ${call.title}`;
@@ -177,9 +177,9 @@ const codesOf = ({ operation }: DescribedOperation): string[] =>
     .flatMap(({ content }) => Object.keys(content[json]?.examples ?? {}))
     .filter((code) => isErrorCode(code) && !cannotBeProvoked.includes(code));
 
-test('each documented error of an account area operation can be provoked, and its response is as described', async (t) => {
+test('each documented error of an account area operation can be provoked, and its response is as documented', async (t) => {
   const limitedAddress = await exhaustNetworkLimits(stack);
-  for (const described of listOperations(description)) {
+  for (const described of listOperations(document)) {
     if (!described.operation.tags.some((tag) => tag.startsWith('Web '))) continue;
     const call = await prepareCall(stack, described);
     for (const code of codesOf(described)) {
@@ -195,10 +195,10 @@ test('each documented error of an account area operation can be provoked, and it
   }
 });
 
-test('rate limit and balance errors are described', async (t) => {
+test('rate limit and balance errors are as documented', async (t) => {
   const withoutMoney = await stack.createAccount({ balance: '0' });
   const rateLimited = await stack.createAccount({ rpm: 1 });
-  const described = listOperations(description).filter(
+  const described = listOperations(document).filter(
     ({ operation }) => operation.responses['402'] !== undefined,
   );
   t.true(described.length >= 3);
@@ -214,7 +214,7 @@ test('rate limit and balance errors are described', async (t) => {
   }
 });
 
-test('the response for an existing file is as described', async (t) => {
+test('the response for an existing file is as documented', async (t) => {
   const { apiKey } = await stack.createAccount();
   const body = { model: 'demo-svg-image', prompt: 'a lighthouse', size: '256x256', response_format: 'url' };
   const generated = await stack.post('/v1/images/generations', apiKey, body);

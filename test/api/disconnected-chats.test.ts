@@ -313,7 +313,7 @@ for (const { what, model, maxTokens } of [
   });
 }
 
-test('if the caller disconnects from a model without hidden output, it pays for the output received before and after the disconnect', async (t) => {
+test('if the caller disconnects and the model has no hidden output, it pays for the output received before and after the disconnect', async (t) => {
   const disconnected = createDeferred();
   const chat = await prepareChat('plain-short-grace', async function* (_body, _path, call: ScriptedCall) {
     yield chunk({ content: 'one' });

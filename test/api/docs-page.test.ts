@@ -20,12 +20,12 @@ test('the page is served complete, as cacheable HTML', async (t) => {
   t.is(response.headers.get('cache-control'), 'public, max-age=300');
   const page = await response.text();
   t.regex(page, /<\/html>\s*$/);
-  // Vectors are complete in the description, but abridged on the page.
+  // Vectors are complete in the OpenAPI document, but abridged on the page.
   t.true(page.includes('… 508 more numbers'));
   t.is(await (await fetch(`${stack.url}/docs`)).text(), page);
 });
 
-test('the description and the page show PUBLIC_URL as the server URL', async (t) => {
+test('the OpenAPI document and the page show PUBLIC_URL as the server URL', async (t) => {
   const stack = await useStack(t, { workers: [], env: { PUBLIC_URL: 'https://ai.example/' } });
   const { servers } = (await (await fetch(`${stack.url}/v1/openapi.json`)).json()) as { servers: object[] };
   t.deepEqual(servers, [{ url: 'https://ai.example' }]);

@@ -29,7 +29,7 @@ ${vectorModel('poisoned', 'emb-poisoned+poison', '{ in_cost_per_million: 7.77 }'
 ${vectorModel('overflowing-numbers', 'emb-numbers+overflow+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('numbers', 'emb-numbers+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('unreported', 'emb-unreported+nousage', '{ in_cost_per_million: 7.77 }')}
-${vectorModel('marking', 'emb-marking+special-2', '{ in_cost_per_million: 7.77 }')}
+${vectorModel('with-special-tokens', 'emb-marking+special-2', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('by-character', 'emb-characters', '{ type: characters, cost_per_million: 3.33 }')}
 ${vectorModel('by-request', 'emb-request', '{ type: request, cost_per_request: 0.5 }')}
 ${vectorModel('by-time', 'emb-time+slow-200', '{ type: time, cost_per_second: 0.01 }')}
@@ -276,7 +276,7 @@ test('a request over the vendor’s input limit is split, and its response is co
 test('even if the catalog does not specify special tokens, the reservation covers those that the vendor bills for short inputs', async (t) => {
   const account = await stack.createAccount();
   const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(97 + i));
-  const result = await embed(account, 'marking', letters);
+  const result = await embed(account, 'with-special-tokens', letters);
   t.is(result.body.usage.prompt_tokens, 3 * letters.length);
   t.is(await readAmountCharged(stack, account.id, '100'), BigInt(3 * letters.length) * 7_770n);
 });

@@ -18,22 +18,22 @@ import {
   isAccountOperation,
   changesUserData,
   isWebOperation,
-  isUnsafe,
+  hasUnsafeMethod,
   needsCsrfToken,
   translatesErrors,
   type Operation,
 } from '../../shared/contract/operation.ts';
 
-/** The contract of an operation determines its steps and their order. */
+/** The steps that the contract of an operation requires, in order. */
 function requiredSteps(operation: Operation): Step[] {
   const { auth } = operation;
-  const isOfWeb = isWebOperation(operation);
+  const isWeb = isWebOperation(operation);
   const isCreation = operation.modelTypes !== undefined;
   const steps: readonly (readonly [boolean, ...Step[]])[] = [
     [auth !== 'key', beginInTurns],
-    [isOfWeb, forbidCaching],
+    [isWeb, forbidCaching],
     [translatesErrors(operation), translateErrors],
-    [isOfWeb && isUnsafe(operation), checkOrigin],
+    [isWeb && hasUnsafeMethod(operation), checkOrigin],
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],

@@ -18,7 +18,7 @@ import {
 } from '../../shared/contract/users-examples.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** The example responses in the description are what the server returns. */
+/** The server returns the example responses in the OpenAPI document. */
 
 let stack: TestStack;
 test.before(async () => {
@@ -28,7 +28,7 @@ test.after.always(() => stack?.close());
 
 /** Keys whose values differ between any two responses. */
 const uniqueKeys = new Set(['id', 'created', 'total_time', 'url']);
-const blankUnique = (_key: string, value: unknown): unknown => (uniqueKeys.has(_key) ? null : value);
+const blankUnique = (key: string, value: unknown): unknown => (uniqueKeys.has(key) ? null : value);
 /** The part of a response that its example must match, with unique values removed. */
 const comparable = (value: unknown): unknown => JSON.parse(JSON.stringify(value, blankUnique)) as unknown;
 
@@ -54,10 +54,10 @@ test('the embedding model responds as in the example, except that its numbers ha
   const example = embeddingExample.response as EmbeddingResponse;
   const round = ({ data }: EmbeddingResponse) =>
     data.map(({ embedding }) => embedding.map((one) => one.toFixed(2)));
-  const [actual, shown] = [round(response).flat(), round(example).flat()];
+  const [actual, expected] = [round(response).flat(), round(example).flat()];
   t.is(actual.length, 2 * 512);
   // A number that is rounded twice may differ in its last digit.
-  t.true(actual.every((one, i) => Math.abs(Number(one) - Number(shown[i])) < 0.011));
+  t.true(actual.every((one, i) => Math.abs(Number(one) - Number(expected[i])) < 0.011));
   t.deepEqual(comparable(response.usage), comparable(example.usage));
 });
 

@@ -78,7 +78,7 @@ test('a body is not requested if the key, size, content type or balance is wrong
       [100, 400],
     );
   }
-  // The empty body is read as it is without the header: the error reports the missing field.
+  // An empty body is handled as without the Expect header: the error reports the missing field.
   const empty = await sendEmptyBody(stack, `${json}${key(funded.apiKey)}`);
   t.regex(empty, /^model: is required/);
   const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }] };

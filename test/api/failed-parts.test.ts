@@ -32,14 +32,14 @@ let stack: TestStack;
 const scripts: Record<string, object[]> = {
   'some-refused': [imageResponse, rejected, imageResponse, imageResponse],
   'all-refused': [rejected],
-  'all-in-words': [textOnly],
-  'in-words-or-not': [
+  'all-text': [textOnly],
+  mixed: [
     { ...imageResponse, ...usageOf(100, 1_290) },
     textOnly,
     { candidates: [{ finishReason: 'IMAGE_SAFETY' }], ...usageOf(100, 1_290) },
     new ScriptedRefusal(503, {}),
   ],
-  'drawn-uncounted': [imageResponse, imageResponse, new ScriptedRefusal(503, {}), imageResponse],
+  'images-without-usage': [imageResponse, imageResponse, new ScriptedRefusal(503, {}), imageResponse],
   uncounted: [{ candidates: [{ finishReason: 'NO_IMAGE' }] }],
   counted: [
     {
@@ -80,10 +80,10 @@ ${chat('counted')}
 ${chat('not-counted')}
 ${image('some-refused')}
 ${image('all-refused')}
-${image('all-in-words', byTokens)}
-${image('in-words-or-not', byTokens)}
+${image('all-text', byTokens)}
+${image('mixed', byTokens)}
 ${image('uncounted', byTokens)}
-${image('drawn-uncounted', byTokens)}
+${image('images-without-usage', byTokens)}
 `,
   });
 });
@@ -109,13 +109,13 @@ async function send(path: string, body: object, freeRequests = 0) {
   const result = (await response.json()) as ResponseBody;
   await waitForNoReservation(stack, account.id);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
-  const loss = await readAmountCharged(stack, account.id, '100');
-  return { status: response.status, result, row, loss, accountId: account.id };
+  const charged = await readAmountCharged(stack, account.id, '100');
+  return { status: response.status, result, row, charged, accountId: account.id };
 }
 
-test('if an input has no finite vector, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
+test('if the vector of an input is not finite, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'overflow 25' : `text ${i}`));
-  const { status, result, row, loss } = await send('/v1/embeddings', { model: 'overflowing', input });
+  const { status, result, row, charged } = await send('/v1/embeddings', { model: 'overflowing', input });
   t.is(status, 422);
   t.is(result.error!.code, 'upstream_rejected');
   t.is(
@@ -123,25 +123,25 @@ test('if an input has no finite vector, the inputs already embedded are charged,
     'The model gave input.25 a vector that is not all finite numbers. (29 of 60 inputs were embedded, and charged.)',
   );
   t.deepEqual(callsOf('emb+overflow'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
-  t.is(loss, 58n * nanoPerToken);
+  t.is(charged, 58n * nanoPerToken);
   t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 58 });
 });
 
 test('if an input is rejected, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'poison 25' : `text ${i}`));
-  const { status, result, row, loss } = await send('/v1/embeddings', { model: 'vectors', input });
+  const { status, result, row, charged } = await send('/v1/embeddings', { model: 'vectors', input });
   t.is(status, 422);
   t.is(result.error!.code, 'upstream_rejected');
   t.regex(result.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
   t.deepEqual(callsOf('emb+poison'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
-  t.is(loss, 40n * nanoPerToken);
+  t.is(charged, 40n * nanoPerToken);
   t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 40 });
   t.is(row.details, result.error!.message);
   t.is(row.characters, input.slice(0, 20).join('').length);
 });
 
 test('if one of several images is rejected, the others are returned and charged at their price', async (t) => {
-  const { status, result, row, loss } = await send('/v1/images/generations', {
+  const { status, result, row, charged } = await send('/v1/images/generations', {
     model: 'some-refused',
     prompt: 'a cat',
     n: 4,
@@ -150,33 +150,33 @@ test('if one of several images is rejected, the others are returned and charged 
   t.is(status, 200);
   t.is(result.data!.length, 3);
   t.is(calledModels.filter((model) => model === 'some-refused').length, 4);
-  t.is(loss, 3n * 2_000_000_000n);
+  t.is(charged, 3n * 2_000_000_000n);
   t.like(row, { success: true, images: 3 });
   t.is(row.details, '3 of 4 images were made: The model refused to make this picture (IMAGE_SAFETY).');
 });
 
 test('if all images of a request are rejected, it fails, is not charged, and is not retried', async (t) => {
   const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
-  const { status, result, row, loss, accountId } = await send('/v1/images/generations', body, 1);
+  const { status, result, row, charged, accountId } = await send('/v1/images/generations', body, 1);
   t.is(status, 422);
   t.is(result.error!.code, 'upstream_rejected');
   t.is(calledModels.filter((model) => model === 'all-refused').length, 4);
-  t.is(loss, 0n);
+  t.is(charged, 0n);
   t.like(row, { success: false, images: 0 });
   t.is((await stack.readAccount(accountId)).freeRequests, 1);
 });
 
 test('if a model priced per token responds without an image, the caller pays for the reported tokens, and the call is not retried', async (t) => {
-  const body = { model: 'all-in-words', prompt: 'a cat', n: 4 };
-  const { status, result, row, loss } = await send('/v1/images/generations', body);
+  const body = { model: 'all-text', prompt: 'a cat', n: 4 };
+  const { status, result, row, charged } = await send('/v1/images/generations', body);
   t.is(status, 422);
   t.is(result.error!.code, 'upstream_rejected');
   t.is(
     result.error!.message,
     'The model ended without making this picture (STOP). (Charged as the vendor counted it.)',
   );
-  t.is(calledModels.filter((model) => model === 'all-in-words').length, 4);
-  t.is(loss, 4n * 120n * nanoPerToken);
+  t.is(calledModels.filter((model) => model === 'all-text').length, 4);
+  t.is(charged, 4n * 120n * nanoPerToken);
   t.like(row, {
     success: false,
     errorCode: 'upstream_rejected',
@@ -187,31 +187,31 @@ test('if a model priced per token responds without an image, the caller pays for
   });
 });
 
-test('if some images are not made, the caller still pays for all tokens that the vendor counted', async (t) => {
-  const body = { model: 'in-words-or-not', prompt: 'a cat', n: 4, response_format: 'b64_json' };
-  const { status, result, row, loss } = await send('/v1/images/generations', body);
+test('if some images are not generated, the caller still pays for all tokens that the vendor counted', async (t) => {
+  const body = { model: 'mixed', prompt: 'a cat', n: 4, response_format: 'b64_json' };
+  const { status, result, row, charged } = await send('/v1/images/generations', body);
   t.is(status, 200);
   t.is(result.data!.length, 1);
-  t.is(calledModels.filter((model) => model === 'in-words-or-not').length, 4);
-  t.is(loss, (300n + 1_290n + 20n + 1_290n) * nanoPerToken);
+  t.is(calledModels.filter((model) => model === 'mixed').length, 4);
+  t.is(charged, (300n + 1_290n + 20n + 1_290n) * nanoPerToken);
   t.like(row, { success: true, counted: false, images: 1, promptTokens: 300, completionTokens: 2_600 });
 });
 
 test('if the vendor reports no usage for images, the caller pays for them and for the prompt of each successful call', async (t) => {
-  const body = { model: 'drawn-uncounted', prompt: 'a red fox', n: 4, response_format: 'b64_json' };
-  const { status, row, loss } = await send('/v1/images/generations', body);
+  const body = { model: 'images-without-usage', prompt: 'a red fox', n: 4, response_format: 'b64_json' };
+  const { status, row, charged } = await send('/v1/images/generations', body);
   t.is(status, 200);
   const [promptTokens, completionTokens] = [3 * 3, 3 * 1_290];
   t.like(row, { counted: true, images: 3, promptTokens, completionTokens });
-  t.is(loss, BigInt(promptTokens + completionTokens) * nanoPerToken);
+  t.is(charged, BigInt(promptTokens + completionTokens) * nanoPerToken);
 });
 
 test('a response with neither an image nor usage is retried and not charged', async (t) => {
   const body = { model: 'uncounted', prompt: 'a cat', n: 2 };
-  const { status, loss } = await send('/v1/images/generations', body);
+  const { status, charged } = await send('/v1/images/generations', body);
   t.is(status, 502);
   t.is(calledModels.filter((model) => model === 'uncounted').length, 6);
-  t.is(loss, 0n);
+  t.is(charged, 0n);
 });
 
 const chatOf = (model: string): object => ({
@@ -221,7 +221,7 @@ const chatOf = (model: string): object => ({
 });
 
 test('if the model breaks off a response that reports usage, this usage is billed, and the call is not retried', async (t) => {
-  const { status, result, row, loss } = await send('/v1/chat/completions', chatOf('counted'));
+  const { status, result, row, charged } = await send('/v1/chat/completions', chatOf('counted'));
   t.is(status, 200);
   t.like(result.choices![0], {
     message: { content: '' },
@@ -229,7 +229,7 @@ test('if the model breaks off a response that reports usage, this usage is bille
     native_finish_reason: 'MALFORMED_FUNCTION_CALL',
   });
   t.is(calledModels.filter((model) => model === 'counted').length, 1);
-  t.is(loss, (7n + 10_005n) * nanoPerToken);
+  t.is(charged, (7n + 10_005n) * nanoPerToken);
   t.like(row, { success: true, counted: false, promptTokens: 7, completionTokens: 10_005 });
 });
 

@@ -20,8 +20,8 @@ test.before(async () => {
   stack = await startStack({ env: { CORS_ORIGINS: '*' }, workers: [] });
   objects = new ObjectStore(stack.config.s3);
   await objects.prepareBucket();
-  const description = await fetch(`${stack.url}/v1/openapi.json`);
-  checker = new DescriptionChecker((await description.json()) as Description);
+  const response = await fetch(`${stack.url}/v1/openapi.json`);
+  checker = new DescriptionChecker((await response.json()) as Description);
   link = await store(createFileKey('image/png'));
 });
 test.after.always(async () => {
@@ -65,7 +65,7 @@ test('a link serves the whole file, and HEAD returns the same headers without it
   t.is(head.headers.get('etag'), whole.headers.get('etag'));
 });
 
-test('a single range is a 206 with exactly these bytes', async (t) => {
+test('a single range is a 206 with exactly the requested bytes', async (t) => {
   const size = bytes.length;
   const ranges: readonly [string, number, number][] = [
     ['bytes=0-0', 0, 1],
@@ -200,7 +200,7 @@ test('a worker deletes expired images, and no others', async (t) => {
   t.is(fresh.status, 200);
 });
 
-test('a page of another origin may read a range of a file and its position', async (t) => {
+test('a page of another origin may read a range of a file, and the headers that describe it', async (t) => {
   const response = await fetchLink({ origin: 'https://app.example', range: 'bytes=0-1' });
   t.is(response.status, 206);
   t.is(response.headers.get('access-control-allow-origin'), '*');

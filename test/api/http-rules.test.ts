@@ -175,16 +175,16 @@ test('a long path is truncated in errors and in the log', async (t) => {
 const challenge = 'Bearer realm="model-gateway"';
 
 test('the response to a rejected key explains why, in the message and in the challenge, and does not repeat the key', async (t) => {
-  const unprefixedKey = `mg-${'A'.repeat(43)}`;
+  const unknownKey = `mg-${'A'.repeat(43)}`;
   for (const [authorization, messagePattern, expected] of [
     [null, /has no API key/, challenge],
     ['Basic dXNlcjpwYXNzd29yZA==', /not of the form "Bearer <API_KEY>"/, challenge],
-    [unprefixedKey, /not of the form "Bearer <API_KEY>"/, challenge],
+    [unknownKey, /not of the form "Bearer <API_KEY>"/, challenge],
     ['Bearer two words', /not of the form "Bearer <API_KEY>"/, challenge],
     ['Bearer', /The API key is empty/, challenge],
     ['bearer   ', /The API key is empty/, challenge],
     ['Bearer sk-of-another-service', /no API key of this gateway/, `${challenge}, error="invalid_token"`],
-    [`Bearer ${unprefixedKey}`, /unknown, or was replaced/, `${challenge}, error="invalid_token"`],
+    [`Bearer ${unknownKey}`, /unknown, or was replaced/, `${challenge}, error="invalid_token"`],
   ] as const) {
     for (const path of ['/v1/users/profile', '/v1/chat/completions']) {
       const response = await fetch(`${stack.url}${path}`, {

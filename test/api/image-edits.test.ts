@@ -167,7 +167,7 @@ async function sendForm(
   });
 }
 
-test('with an Idempotency-Key, a form is the same request in any order and with any boundary, and is charged once', async (t) => {
+test('with an Idempotency-Key, a form is the same request with its parts in any order and with any boundary, and is charged once', async (t) => {
   const account = await stack.createAccount();
   const headers = { 'idempotency-key': 'one edit' };
   // Large enough to be parsed while it arrives.

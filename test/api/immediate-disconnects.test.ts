@@ -13,7 +13,8 @@ const common = 'type: chat, context: 8192, pricing: { prompt: 7, completion: 13 
 test('without a disconnect grace, a disconnect aborts the vendor call, whether or not output has started', async (t) => {
   const vendor = await startVendorSimulator({ replyWords: 400, logCapacity: 5_000 });
   t.teardown(() => vendor.close());
-  // Neither vendor sends anything more, and no timeout is that short, so only the disconnect can end the call.
+  // The vendor sends nothing more for either model, and no timeout is short enough to end the call, so only the
+  // disconnect can.
   const stack = await useStack(t, {
     workers,
     catalog: `

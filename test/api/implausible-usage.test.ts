@@ -62,8 +62,8 @@ async function send(path: string, body: object, usage: object, balance = '1000')
   const account = await stack.createAccount({ balance });
   const response = await stack.post(path, account.apiKey, body);
   const row = await findRow(stack, response.headers.get('x-request-id')!);
-  const loss = await readAmountCharged(stack, account.id, balance);
-  return { status: response.status, row, loss };
+  const charged = await readAmountCharged(stack, account.id, balance);
+  return { status: response.status, row, charged };
 }
 
 const usageOf = (prompt: number, completion: number): object => ({
@@ -108,10 +108,14 @@ for (const { title, usage, expected } of [
   test.serial(
     `${title} is treated as missing usage: our own count is used, and the row is marked as counted`,
     async (t) => {
-      const { status, row, loss } = await send(chatPath, { model: 'chat', messages, max_tokens: 200 }, usage);
+      const { status, row, charged } = await send(
+        chatPath,
+        { model: 'chat', messages, max_tokens: 200 },
+        usage,
+      );
       t.is(status, 200);
       t.like(row, { success: true, counted: true, shortfallNano: 0n, ...expected });
-      t.is(loss, BigInt(row.promptTokens + row.completionTokens) * 10_000n);
+      t.is(charged, BigInt(row.promptTokens + row.completionTokens) * 10_000n);
     },
   );
 }
@@ -140,12 +144,12 @@ test.serial('reported tokens of a web search that was not requested are implausi
 
 test.serial('a request costs at most twice its reservation; the operator pays the remainder', async (t) => {
   const body = { model: 'chat', messages, max_tokens: 190 };
-  const { row, loss } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
+  const { row, charged } = await send(chatPath, body, { prompt_tokens: 3_000, completion_tokens: 190 });
   t.like(row, { counted: false, promptTokens: 3_000, completionTokens: 190 });
   // Ten tokens of prompt and 190 of completion were reserved, and the cost is limited to twice that.
   t.is(row.costNano, 2n * 200n * 10_000n);
   t.is(row.costNano + row.shortfallNano, 3_190n * 10_000n);
-  t.is(loss, row.costNano);
+  t.is(charged, row.costNano);
 });
 
 const malayalam = 'ഒരു ചെറിയ വാചകം ഇവിടെ എഴുതിയിരിക്കുന്നു. '.repeat(100);
@@ -189,9 +193,9 @@ for (const { title, model, body, prompt } of [
   },
 ]) {
   test.serial(`a correct prompt count is billed as reported: ${title}`, async (t) => {
-    const { row, loss } = await send(chatPath, { model, ...body }, usageOf(prompt, 1));
+    const { row, charged } = await send(chatPath, { model, ...body }, usageOf(prompt, 1));
     t.like(row, { success: true, counted: false, promptTokens: prompt });
-    t.is(loss, BigInt(prompt + 1) * 10_000n);
+    t.is(charged, BigInt(prompt + 1) * 10_000n);
   });
 }
 
@@ -203,14 +207,14 @@ test.serial(
       [1, 127_000],
       [8, 1_000_000],
     ] as const) {
-      const { row, loss } = await send(
+      const { row, charged } = await send(
         chatPath,
         { model: 'chat', messages: hi, n },
         usageOf(prompt, 1),
         '0.2',
       );
       t.like(row, { counted: true, promptTokens: 8, completionTokens: 1 });
-      t.is(loss, 90_000n);
+      t.is(charged, 90_000n);
     }
   },
 );
@@ -287,14 +291,14 @@ test.serial(
       { prompt_tokens: 99_000_000 },
     );
     t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
-    t.is(embedding.loss, 30_000n);
+    t.is(embedding.charged, 30_000n);
     const image = await send(
       '/v1/images/generations',
       { model: 'pictures', prompt: 'a red fox' },
       { input_tokens: 50_000_000, output_tokens: 50_000_000 },
     );
     t.like(image.row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });
-    t.is(image.loss, 1_293n * 10_000n);
+    t.is(image.charged, 1_293n * 10_000n);
   },
 );
 
@@ -304,7 +308,7 @@ test.serial(
     const input = ['one two', 'three'];
     const embedding = await send('/v1/embeddings', { model: 'vectors', input }, { prompt_tokens: 0 });
     t.like(embedding.row, { success: true, counted: true, promptTokens: 3 });
-    t.is(embedding.loss, 30_000n);
+    t.is(embedding.charged, 30_000n);
     for (const [input_tokens, output_tokens, expected] of [
       [0, 0, { counted: true, promptTokens: 3, completionTokens: 1_290 }],
       [12, 0, { counted: true, promptTokens: 12, completionTokens: 1_290 }],
@@ -312,17 +316,21 @@ test.serial(
       [12, 1_100, { counted: false, promptTokens: 12, completionTokens: 1_100 }],
     ] as const) {
       const body = { model: 'pictures', prompt: 'a red fox' };
-      const { row, loss } = await send('/v1/images/generations', body, { input_tokens, output_tokens });
+      const { row, charged } = await send('/v1/images/generations', body, { input_tokens, output_tokens });
       t.like(row, { success: true, ...expected });
-      t.is(loss, BigInt(expected.promptTokens + expected.completionTokens) * 10_000n);
+      t.is(charged, BigInt(expected.promptTokens + expected.completionTokens) * 10_000n);
     }
   },
 );
 
 test.serial('images priced per token are charged even if their vendor reports no usage', async (t) => {
-  const { row, loss } = await send('/v1/images/generations', { model: 'pictures', prompt: 'a red fox' }, {});
+  const { row, charged } = await send(
+    '/v1/images/generations',
+    { model: 'pictures', prompt: 'a red fox' },
+    {},
+  );
   t.like(row, { success: true, counted: true, promptTokens: 3, completionTokens: 1_290 });
-  t.is(loss, 1_293n * 10_000n);
+  t.is(charged, 1_293n * 10_000n);
 });
 
 test.serial('the ledger is exact after all of these requests', async (t) => {

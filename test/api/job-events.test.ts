@@ -18,7 +18,7 @@ upstreams:
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt }] }
   - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
-  - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-150 }] }
+  - { id: queued-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-150 }] }
 `;
 
 let stack: TestStack;
@@ -48,7 +48,7 @@ async function follow(
 test('job events start with the queue position and end with the response, which closes the stream', async (t) => {
   const account = await stack.createAccount();
   const jobs = await Promise.all(
-    Array.from({ length: 12 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
+    Array.from({ length: 12 }, () => createJob(stack, account, chats, chatOf('queued-chat'))),
   );
   const last = jobs.reduce((a, b) => ((a.position ?? 0) > (b.position ?? 0) ? a : b));
   const response = await callJobsApi(stack, account, `/${last.id}/events`);

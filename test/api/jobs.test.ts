@@ -30,7 +30,7 @@ models:
   - { id: busy-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: narrow, model: img }] }
   - { id: hung-pictures, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: single, model: img+slow-60000 }] }
   - { id: limited-picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: limited, model: img+fail-429 }] }
-  - { id: line-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
+  - { id: queued-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: wide, model: gpt+slow-500 }] }
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
   - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img }] }
@@ -69,7 +69,7 @@ const readReserved = async ({ id }: TestAccount): Promise<bigint> =>
 const withoutTimes = (response: object): object => {
   const { id, created, usage, ...rest } = response as Record<string, unknown>;
   const { total_time: time, ...counts } = usage as Record<string, unknown>;
-  return { ...rest, counts, has: [typeof id, typeof created, typeof time] };
+  return { ...rest, counts, types: [typeof id, typeof created, typeof time] };
 };
 
 const creations: readonly [string, string, object][] = [
@@ -136,7 +136,7 @@ test('a respond-async preference is recognized in a list, with parameters and in
   }
 });
 
-test('invalid headers are a 422 that reports them', async (t) => {
+test('invalid headers, or a stream as a job, are a 422 that reports the header or field', async (t) => {
   const { apiKey } = await stack.createAccount();
   const unsafe = 'https://127.0.0.1/hook';
   const cases: [object, Record<string, string>, string[]][] = [
@@ -197,7 +197,7 @@ test('a job of another account, or one that never existed, can be neither seen n
   await callJobsApi(stack, owner, `/${id}`, { method: 'DELETE' });
 });
 
-test('jobs are listed in pages, newest first, by status, and without their responses', async (t) => {
+test('the list of jobs has pages, is newest first, can be filtered by status, and omits responses', async (t) => {
   const account = await stack.createAccount();
   const ids: string[] = [];
   for (let i = 0; i < 3; i++) ids.unshift((await createJob(stack, account, chats, chatOf('chat'))).id);
@@ -248,7 +248,7 @@ test('cancelling a running job aborts the vendor call, charges only for the work
   t.deepEqual(await again.json(), ended);
 });
 
-test('cancelling a job costs only the images already requested from the vendor', async (t) => {
+test('a cancelled job costs only the images already requested from the vendor', async (t) => {
   const account = await stack.createAccount();
   const word = createWord();
   const { id } = await createJob(stack, account, images, { model: 'hung-pictures', prompt: word, n: 3 });
@@ -307,7 +307,7 @@ test('if a request cannot start before its deadline, it is not charged or sent t
   await callJobsApi(stack, blocker, `/${blocking.id}`, { method: 'DELETE' });
 });
 
-test('a request beyond the limit of jobs is rejected immediately and leaves nothing in the stores', async (t) => {
+test('a request beyond the job limit is rejected immediately, and nothing is stored', async (t) => {
   const account = await stack.createAccount();
   await stack.redis.hset(redisKeys.account(account.id), 'mqj', '1');
   const first = await createJob(stack, account, chats, chatOf('hung-chat'));
@@ -410,8 +410,8 @@ test('a job whose response cannot be read is returned without it, and with it on
   const { response, response_error: noError, ...ended } = await waitForJob(stack, account, id);
   t.is(noError, null);
   t.truthy(response);
-  const check = (shown: JobBody): void => {
-    const { response: missing, response_error: failure, ...rest } = shown;
+  const check = (job: JobBody): void => {
+    const { response: missing, response_error: failure, ...rest } = job;
     t.deepEqual(rest, ended);
     t.is(missing, null);
     t.like(failure, { code: 'service_unavailable', type: 'api_error' });
@@ -446,7 +446,7 @@ interface Observation {
 }
 
 /**
- * Estimates are at most half a second old, so this long after the first job has finished they take it into account.
+ * Estimates are at most half a second old. Once this time has passed since the first job ended, they include that job.
  */
 const measuredAfterMs = 600;
 
@@ -472,7 +472,7 @@ function findLargestError(estimates: readonly Estimate[]): number {
   return Math.max(...errors);
 }
 
-/** The vendor takes eight concurrent calls, one of which is reserved for synchronous callers. */
+/** The vendor accepts eight concurrent calls, one of which is reserved for synchronous callers. */
 const jobSlots = 7;
 
 /**
@@ -491,7 +491,7 @@ test.serial(
   async (t) => {
     const account = await stack.createAccount();
     const jobs = await Promise.all(
-      Array.from({ length: 50 }, () => createJob(stack, account, chats, chatOf('line-chat'))),
+      Array.from({ length: 50 }, () => createJob(stack, account, chats, chatOf('queued-chat'))),
     );
     const observations = new Map<string, Observation[]>(jobs.map(({ id }) => [id, []]));
     let ended: JobBody[] = [];

@@ -95,7 +95,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
       account,
       status: response.status,
       requestId: response.headers.get('x-request-id')!,
-      receipt: receipt,
+      receipt,
     };
   }
   const spread = ([path, body]: readonly [string, object], account: TestAccount) =>

@@ -4,7 +4,7 @@ import { readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
-/** A vendor whose vocabulary has fewer long tokens than ours: GPT-2's, a real one. */
+/** A vendor with the vocabulary of GPT-2, which has fewer long tokens than ours. */
 
 const nanoPerToken = 1_000_000n;
 const vendorEncoding = 'r50k_base';
@@ -49,9 +49,9 @@ async function sendMany(balance: string, model: string, content: string) {
     }),
   );
   await waitForNoReservation(stack, account.id);
-  const served = statuses.filter((status) => status === 200).length;
+  const succeeded = statuses.filter((status) => status === 200).length;
   return {
-    served,
+    succeeded,
     vendorCostNano: BigInt(vendorTokens) * nanoPerToken,
     chargedNano: await readAmountCharged(stack, account.id, balance),
   };
@@ -68,9 +68,9 @@ for (const [name, content] of Object.entries(texts)) {
   test.serial(
     `the vendor’s cost is at most twice the charge for texts that its vocabulary splits into more tokens (${name})`,
     async (t) => {
-      const { served, vendorCostNano, chargedNano } = await sendMany('10', 'unknown', content);
-      t.log(`${served} served, vendor cost ${vendorCostNano}, charged ${chargedNano}`);
-      t.true(served > 0);
+      const { succeeded, vendorCostNano, chargedNano } = await sendMany('10', 'unknown', content);
+      t.log(`${succeeded} succeeded, vendor cost ${vendorCostNano}, charged ${chargedNano}`);
+      t.true(succeeded > 0);
       t.true(vendorCostNano <= 2n * chargedNano);
     },
   );
@@ -79,12 +79,12 @@ for (const [name, content] of Object.entries(texts)) {
 test.serial(
   'the reservation for a model with a configured tokenizer uses only the count of that tokenizer',
   async (t) => {
-    const { served, vendorCostNano, chargedNano } = await sendMany(
+    const { succeeded, vendorCostNano, chargedNano } = await sendMany(
       '10',
       'known',
       'The cat sat on the mat. '.repeat(40),
     );
-    t.is(served, 30);
+    t.is(succeeded, 30);
     t.is(chargedNano, vendorCostNano + 30n * nanoPerToken);
   },
 );

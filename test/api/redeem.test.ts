@@ -51,7 +51,7 @@ test('a code adds its money and free requests, and the response shows both and t
   await chat.text();
   const again = await redeem<RedeemResponse>(apiKey, await createCode());
   t.regex(again.body.last_used_at!, /^\d{4}-.*Z$/);
-  await waitFor('the ledger to write it to MongoDB', async () => {
+  await waitFor('the ledger to write the credit to MongoDB', async () => {
     const stored = await stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
     return stored?.totalAddedNano === parseRub('61.500000001');
   });

@@ -14,8 +14,8 @@ import { waitFor } from '../support/wait-for.ts';
 /** Public statistics without a key: model status, the summary of a day, and the list of servers. */
 
 /** A statistics step so long that no test sees its end, and one so short that every read is fresh. */
-const maxStepMs = 1_000 * 365 * 86_400_000;
-const shortestStepMs = 1;
+const longStepMs = 1_000 * 365 * 86_400_000;
+const shortStepMs = 1;
 
 type Statuses = Readonly<Record<string, ModelStatus>>;
 
@@ -68,7 +68,7 @@ models:
 
 test('the statistics include requests of every kind and outcome within seconds', async (t) => {
   const vendor = await useVendor(t);
-  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
+  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortStepMs } });
   const { apiKey } = await stack.createAccount();
   const messages = [{ role: 'user', content: 'hi' }];
   const calls = [
@@ -97,8 +97,8 @@ test('the statistics include requests of every kind and outcome within seconds',
   t.is((await stack.post('/v1/chat/completions', apiKey, { model: 'talk' })).status, 422);
 
   const summary = await waitFor('all requests to be counted', async () => {
-    const now = await readSummary(stack.url);
-    return now.total_requests >= 25 && now;
+    const current = await readSummary(stack.url);
+    return current.total_requests >= 25 && current;
   });
   const rows = stack.mongo.db.collection<{ promptTokens: number; completionTokens: number }>('request_logs');
   await waitFor('the log rows', async () => (await rows.countDocuments({})) === 25);
@@ -140,7 +140,7 @@ test('the statistics include requests of every kind and outcome within seconds',
 
 test('if the caller disconnects, the request is part of the request total, but does not affect the status of the model', async (t) => {
   const vendor = await useVendor(t);
-  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortestStepMs } });
+  const stack = await useStack(t, { catalog: catalogOf(vendor), api: { statsStepMs: shortStepMs } });
   const { apiKey } = await stack.createAccount();
   const caller = new AbortController();
   const response = await fetch(`${stack.url}/v1/chat/completions`, {
@@ -152,8 +152,8 @@ test('if the caller disconnects, the request is part of the request total, but d
   await response.body!.getReader().read();
   caller.abort();
   const summary = await waitFor('the request to be counted', async () => {
-    const now = await readSummary(stack.url);
-    return now.total_requests > 0 && now;
+    const current = await readSummary(stack.url);
+    return current.total_requests > 0 && current;
   });
   t.like(summary, { total_requests: 1, success_rate: 0 });
   t.is((await readStatuses(stack.url))['dripping']?.message, 'Not enough data');
@@ -206,7 +206,7 @@ test('the status message matches the success rate, including at its boundaries',
 });
 
 test('all servers show the same statistics until the step ends, but a model that is disabled is shown as disabled immediately', async (t) => {
-  const options = { statsStepMs: maxStepMs };
+  const options = { statsStepMs: longStepMs };
   const stack = await useStack(t, { workers: [], api: options });
   const other = await startApi(stack.config, stack.env, stack.log, options);
   t.teardown(() => other.stop());
@@ -224,8 +224,8 @@ test('all servers show the same statistics until the step ends, but a model that
   await publishInvalidation(stack.redis, { kind: 'models' });
   for (const url of [stack.url, other.url]) {
     const statuses = await waitFor('the model to be disabled', async () => {
-      const now = await readStatuses(url);
-      return now['demo-echo']?.message === 'Disabled' && now;
+      const current = await readStatuses(url);
+      return current['demo-echo']?.message === 'Disabled' && current;
     });
     t.deepEqual(statuses, { ...first, 'demo-echo': { ...first['demo-echo']!, message: 'Disabled' } });
   }
@@ -244,7 +244,7 @@ test('caches may store the statistics for the rest of the step', async (t) => {
 testWithOwnStore('Redis')(
   'while Redis is unavailable, the last known statistics are returned, or a 503 if there are none',
   async (t) => {
-    const options = { statsStepMs: shortestStepMs };
+    const options = { statsStepMs: shortStepMs };
     const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
     const other = await startApi(stack.config, stack.env, stack.log, options);
     t.teardown(() => other.stop());
@@ -270,8 +270,8 @@ testWithOwnStore('Redis')(
     for (const url of [stack.url, other.url]) {
       await waitFor('statistics that include both records', async () => {
         const response = await fetch(`${url}/v1/models/status`);
-        const now = (await response.json()) as Statuses;
-        return response.status === 200 && now['demo-echo']?.success_rate === 50;
+        const current = (await response.json()) as Statuses;
+        return response.status === 200 && current['demo-echo']?.success_rate === 50;
       });
     }
   },

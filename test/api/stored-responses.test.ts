@@ -23,7 +23,7 @@ const usage = { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 };
 const maxStallMs = 500;
 const eventBytes = 60_000;
 
-/** Responds with the multiple of 60 kB that the caller asks for, streamed or not. */
+/** Responds with as many times 60 kB of text as the message says, streamed or not. */
 function respond(body: Readonly<Record<string, unknown>>): object | readonly string[] {
   const [{ content }] = body['messages'] as [{ content: string }];
   const count = Number(content);
@@ -68,7 +68,7 @@ test.after.always(async () => {
 
 const createKey = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
 
-/** The body of a chat whose response has `count` times 60 kB. */
+/** The body of a chat whose response has `count` times 60 kB of text. */
 const chatOf = (count: number, stream = false): object => ({
   model: 'chat',
   messages: [{ role: 'user', content: String(count) }],
@@ -232,9 +232,9 @@ test('a stream ends when its account stores too much in Redis, and the caller pa
   const { events } = parseSse(Buffer.concat(chunks).toString());
   t.is(events.at(-1)?.error?.code, 'too_many_jobs');
   await waitForNoReservation(ownStack, account.id);
-  const loss = await readAmountCharged(ownStack, account.id, '100');
-  t.true(loss > 0n);
-  t.true(loss < toNano(0.1), 'the cost is much less than that of the full stream');
+  const charged = await readAmountCharged(ownStack, account.id, '100');
+  t.true(charged > 0n);
+  t.true(charged < toNano(0.1), 'the cost is much less than that of the full stream');
   t.true(simulator.requests.entries[0]!.isAborted);
 });
 

@@ -15,8 +15,8 @@ import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Inputs sent as token numbers, as LangChain does: the api process decodes them to text, and their
- * number is the gateway's token count.
+ * Inputs sent as token IDs, as LangChain does. The api process decodes them to text, and the number of token IDs is the
+ * gateway's token count.
  */
 
 const catalogOf = (vendorUrl: string): string => {
@@ -61,7 +61,7 @@ const textsSent = (vendorModel: string): string[] =>
     .filter((entry) => entry.model === vendorModel)
     .flatMap((entry) => (entry.body as { input: string[] }).input);
 
-test('token numbers get the vectors of the texts that they encode, in order', async (t) => {
+test('token IDs get the vectors of the texts that they encode, in order', async (t) => {
   const account = await stack.createAccount();
   const texts = ['Hello world', 'Привет, мир', '你好，世界 🚢', '\ufeff<|endoftext|>'];
   const asTokens = texts.map((text) => encode(text, { disallowedSpecial: new Set() }));
@@ -76,36 +76,33 @@ test('token numbers get the vectors of the texts that they encode, in order', as
   t.deepEqual(textsSent('emb-ordered'), [...texts, ...texts, texts[0]!]);
 });
 
-test.serial(
-  'inputs sent as token numbers share vendor calls and results with those sent as text',
-  async (t) => {
-    const [ann, bob] = [await stack.createAccount(), await stack.createAccount()];
-    const vendorHold = vendor.hold('emb-merged');
-    const first = embed(ann, 'merged', 'cat dog');
-    await waitFor('the first call', () => vendorHold.waiting === 1);
-    const others = [
-      embed(ann, 'merged', [encode('cat dog'), encode('fish bird')]),
-      embed(bob, 'merged', 'river stone'),
-      embed(bob, 'merged', encode('cloud rain')),
-    ];
-    await waitForQueuedInputs(stack, 3);
-    vendorHold.end();
-    const [alone, ...results] = await Promise.all([first, ...others]);
-    for (const { status, body } of [alone, ...results]) {
-      t.is(status, 200);
-      for (const { embedding } of body.data) t.is(embedding.length, 8);
-    }
-    t.deepEqual(results[0]!.body.data[0]!.embedding, alone.body.data[0]!.embedding);
-    t.is(vendor.requests.entries.filter((entry) => entry.model === 'emb-merged').length, 2);
-    t.deepEqual(textsSent('emb-merged').toSorted(), ['cat dog', 'cloud rain', 'fish bird', 'river stone']);
-    t.deepEqual(
-      results.map(({ body }) => body.usage.prompt_tokens),
-      [4, 2, 2],
-    );
-  },
-);
+test.serial('inputs sent as token IDs share vendor calls and results with those sent as text', async (t) => {
+  const [ann, bob] = [await stack.createAccount(), await stack.createAccount()];
+  const vendorHold = vendor.hold('emb-merged');
+  const first = embed(ann, 'merged', 'cat dog');
+  await waitFor('the first call', () => vendorHold.waiting === 1);
+  const others = [
+    embed(ann, 'merged', [encode('cat dog'), encode('fish bird')]),
+    embed(bob, 'merged', 'river stone'),
+    embed(bob, 'merged', encode('cloud rain')),
+  ];
+  await waitForQueuedInputs(stack, 3);
+  vendorHold.end();
+  const [alone, ...results] = await Promise.all([first, ...others]);
+  for (const { status, body } of [alone, ...results]) {
+    t.is(status, 200);
+    for (const { embedding } of body.data) t.is(embedding.length, 8);
+  }
+  t.deepEqual(results[0]!.body.data[0]!.embedding, alone.body.data[0]!.embedding);
+  t.is(vendor.requests.entries.filter((entry) => entry.model === 'emb-merged').length, 2);
+  t.deepEqual(textsSent('emb-merged').toSorted(), ['cat dog', 'cloud rain', 'fish bird', 'river stone']);
+  t.deepEqual(
+    results.map(({ body }) => body.usage.prompt_tokens),
+    [4, 2, 2],
+  );
+});
 
-test('token numbers are billed from the vendor’s count for their text, or, if the vendor reports no usage, as one token each', async (t) => {
+test('token IDs are billed from the vendor’s count for their text, or, if the vendor reports no usage, as one token each', async (t) => {
   const account = await stack.createAccount();
   const text = 'The cat sat on the mat.';
   const reported = await embed(account, 'charged', encode(text));
@@ -123,7 +120,7 @@ test('token numbers are billed from the vendor’s count for their text, or, if 
   t.is(await readAmountCharged(stack, account.id, '100'), costs[0]! + costs[1]!);
 });
 
-test('the reservation is at least the number of tokens of the text in its model’s vocabulary', async (t) => {
+test('if the vendor reports no usage, at least as many tokens are billed as the text has in its model’s vocabulary', async (t) => {
   const account = await stack.createAccount();
   const text = 'Съешь же ещё этих мягких французских булок';
   const tokens = encode(text);
@@ -142,7 +139,7 @@ test('a character split between two inputs becomes U+FFFD in both', async (t) =>
   for (const text of textsSent('emb-cut')) t.regex(text, /^\ufffd+$/);
 });
 
-test('a body may contain more token numbers than other values, but the text that they encode may not exceed the body limit', async (t) => {
+test('a body may contain more token IDs than other values, but the text that they encode may not exceed the body limit', async (t) => {
   const account = await stack.createAccount({ balance: '1000' });
   const row = Array.from({ length: 8_000 }, () => encode(' cat')[0]!);
   const large = await embed(

@@ -76,7 +76,7 @@ test('if an address has used its share of download slots, its next download wait
   t.is(await third, 'small');
 });
 
-test('an unread download is aborted, and then one that waits is served', async (t) => {
+test('an unread download is aborted, and then a waiting one is served', async (t) => {
   const stack = await useFileStack(t, { api: { maxDownloads: 2, maxStallMs: 500 } });
   const [largeLink, smallLink] = [await stack.store(large), await stack.store(Buffer.from('small'))];
   const unread = await open(t, largeLink, home);
@@ -106,7 +106,7 @@ test('a file of any length arrives complete with its headers, and HEAD returns i
   }
 });
 
-test('if a file is deleted before its last range was read, the download breaks off', async (t) => {
+test('if a file is deleted before its last range is read, the download breaks off', async (t) => {
   const stack = await useFileStack(t, {});
   const link = await stack.store(large);
   const download = await open(t, link, home);

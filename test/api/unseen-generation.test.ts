@@ -163,8 +163,8 @@ test('if a response takes two vendor calls, the second is billed in addition to 
   assertWithin(t, row.completionTokens, 700 + graceMs - 50, 20_000);
 });
 
-for (const disconnects of [false, true]) {
-  const state = disconnects ? 'is read only for its usage after a disconnect' : 'is still running';
+for (const isDisconnected of [false, true]) {
+  const state = isDisconnected ? 'is read only for its usage after a disconnect' : 'is still running';
   test(`if our timeout expires while a stream ${state}, it is billed as if the caller had disconnected`, async (t) => {
     const chat = await prepareChat('thinker', async function* (_body, _path, call) {
       yield chunk({ role: 'assistant', content: '' });
@@ -178,17 +178,17 @@ for (const disconnects of [false, true]) {
     });
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('0 ');
-    if (disconnects) caller.leave();
+    if (isDisconnected) caller.leave();
     else t.regex(await caller.rest(), /upstream_timeout/);
     const row = await waitForSettledRow(t, chat);
-    t.like(row, disconnects ? disconnectedRow : timedOutRow);
+    t.like(row, isDisconnected ? disconnectedRow : timedOutRow);
     t.is(chat.calls(), 1);
     assertWithin(t, row.completionTokens, silenceMs, 2 * timeoutMs);
   });
 }
 
 /** Starts a stream and then reasons until it is aborted, like a vendor that keeps the connection alive. */
-const reason: Script = async function* (_body, _path, call) {
+const reasonUntilAborted: Script = async function* (_body, _path, call) {
   yield chunk({ role: 'assistant', content: '' });
   await call.cut;
 };
@@ -206,7 +206,7 @@ for (const [model, calls] of [
     let arrivedAtMs = 0;
     const script: Script = (...args) => {
       arrivedAtMs = performance.now();
-      return reason(...args);
+      return reasonUntilAborted(...args);
     };
     const chat = await prepareChat(model, script, { max_tokens: 8 });
     const startedAtMs = performance.now();

@@ -3,8 +3,8 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { AuthResult, EmailCodeRequested, WebUser } from '../../shared/contract/web-auth.ts';
 import type { ClickCaptchaChallenge, ClickCaptchaVerified } from '../../shared/contract/web-captcha.ts';
 import { launchBrowser, withBrowser } from '../support/browser.ts';
-import type { Answer } from '../support/call-api.ts';
-import { useFrontProxy, type PassedCall } from '../support/front-proxy.ts';
+import type { ApiResponse } from '../support/call-api.ts';
+import { useFrontProxy, type ForwardedCall } from '../support/front-proxy.ts';
 import { readCode } from '../support/mailbox.ts';
 import { startOtherApi } from '../support/other-api.ts';
 import { attackFromPage, callFromPage } from '../support/page-calls.ts';
@@ -39,7 +39,7 @@ interface Site {
   readonly stranger: string;
   readonly prefix: '' | '__Host-';
   /** Calls to `origin`, oldest first. */
-  readonly calls: readonly PassedCall[];
+  readonly calls: readonly ForwardedCall[];
   /** A browser profile with its own cookies. */
   readonly profile: BrowserContext;
 }
@@ -76,7 +76,7 @@ async function openPage(profile: BrowserContext, origin: string): Promise<Page> 
 
 /** Solves a captcha and requests a mailed code, like the sign-in page. @returns the body of the verify-code request */
 async function requestCode(page: Page, email: string): Promise<{ challenge_id: string; code: string }> {
-  const post = <T>(path: string, body: object): Promise<Answer<T>> =>
+  const post = <T>(path: string, body: object): Promise<ApiResponse<T>> =>
     callFromPage<T>(page, 'POST', path, { body });
   const purpose = 'signup';
   const challenge = await post<ClickCaptchaChallenge>('/auth/captcha/challenge', { purpose });

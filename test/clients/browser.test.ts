@@ -76,10 +76,10 @@ withBrowser(
     t.regex(seen.remaining, /^\d+$/);
     t.like(seen.error, { status: 401, code: 'invalid_api_key' });
     t.regex(seen.error.requestId, /^[0-9a-f-]{36}$/);
-    const reading = `fetch('${stack.url}/v1/models').then(() => 'read', () => 'refused')`;
-    t.is(await page.evaluate<string>(reading), 'read');
+    const readModels = `fetch('${stack.url}/v1/models').then(() => 'read', () => 'refused')`;
+    t.is(await page.evaluate<string>(readModels), 'read');
     // The same server, but for the browser another host name is another origin.
     await page.goto(`http://127.0.0.1:${port}/`);
-    t.is(await page.evaluate<string>(reading), 'refused');
+    t.is(await page.evaluate<string>(readModels), 'refused');
   },
 );

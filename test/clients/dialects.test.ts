@@ -85,7 +85,7 @@ interface GatewayUsage extends OpenAI.CompletionUsage {
 }
 
 /** Tokens and cost of a response, which must be the same for every vendor. */
-function account({ usage }: OpenAI.ChatCompletion): object {
+function pickTokensAndCost({ usage }: OpenAI.ChatCompletion): object {
   const { prompt_tokens, completion_tokens, completion_tokens_details, cost_request } = usage as GatewayUsage;
   return {
     prompt_tokens,
@@ -97,7 +97,7 @@ function account({ usage }: OpenAI.ChatCompletion): object {
 
 test('one body with tools, an image, a system prompt and reasoning gets the same response at the same cost through every dialect', async (t) => {
   const { client } = await createClient();
-  const accounts: object[] = [];
+  const usages: object[] = [];
   for (const [name, id] of Object.entries(models)) {
     for (const stream of [false, true]) {
       const body = {
@@ -132,11 +132,11 @@ test('one body with tools, an image, a system prompt and reasoning gets the same
       const message = choice!.message as { reasoning_content?: string };
       // The package's stream helper stores only the last piece of a field that it does not know.
       t.regex(message.reasoning_content ?? '', stream ? /./ : /The user asked/, `${name}: its reasoning`);
-      accounts.push(account(completion));
+      usages.push(pickTokensAndCost(completion));
     }
   }
-  for (const one of accounts) t.deepEqual(one, accounts[0]!);
-  t.true((accounts[0] as { reasoning: number }).reasoning > 0);
+  for (const one of usages) t.deepEqual(one, usages[0]!);
+  t.true((usages[0] as { reasoning: number }).reasoning > 0);
 });
 
 for (const [name, id] of Object.entries(models)) {
@@ -200,7 +200,7 @@ test('the results of parallel tool calls are sent together, and the conversation
       messages: [...messages, assistantTurn, ...results],
     });
     t.is(second.choices[0]?.finish_reason, 'stop', id);
-    // The vendor rejects reasoning without its signature, so the signature was sent; and the model reasoned again.
+    // The vendor rejects reasoning without its signature, so the gateway sent the signature. The model reasoned again.
     t.true((second.usage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0, id);
 
     const single = await client.chat.completions.create({ ...body, messages, parallel_tool_calls: false });
@@ -279,7 +279,7 @@ test('a JSON schema is followed, and several choices are returned if the vendor 
     const completion = await client.chat.completions.create({ model: id, messages, n: 2 });
     t.is(completion.choices.length, 2);
   }
-  // Only the routes that support it are called.
+  // For several choices, only the routes that support them are called.
   for (let i = 0; i < 8; i++) {
     const completion = await client.chat.completions.create({ model: 'mixed', messages, n: 2 });
     t.is(completion.choices.length, 2);
@@ -347,12 +347,12 @@ test('for vendors that accept only image bytes, an invalid image or unsafe URL i
 
 test('a chat model that generates images returns them, streamed or not', async (t) => {
   const { client } = await createClient();
-  type Drawn = { images?: { image_url: { url: string } }[] };
+  type MessageWithImages = { images?: { image_url: { url: string } }[] };
   const body = { model: 'painter', messages: [{ role: 'user' as const, content: 'a cat' }] };
   const whole = await client.chat.completions.create({ ...body, size: '1024x1024' } as typeof body);
   const streamed = await client.chat.completions.stream(body).finalChatCompletion();
   for (const { choices } of [whole, streamed]) {
-    const { images } = choices[0]!.message as Drawn;
+    const { images } = choices[0]!.message as MessageWithImages;
     t.regex(images?.[0]?.image_url.url ?? '', /^data:image\/png;base64,iVBOR/);
   }
 });

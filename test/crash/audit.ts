@@ -118,9 +118,9 @@ export async function checkBalances(
 }
 
 /**
- * Runs the product's own verification, like `admin ledger verify`; the stack may be working meanwhile. Real differences
- * persist: it only retries if the ledger moved too fast or a store is not back yet, and for orphans that may still be
- * released in the given time.
+ * Runs the product's own verification, like `admin ledger verify`, even while the stack is working. Repeats it until it
+ * finds no differences or the time is over: the ledger may move too fast, a store may not be back yet, and orphans may
+ * still be released. Real differences persist.
  */
 export async function verifyLedger(stack: VerifyDeps, timeoutMs: number): Promise<string[]> {
   const deadlineMs = performance.now() + timeoutMs;

@@ -30,8 +30,8 @@ import { startRole } from '../support/worker-process.ts';
 import { verifyLedger } from './audit.ts';
 
 /**
- * Durable jobs while their processes die, freeze or stop. There is one stack; its own worker runs no jobs and only does
- * maintenance.
+ * Durable jobs while their processes die, freeze or stop. All tests share one stack, whose own worker runs no jobs and
+ * only does maintenance.
  */
 
 const test = anyTest.serial;
@@ -176,9 +176,9 @@ test('a job still active after the shutdown grace period returns to the queue, r
 test('if a worker dies between storing a response and settling its job, the job runs again and only the new response is returned', async (t) => {
   const { redis, config } = stack;
   const account = await stack.createAccount();
-  const line = { queue: 'chat', model: 'chat' } as const;
+  const queueAndModel = { queue: 'chat', model: 'chat' } as const;
   const id = await enqueueChat(stack, account.id, 'chat');
-  const { job } = await takeJob(redis, line, account.id, 'a-worker-that-dies');
+  const { job } = await takeJob(redis, queueAndModel, account.id, 'a-worker-that-dies');
   t.is(await startJob(redis, job!), 'ok');
   const payloads = createRedis(config.redisUrl, 'payloads', stack.log);
   t.teardown(() => payloads.disconnect());
@@ -208,7 +208,7 @@ test('a worker that resumes after its lease expired neither charges nor ends the
   const id = await enqueueChat(stack, account.id, 'chat');
   await waitFor('the call', () => held.waiting === 1);
   first.child.kill('SIGSTOP');
-  // Its response has arrived by the time the worker resumes.
+  // The vendor's response arrives while the worker is frozen.
   held.release(1);
   await startRole(t, 'worker', stack.env);
   await expireJobLeases(stack.redis);

@@ -30,7 +30,7 @@ async function isAlive(pid: string): Promise<boolean> {
   return stat !== null && !/\) Z /.test(stat);
 }
 
-test('file readers exit when their api process is stopped or killed during a read, and have none of its secrets', async (t) => {
+test('file readers have none of the secrets of their api process, and exit when it is stopped, or killed during a read', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const catalog = `${vendorCatalog(vendor.url)}

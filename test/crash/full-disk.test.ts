@@ -99,7 +99,7 @@ async function sendAll({ url, apiKey }: SmallDisk): Promise<number[]> {
   );
 }
 
-test('while the disk is full requests get a 503 and no process exits; once space is freed, service recovers without a restart and the ledger is consistent', async (t) => {
+test('while the disk is full, requests get a 503 and no process exits; once there is space, requests are served without a restart, and the ledger is consistent', async (t) => {
   if (!canMount()) {
     t.log('skipped: a small disk needs a mount of its own, and `unshare -rm` is not allowed here');
     t.pass();

@@ -145,8 +145,8 @@ test('if the worker of a stream is killed midway, both readers get an error, the
     t.is(events.at(-1)?.error?.code, 'upstream_error');
   }
   await waitForNoReservation(stack, account.id);
-  const loss = await readAmountCharged(stack, account.id, '100');
-  t.true(loss > 0n);
+  const charged = await readAmountCharged(stack, account.id, '100');
+  t.true(charged > 0n);
   t.is((await findKeys(stack.redis, redisKeys.claim(account.id, '*'))).length, 0);
   await stack.startWorker();
   const again = await postJson(`${stack.url}${chats}`, account.apiKey, stream, key);
@@ -206,7 +206,11 @@ test('if a worker is killed while copying a long stream to the object store, the
   t.is(vendor.requests.counters.total, 1);
   const frames = redisKeys.storedFrames(account.id, first.headers.get('x-request-id')!);
   const { sum } = await readStoredBytes(stack.redis, account.id);
-  t.is(sum, await stack.redis.strlen(frames), 'it is counted for as long as it exists');
+  t.is(
+    sum,
+    await stack.redis.strlen(frames),
+    'the stream counts against the limit for as long as Redis stores it',
+  );
   t.true((await stack.redis.ttl(frames)) > 0);
   await waitForNoReservation(stack, account.id);
 });

@@ -100,11 +100,11 @@ async function checkTicket(
   { id, account, end }: JobTicket,
   job: JobRecord | undefined,
 ): Promise<string | null> {
-  if (job === undefined) return 'was answered with 202 but is lost';
+  if (job === undefined) return 'was accepted with a 202, but is lost';
   const headers = { authorization: `Bearer ${account.apiKey}` };
-  const answered = await fetch(`${urls[0]!}/v1/jobs/${id}`, { headers });
-  if (answered.status !== 200) return `returned ${answered.status} ${await answered.text()}`;
-  const shown = (await answered.json()) as JobBody;
+  const fetched = await fetch(`${urls[0]!}/v1/jobs/${id}`, { headers });
+  if (fetched.status !== 200) return `returned ${fetched.status} ${await fetched.text()}`;
+  const shown = (await fetched.json()) as JobBody;
   const { status, cost_request: cost, free_request: free } = shown;
   if (end !== null && (end.status !== status || end.cost_request !== cost || end.free_request !== free))
     return `was ${end.status} for ${end.cost_request} first, but is ${status} for ${cost} now`;

@@ -21,7 +21,7 @@ const requests: readonly { readonly path: string; readonly body: object }[] = [
 ];
 
 const callersPerRequest = 2;
-/** A caller polls its job at this interval and for this long; then it stops polling, and submits the next. */
+/** A caller polls its job at this interval until the job ends, but no longer than this. Then it submits the next job. */
 const pollIntervalMs = 150;
 const followMs = 4_000;
 /** One in this many jobs is cancelled as soon as it is enqueued, even if it is already running or done. */

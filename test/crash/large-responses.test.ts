@@ -8,7 +8,7 @@ import { useStack } from '../support/stack.ts';
 import { startRole } from '../support/worker-process.ts';
 import { listenTo } from '../support/listen-to.ts';
 
-test('if a worker is killed between two pieces of a response, another worker completes its responses, and each caller is charged once', async (t) => {
+test('if a worker is killed between two pieces of a response, another worker completes the interrupted responses, and each caller is charged once', async (t) => {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const stack = await useStack(t, {
@@ -25,7 +25,7 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
   )) as string[];
   const spy = await listenTo(t, stack.config.redisUrl, ...replyChannels);
   const worker = await startRole(t, 'worker', stack.env);
-  // Each result is larger than the maximum that is requested at a time, so it is incomplete after the first piece.
+  // An api process requests at most 6 MB of a result at a time. Each result is larger, so one piece does not complete it.
   const killAfterPiece = async (): Promise<void> => {
     const hasPiece = (message: Buffer): boolean => decodeFrames(message).some(({ kind }) => kind === 'piece');
     while (!hasPiece(await spy.receive()));
@@ -52,5 +52,5 @@ models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536 
     t.is(await readAmountCharged(stack, account.id, '100'), toNano(cost));
   }
   const inputs = vendor.requests.entries.flatMap(({ body }) => (body as { input: string[] }).input);
-  t.true(inputs.length > new Set(inputs).size, 'some inputs had not been computed by the first worker');
+  t.true(inputs.length > new Set(inputs).size, 'the second worker sends some of the same inputs again');
 });

@@ -48,7 +48,7 @@ async function checkReleased(t: ExecutionContext, { stack, account }: Setup): Pr
   t.is(reservedNano, 0n);
 }
 
-test('if an api process is killed, its queued requests release their reservations', async (t) => {
+test('if an api process is killed, the reservations of its queued requests are released', async (t) => {
   const setup = await setUp(t);
   const { stack, account, vendor } = setup;
   const api = await startRole(t, 'api', stack.env);
@@ -108,7 +108,7 @@ test("a reservation is not released while its request runs or waits, even for lo
   await waitFor('both reservations', async () => (await findReservations(stack, account.id)).length === 2);
   const both = new Set(await findReservations(stack, account.id));
   const held = redisKeys.heldRequests(shardOf(account.id));
-  // Until the first response both reservations must exist: each ends only with the response of its request.
+  // Both reservations must exist until the first response, because a reservation ends with the response to its request.
   const first = await slow;
   t.is(first.status, 200);
   t.true(both.has(first.headers.get('x-request-id')!));
@@ -134,7 +134,7 @@ test("a reservation is not released while its request runs or waits, even for lo
 
 for (const { kind, path, body } of calls) {
   testOnOneRedis()(
-    `a vendor slot is only acquired for ${kind} after checking that its caller is still waiting`,
+    `a worker acquires a vendor slot for ${kind} only after it has checked that the caller still waits`,
     async (t) => {
       const { stack, account } = await setUp(t);
       await stack.startWorker();

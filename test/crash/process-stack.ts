@@ -18,7 +18,7 @@ import { openMongoVictim, openRedisVictim, type Victim } from './store-victims.t
 
 /** The product as an operator runs it, with each part in its own process: two apis, two workers, Redis, MongoDB. */
 export interface ProcessStack {
-  /** The processes that a test may kill, with a store only if the test started it. */
+  /** The processes that a test may kill. A store is among them only if the test started it. */
   readonly victims: readonly Victim[];
   /** URLs of the api processes. */
   readonly urls: readonly string[];

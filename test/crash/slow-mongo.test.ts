@@ -5,7 +5,7 @@ import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** A MongoDB that is slow, not down: it accepts requests, but does not reply for a long time. */
+/** A MongoDB that is slow, not down: it accepts commands, but does not reply for a long time. */
 
 const body = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
@@ -20,7 +20,7 @@ const calls = { 'a chat': chat, 'a profile read': profile };
 const shortMs = 500;
 
 /** A busy machine may exceed the time limit once; then the call is retried, as a caller would do. */
-const isServed = (stack: TestStack, account: TestAccount, call: typeof chat): Promise<boolean> =>
+const waitUntilServed = (stack: TestStack, account: TestAccount, call: typeof chat): Promise<boolean> =>
   waitFor('a response', async () => (await call(stack, account)).status === 200);
 
 for (const [what, call] of Object.entries(calls)) {
@@ -37,7 +37,7 @@ for (const [what, call] of Object.entries(calls)) {
       t.like(await response.json(), { error: { code: 'service_unavailable' } });
       stack.mongoProxy!.release();
       await waitFor('the lookup to end', async () => (await stack.redis.get(key)) === account.id);
-      t.true(await isServed(stack, account, call));
+      t.true(await waitUntilServed(stack, account, call));
       t.is(stack.mongoProxy!.countSent(hashSecret(account.apiKey)), 1);
     },
   );
@@ -47,28 +47,28 @@ for (const [what, call] of Object.entries(calls)) {
     async (t) => {
       const stack = await useStack(t, { holdsMongo: true, api: { accountWaitMs: shortMs } });
       const account = await stack.createAccount();
-      t.true(await isServed(stack, account, call));
+      t.true(await waitUntilServed(stack, account, call));
       await stack.redis.del(redisKeys.account(account.id));
       stack.mongoProxy!.hold(account.id);
       const response = await call(stack, account);
       t.is(response.status, 503);
       t.regex(response.headers.get('retry-after') ?? '', /^\d+$/);
       stack.mongoProxy!.release();
-      const isSentAsBytes = async (): Promise<boolean> =>
+      const isLoaded = async (): Promise<boolean> =>
         (await stack.redis.exists(redisKeys.account(account.id))) === 1;
-      await waitFor('the account to be loaded', isSentAsBytes);
-      t.true(await isServed(stack, account, call));
+      await waitFor('the account to be loaded', isLoaded);
+      t.true(await waitUntilServed(stack, account, call));
     },
   );
 }
 
 test.serial(
-  'while MongoDB hangs callers get a 503 within their time limit, and they are served once it responds',
+  'while MongoDB hangs, callers get a 503 within their time limit, and they are served once MongoDB responds',
   async (t) => {
     const waits = { keyWaitMs: shortMs, accountWaitMs: shortMs, databaseWaitMs: shortMs };
     const stack = await useStack(t, { holdsMongo: true, api: waits });
     const [account, unknown] = [await stack.createAccount(), await stack.createAccount()];
-    t.true(await isServed(stack, account, chat));
+    t.true(await waitUntilServed(stack, account, chat));
     const [code] = await new RefillCodeStore(stack.mongo.db).create(1, {
       balanceNano: 5_000_000_000n,
       freeRequests: 0,
@@ -95,9 +95,8 @@ test.serial(
     stack.mongoProxy!.release();
     for (const name of ['logs', 'stats', 'key'] as const)
       await waitFor(name, async () => (await calls[name]()).status === 200);
-    // After a 503 the caller does not know whether the code was credited; a retry reports the result, and does not
-    // credit it again.
-    // once.
+    // After a 503 the caller does not know whether the code was credited. A retry reports the result, and does not credit
+    // the code again.
     await waitFor('the code', async () => [200, 422].includes((await redeem()).status));
     const { totalAddedNano } = await stack.readAccount(account.id);
     t.is(totalAddedNano, 105_000_000_000n);

@@ -5,7 +5,7 @@ import { waitFor } from '../support/wait-for.ts';
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
 testWithOwnStore('Redis')(
-  'while Redis is down every request gets a 503 with retry-after, and afterwards requests are served without a restart',
+  'while Redis is down, every request gets a 503 with retry-after, and afterwards requests are served without a restart',
   async (t) => {
     const stack = await useStack(t, { durableRedis: true });
     const account = await stack.createAccount();
@@ -34,7 +34,7 @@ testWithOwnStore('Redis')(
 );
 
 testWithOwnStore('MongoDB')(
-  'while MongoDB is down known accounts are served, unknown keys get a 503, and the ledger catches up',
+  'while MongoDB is down, known accounts are served, unknown keys get a 503, and the ledger catches up',
   async (t) => {
     const stack = await useStack(t);
     const account = await stack.createAccount();

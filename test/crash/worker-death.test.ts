@@ -116,11 +116,11 @@ test('if the worker of a stream is killed midway, the stream ends with an error 
     last,
     /^data: \{"error":\{"message":".+","type":"api_error","param":null,"code":"upstream_error"\}/,
   );
-  const lost = await waitFor('the settlement', async () => {
+  const chargedNano = await waitFor('the settlement', async () => {
     const { balanceNano, reservedNano } = await stack.readAccount(account.id);
     return reservedNano === 0n && 100_000_000_000n - balanceNano;
   });
-  t.true(lost > 0n);
+  t.true(chargedNano > 0n);
   t.is(await countReservations(stack, account.id), 0);
 });
 

@@ -64,7 +64,7 @@ test('api and worker get everything that production requires, at addresses that 
   }
 });
 
-test('variables that the operator must set are required by name, and .env.example lists them empty', (t) => {
+test('the compose file and the product require the variables that the operator must set, and .env.example lists each without a value', (t) => {
   t.deepEqual(required.toSorted(), ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'MASTER_KEY']);
   const example = readFileSync('.env.example', 'utf8');
   for (const name of required) {
@@ -75,7 +75,7 @@ test('variables that the operator must set are required by name, and .env.exampl
   t.regex(readFileSync('.gitignore', 'utf8'), /^\.env$/m);
 });
 
-test('.env.example lists every variable that it cannot override, as in the compose file', (t) => {
+test('.env.example names exactly the variables that the compose file sets itself, which .env cannot override', (t) => {
   const fixed = Object.entries(roles.api.environment ?? {}).filter(
     ([, value]) => !String(value).includes('${'),
   );
@@ -86,13 +86,14 @@ test('.env.example lists every variable that it cannot override, as in the compo
   t.deepEqual(listed?.[1]?.split(/, | and /).toSorted(), fixed.map(([name]) => name).toSorted());
 });
 
-const findEntry = (command: readonly string[]): string => command.find((part) => part.endsWith('.js')) ?? '';
+const findEntryPoint = (command: readonly string[]): string =>
+  command.find((part) => part.endsWith('.js')) ?? '';
 
 test('both roles run from one image, with files that the build creates', (t) => {
   t.is(roles.api.image, roles.worker.image);
   for (const { command } of Object.values(roles)) {
     t.is(command[0], 'node');
-    t.true(existsSync(findEntry(command)), command.join(' '));
+    t.true(existsSync(findEntryPoint(command)), command.join(' '));
   }
   const byDefault = /^CMD (.*)$/m.exec(dockerfile);
   // The heap limit depends on the memory limit, which only the compose file sets.

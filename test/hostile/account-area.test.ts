@@ -81,14 +81,14 @@ test.serial(
     });
     await createWebUser(stack, user.email);
     const proxy = stack.mongoProxy!;
-    // The attacker's call has looked up the sessions, recorded the action, and is about to end them.
+    // The thief's call has looked up the sessions and recorded the action, and is about to end the sessions.
     proxy.hold('203.0.113.66');
-    const stolen = thief.request('POST', '/auth/logout-others');
-    await waitFor("the attacker's write", () => proxy.countSent('203.0.113.66') > 0);
+    const thiefCall = thief.request('POST', '/auth/logout-others');
+    await waitFor("the thief's write", () => proxy.countSent('203.0.113.66') > 0);
     const owner = new WebClient(stack.url);
     await signIn(stack, owner, user.email, { endOtherSessions: true });
     proxy.release();
-    t.is((await stolen).status, 204);
+    t.is((await thiefCall).status, 204);
     t.is((await owner.request('GET', '/auth/me')).status, 200);
     t.is((await thief.request('GET', '/auth/me')).status, 401);
   },
@@ -105,8 +105,8 @@ test.serial('the owner of a stolen session can end it while calls of that sessio
     'content-type': 'application/json',
     'content-length': '100',
   };
-  // One call more than allowed: once one is rejected, all others are in flight.
-  const refused = await new Promise<number | undefined>((resolve) => {
+  // One call more than the limit: once one call is rejected, all others are in flight.
+  const rejectedStatus = await new Promise<number | undefined>((resolve) => {
     for (let i = 0; i <= maxCallsPerAccount; i++) {
       const request = http.request(`${stack.url}/v1/web/auth/me`, { method: 'PATCH', headers, agent: false });
       request.once('response', ({ statusCode }) => resolve(statusCode));
@@ -114,7 +114,7 @@ test.serial('the owner of a stolen session can end it while calls of that sessio
       t.teardown(() => request.destroy());
     }
   });
-  t.is(refused, 429);
+  t.is(rejectedStatus, 429);
   t.is((await owner.request('GET', '/auth/sessions')).status, 200);
   t.is((await owner.request('POST', '/auth/logout-others')).status, 204);
   t.is((await thief.request('GET', '/auth/me')).status, 401);
@@ -133,7 +133,7 @@ test.serial('a flood of captchas from one network is limited, and another networ
   t.is(other.status, 201);
   const statuses = await flood;
   t.is(statuses.get(429), 140);
-  // Of the others, those that found a ready captcha or one of the network's few queue positions are served.
+  // Of the other 60, those that found a ready captcha or one of the network's few queue positions are served.
   t.true(statuses.get(201)! >= 5);
   t.is((statuses.get(201) ?? 0) + (statuses.get(503) ?? 0), 60);
 });
@@ -154,7 +154,7 @@ test.serial(
       headers: { cookie: client.cookieHeader },
       count: 250,
       paths: ['request-logs', 'stats', 'refill-logs'].map((log) => `/web/api-accounts/${linkId}/${log}`),
-      onAnswer: (status) => seen.push(status),
+      onResponse: (status) => seen.push(status),
     });
     await waitFor('a rejection', () => seen.includes(429));
     stack.mongoProxy!.release();
@@ -185,7 +185,7 @@ const refresh = (cookie: string): Promise<Response> =>
 test.serial('over https, cookies without the __Host- prefix are ignored', async (t) => {
   const { client } = await createWebUser(stack, 'prefix@example.com');
   const access = client.cookies.get('__Host-mg_session')!;
-  const again = client.cookies.get('__Host-mg_refresh')!;
+  const refreshToken = client.cookies.get('__Host-mg_refresh')!;
   const names = [
     'mg_session',
     '__Secure-mg_session',
@@ -195,12 +195,12 @@ test.serial('over https, cookies without the __Host- prefix are ignored', async 
     'x__Host-mg_session',
   ];
   for (const name of names) t.is((await readMe(`${name}=${access}`)).status, 401, name);
-  t.is((await refresh(`mg_refresh=${again}`)).status, 401);
+  t.is((await refresh(`mg_refresh=${refreshToken}`)).status, 401);
   // A cookie without the prefix does not override a cookie with it either.
   const { client: intruder } = await createWebUser(stack, 'intruder@example.com');
   const planted = `mg_session=${intruder.cookies.get('__Host-mg_session')!}`;
-  const mine = `__Host-mg_session=${access}`;
-  for (const cookie of [`${planted}; ${mine}`, `${mine}; ${planted}`])
+  const own = `__Host-mg_session=${access}`;
+  for (const cookie of [`${planted}; ${own}`, `${own}; ${planted}`])
     t.like(await (await readMe(cookie)).json(), { email: 'prefix@example.com' });
 });
 
@@ -209,9 +209,9 @@ test.serial(
   async (t) => {
     const { client } = await createWebUser(stack, 'tokens@example.com');
     const access = client.cookies.get('__Host-mg_session')!;
-    const again = client.cookies.get('__Host-mg_refresh')!;
+    const refreshToken = client.cookies.get('__Host-mg_refresh')!;
     const wrong = [
-      again,
+      refreshToken,
       '',
       `${access}=`,
       `${access}A`,

@@ -44,7 +44,7 @@ models:
 
 const messagesOf = (content: string) => [{ role: 'user', content }];
 
-/** Requests of honest callers, from a few words to some hundred kilobytes; a path without a body is a GET. */
+/** Requests of honest callers, from a few words to some hundred kilobytes. Those without a body are GETs. */
 const honestWork: readonly (readonly [path: string, body?: unknown])[] = [
   ['/v1/chat/completions', { model: 'demo-echo', messages: messagesOf('a few words') }],
   ['/v1/chat/completions', { model: 'chat', stream: true, messages: messagesOf('a few words '.repeat(50)) }],
@@ -119,14 +119,14 @@ async function collectGarbage(role: RoleProcess): Promise<Memory> {
 }
 
 const maxGrowthFactor = 1.3;
-/** Allowed memory growth between two rounds of attacks: tables and compiled code vary by less than this. */
-const leakedMb = 10;
+/** Maximum growth of the held memory from one round of attacks to the next. Tables and compiled code vary by less. */
+const maxLeakMb = 10;
 const roles = ['api', 'worker'] as const;
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  'after all attacks api and worker use as much memory as before, and a second round adds nothing',
+  'after all attacks, api and worker use as much memory as before, and a second round of attacks adds nothing',
   async (t) => {
     // The timeout restarts with every assertion, so it limits the time between two assertions.
     t.timeout(300_000);
@@ -178,7 +178,7 @@ onLinux(
     const second = await collect();
     for (const role of roles) {
       const [firstMb, secondMb] = [first[role].heldMb, second[role].heldMb];
-      t.true(secondMb < firstMb + leakedMb, `${role}: ${firstMb} MB, then ${secondMb} MB`);
+      t.true(secondMb < firstMb + maxLeakMb, `${role}: ${firstMb} MB, then ${secondMb} MB`);
       t.is(running[role].child.exitCode, null);
     }
   },

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ChatResponse } from '../../shared/contract/chat-response.ts';
-import { readTraces } from '../support/observe.ts';
+import { readStoredState } from '../support/observe.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { brokenBytes, sendBrokenText } from './attacks/broken-text.ts';
 
@@ -20,7 +20,7 @@ test.serial(
   'a body with invalid text gets a 422 with the location, is not charged, and is not stored under its Idempotency-Key',
   async (t) => {
     const account = await stack.createAccount();
-    const before = await readTraces(stack, account.id);
+    const before = await readStoredState(stack, account.id);
     for (const seen of await sendBrokenText({ url: stack.url, apiKey: account.apiKey })) {
       t.is(seen.status, 422, seen.title);
       const { error, detail } = JSON.parse(seen.body) as Refusal;
@@ -31,7 +31,7 @@ test.serial(
       if (!seen.isEscape)
         t.true(error.message.includes(`byte ${seen.offset},`), `${seen.title}: ${error.message}`);
     }
-    t.deepEqual(await readTraces(stack, account.id), before);
+    t.deepEqual(await readStoredState(stack, account.id), before);
   },
 );
 

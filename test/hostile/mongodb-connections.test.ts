@@ -8,7 +8,7 @@ import {
 } from '../support/embedded-process.ts';
 import { holdMongoConnections } from './attacks/mongodb-held-connections.ts';
 import { sendMalformedMessages } from './attacks/mongodb-malformed-messages.ts';
-import { leaveMongoAnswersUnread } from './attacks/mongodb-unread-answers.ts';
+import { leaveMongoRepliesUnread } from './attacks/mongodb-unread-answers.ts';
 
 const password = 'test-mongo-password';
 /** Allowed memory growth of the embedded MongoDB since its start. */
@@ -64,7 +64,7 @@ test('the server survives more connections than its open file limit', async (t) 
 
 test('the server stops accepting commands from a client that does not read the replies', async (t) => {
   const { server, url, mongodbUrl, peakBytes } = await startMongo(t);
-  const { sentBytes, takenBytes } = await leaveMongoAnswersUnread({ mongodbUrl });
-  t.log(`${takenBytes} of ${sentBytes} bytes were accepted`);
+  const { sentBytes, acceptedBytes } = await leaveMongoRepliesUnread({ mongodbUrl });
+  t.log(`${acceptedBytes} of ${sentBytes} bytes were accepted`);
   await checkUnharmed(t, server, url, peakBytes);
 });

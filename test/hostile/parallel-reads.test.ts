@@ -37,7 +37,7 @@ test('if one account sends 500 simultaneous reads, those over the limit are reje
   const attack = readInParallel({
     url: stack.url,
     apiKey: attacker.apiKey,
-    onAnswer: (status) => seen.add(status),
+    onResponse: (status) => seen.add(status),
   });
   await waitFor('a rejection', () => seen.has(429));
   stack.mongoProxy!.release();
@@ -62,7 +62,7 @@ test('if one account sends 500 simultaneous reads, those over the limit are reje
   t.is((await callApi(stack.url, attacker.apiKey, 'GET', '/users/request_logs')).status, 200);
 });
 
-test('after many immediately cancelled reads the account can still read', async (t) => {
+test('after many reads that were cancelled immediately, the account can still read', async (t) => {
   const attacker = await stack.createAccount();
   await fillLog(attacker.id);
   const { id: _, ...account } = attacker;

@@ -27,7 +27,7 @@ test('connections waiting for missing bodies are closed so that new connections 
   const callers = await Promise.all(Array.from({ length: 10 }, () => openRaw(stack.url)));
   for (const { socket } of callers) socket.write(head);
   const startedAtMs = performance.now();
-  // One of them keeps sending.
+  // One caller keeps sending.
   const [slow] = callers as [RawCaller];
   const dripping = setInterval(() => slow.socket.write(' '), 100);
   t.teardown(() => clearInterval(dripping));
@@ -37,7 +37,7 @@ test('connections waiting for missing bodies are closed so that new connections 
       () => 0,
     );
   await waitFor('a new connection to be served', async () => (await readModels()) === 200);
-  // Within less than the body timeout, after which the connections would be closed anyway.
+  // Less than the body timeout of 30 s, after which the gateway would close the connections anyway.
   t.true(performance.now() - startedAtMs < 20_000);
   for (let i = 0; i < 20; i++) t.is(await readModels(), 200);
   t.false(slow.socket.destroyed);

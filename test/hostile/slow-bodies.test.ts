@@ -15,7 +15,7 @@ test('unfinished small bodies of an account use a limited part of the body memor
   const { ended } = await attack;
   t.deepEqual(Object.keys(ended).toSorted(), ['408', '503']);
   // One account may use half of the two megabytes, which is enough for this many bodies of 60 KB.
-  t.true(ended['408']! <= 17, `${ended['408']} were held`);
+  t.true(ended['408']! <= 17, `${ended['408']} bodies were held in memory`);
   t.is(ended['408']! + ended['503']!, 200);
   const isServed = async (): Promise<boolean> =>
     (await stack.post('/v1/embeddings', slow.apiKey, body)).status === 404;

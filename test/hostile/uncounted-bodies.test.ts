@@ -49,14 +49,14 @@ async function watchAdmissions(t: ExecutionContext, { id }: TestAccount) {
     const keyArguments = `"${keys}" "${redisKeys.account(id)}" "${redisKeys.rpmWindow(id)}"`;
     return commands.filter(({ name, args }) => name === 'evalsha' && args.includes(keyArguments)).length;
   };
-  /** MONITOR shows commands in order, a moment after Redis has replied to them. */
-  const counted = async (keys: number): Promise<number> => {
+  /** Waits before it counts, because MONITOR shows a command a moment after Redis has replied to it. */
+  const waitAndCount = async (keys: number): Promise<number> => {
     const mark = randomUUID();
     await stack.redis.echo(mark);
     await waitFor('MONITOR to catch up', () => commands.some(({ args }) => args.includes(mark)));
     return count(keys);
   };
-  return { countAdmissions: () => counted(4), countPreAdmissions: () => counted(2) };
+  return { countAdmissions: () => waitAndCount(4), countPreAdmissions: () => waitAndCount(2) };
 }
 
 const setField = (account: TestAccount, field: string, value: string): Promise<number> =>
@@ -92,7 +92,7 @@ for (const [what, { status, prepare }] of Object.entries(refusals)) {
       const queries = await watchAdmissions(t, account);
       t.deepEqual([...(await attack(account, 64, 64))], [[status, 64]]);
       const admissions = await queries.countAdmissions();
-      t.true(admissions <= 32, `${admissions} were counted`);
+      t.true(admissions <= 32, `${admissions} requests were tokenized`);
     },
   );
 }

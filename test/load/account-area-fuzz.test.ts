@@ -12,7 +12,7 @@ import {
   type Answer,
   type Caller,
   type Parts,
-  type Sent,
+  type SendOptions,
 } from '../api/web/call-with-parts.ts';
 import { bounds, type Bounds, type FieldName } from '../api/web/spec-bounds.ts';
 
@@ -35,8 +35,8 @@ const webOperations = Object.entries(operations).filter(
 const namesOf = (schema: { readonly properties?: object } | undefined): string[] =>
   Object.keys(schema?.properties ?? {});
 
-/** Issue types for values that are well formed but meaningless, or refer to nothing. */
-const isOfMeaning = (type: string): boolean => type === 'value_error' || type.startsWith('invalid_');
+/** Whether the type is that of an issue with a well-formed value that has no meaning or refers to nothing. */
+const isSemanticIssueType = (type: string): boolean => type === 'value_error' || type.startsWith('invalid_');
 
 const partsOf = (name: FieldName): [keyof Parts, string] => name.split('.') as [keyof Parts, string];
 
@@ -52,7 +52,7 @@ const canBeSent = (name: FieldName, value: unknown): boolean =>
 const show = (name: FieldName, value: unknown, { status, json }: Answer): string =>
   `${name} = ${JSON.stringify(value)?.slice(0, 200)}: ${status} ${JSON.stringify(json).slice(0, 500)}`;
 
-async function checkOutside(
+async function checkOutOfBounds(
   operation: Operation,
   caller: Caller,
   name: FieldName,
@@ -66,7 +66,7 @@ async function checkOutside(
     throw new Error(show(name, value, response));
 }
 
-async function checkInside(
+async function checkWithinBounds(
   operation: Operation,
   caller: Caller,
   name: FieldName,
@@ -80,7 +80,7 @@ async function checkInside(
     ? outcome === 'not_found'
     : operationBounds.outcomes.includes(outcome);
   const isMeaningless =
-    isSemantic && outcome === 'validation_failed' && issues.every(({ type }) => isOfMeaning(type));
+    isSemantic && outcome === 'validation_failed' && issues.every(({ type }) => isSemanticIssueType(type));
   if (!isExpected && !isMeaningless) throw new Error(show(name, value, response));
   const echoed = (response.json as { label?: unknown } | null)?.label;
   if (name === 'body.label' && echoed !== undefined && echoed !== value)
@@ -110,14 +110,14 @@ for (const [operation, name, field] of fuzzed) {
       const caller = await createCaller(stack);
       const sendable = (values: fc.Arbitrary<unknown>) => values.filter((value) => canBeSent(name, value));
       const outside = fc.asyncProperty(sendable(field.outside), (value) =>
-        checkOutside(operation, caller, name, value),
+        checkOutOfBounds(operation, caller, name, value),
       );
       await fc.assert(outside, runs);
       const inside = fc.asyncProperty(sendable(field.inside), (value) =>
-        checkInside(operation, caller, name, value, field),
+        checkWithinBounds(operation, caller, name, value, field),
       );
       await fc.assert(inside, runs);
-      if (field.isRequired) await checkOutside(operation, caller, name, undefined);
+      if (field.isRequired) await checkOutOfBounds(operation, caller, name, undefined);
       t.pass();
     },
   );
@@ -228,7 +228,7 @@ for (const [id, operation] of withBody) {
   );
 }
 
-const unread: readonly Sent[] = [
+const ignoredBodies: readonly SendOptions[] = [
   { text: '{"a":' },
   { text: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
   { text: 'x'.repeat(100_000), headers: { 'content-type': 'text/plain' } },
@@ -238,7 +238,7 @@ const unread: readonly Sent[] = [
 for (const [id, operation] of webOperations) {
   if (operation.body !== undefined || operation.method === 'get') continue;
   test.serial(`${id}: needs no body, and ignores any`, async (t) => {
-    for (const options of unread) {
+    for (const options of ignoredBodies) {
       const caller = await createCaller(stack);
       checkOutcome(t, operation, await send(operation, caller, createParts(bounds[id], caller), options));
     }

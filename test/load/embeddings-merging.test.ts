@@ -7,7 +7,8 @@ import { useStack, type TestAccount, type TestStack } from '../support/stack.ts'
 import { waitFor } from '../support/wait-for.ts';
 
 /**
- * Merging inputs of many callers into one vendor call: which inputs are shared, which callers wait, and which pay.
+ * The gateway merges inputs of many callers into one vendor call. Which inputs are shared, which callers wait, and which
+ * callers pay?
  */
 
 interface TestRig {
@@ -71,7 +72,7 @@ test('equal texts of one account in flight are sent once and charged to each req
   const first = embed(rig, ann, 'the same text');
   await waitFor('the first call', () => vendorHold.waiting === 1);
   const others = [embed(rig, ann, ['the same text', 'dog']), embed(rig, bob, 'the same text')];
-  // All texts except the one in flight.
+  // All texts are queued except the one in flight.
   await waitForQueuedInputs(rig.stack, 2);
   vendorHold.end();
   const results = await Promise.all([first, ...others]);

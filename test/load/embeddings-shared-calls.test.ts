@@ -224,12 +224,12 @@ test.serial(
       const others = otherAccounts.map((account, i) => embed(account, 'dear', `cat dog bird ${i}`));
       await waitForQueuedInputs(stack, 6);
       vendorHold.end();
-      const answers = { costly: await costly, others: await Promise.all(others) };
+      const results = { costly: await costly, others: await Promise.all(others) };
       t.is((await blocker).status, 200);
       const calls = callsOf(name)
         .slice(before + 1)
         .map(inputsOf);
-      return { ...answers, calls };
+      return { ...results, calls };
     };
     const checkOthers = ({ others }: Round): void => {
       for (const [i, { status, tokens }] of others.entries()) {
@@ -293,8 +293,8 @@ test.serial(
       await waitForQueuedInputs(stack, 1 + words.length);
       vendorHold.end();
       t.is((await blocker).status, 200);
-      const answers = { dear: await dear, plain: await plain };
-      return { ...answers, isMerged: callsWith(name, text).some((call) => inputsOf(call).length > 1) };
+      const results = { dear: await dear, plain: await plain };
+      return { ...results, isMerged: callsWith(name, text).some((call) => inputsOf(call).length > 1) };
     };
     const first = await runRound(1);
     t.like(first, { plain: { tokens: 200 }, isMerged: true });

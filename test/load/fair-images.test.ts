@@ -51,6 +51,7 @@ test('an image of one account does not wait behind many images of another', asyn
   await waitFor('the request of the caller to be queued', async () => (await countQueued()) === 6);
   vendorHold.end();
   await Promise.all(requests);
-  // At most two images come before it: the running one, and one that the worker may have started before it was queued.
+  // At most two images come before the caller's: the running one, and one that the worker may have started before the
+  // caller's was queued.
   t.true(order.indexOf('caller') <= 2, order.join(' '));
 });

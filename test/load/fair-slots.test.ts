@@ -5,7 +5,7 @@ import { findRow, readAmountCharged, waitForNoReservation } from '../support/obs
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /**
- * The slots of a route are shared by accounts: a slot that one account holds but does not use goes to another account
+ * Accounts share the slots of a route: if an account does not read a stream, the stream's slot goes to another account
  * that waits.
  */
 
@@ -68,10 +68,10 @@ test('if another account waits, unread streams lose their route slots, and their
   t.regex(await response.text(), /hello/);
   // Less than the 30 seconds that an unread stream gets while no other account waits.
   t.true(performance.now() - startedAtMs < 20_000);
-  const rows = await Promise.race(unread.map(async ({ id }) => await findRow(stack, id)));
-  t.is(rows.responseCode, 499);
-  t.regex(rows.details ?? '', /did not read/);
-  t.true(rows.completionTokens > 1_000);
+  const row = await Promise.race(unread.map(async ({ id }) => await findRow(stack, id)));
+  t.is(row.responseCode, 499);
+  t.regex(row.details ?? '', /did not read/);
+  t.true(row.completionTokens > 1_000);
   for (const { request } of unread) request.destroy();
   await waitForNoReservation(stack, unreadAccount.id);
   t.true((await readAmountCharged(stack, unreadAccount.id, '100')) > 0n);

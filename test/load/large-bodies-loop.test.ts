@@ -5,7 +5,7 @@ import { readThreadMs } from '../support/thread-clock.ts';
 import { startUpload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The time for which large bodies block the event loop. In a separate file, so that other tests do not affect it. */
+/** How long large bodies block the event loop. In a separate file, so that other tests do not affect the measurement. */
 
 /** The maximum CPU time of the thread between two timer ticks, in milliseconds. */
 async function measureLongestBlock(run: () => Promise<void>): Promise<number> {
@@ -30,7 +30,7 @@ test.serial('the largest body is parsed and validated without blocking the proce
       input: Array.from({ length: 2048 }, (_, i) => `слово ${i} `.repeat(3_000).slice(0, 19_000)),
     },
     'one text': { model: 'nope', input: 'QUJD'.repeat(18_000_000) },
-    'token numbers': {
+    'token ids': {
       model: 'nope',
       input: Array.from({ length: 500 }, (_, i) => Array.from({ length: 8_192 }, (_, j) => (i * j) % 99_999)),
     },

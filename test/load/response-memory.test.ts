@@ -10,7 +10,7 @@ import { allQueues, useStack, type TestAccount, type TestStack } from '../suppor
 import type { WorkerOptions } from '../../workers/worker.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** When memory for responses runs out: which requests may wait for it, and which callers lose it. */
+/** What happens when memory for responses runs out: which requests wait for memory, and which callers lose theirs. */
 
 const catalogOf = (url: string): string => `
 upstreams: { vendor: { kind: openai, baseUrl: "${url}/v1" } }
@@ -99,7 +99,7 @@ test('unread responses are interrupted if another account waits, starting with t
   checkVectors(t, await requestEmbeddings(stack, caller, 'emb', callerTexts), callerTexts);
   const outcomes = await Promise.allSettled(unreadResponses.map((response) => response.arrayBuffer()));
   t.true(outcomes.some(({ status }) => status === 'rejected'));
-  // Had the unread responses been interrupted for the maximum stall time, this one would have been, too.
+  // If the two responses had been interrupted because of the maximum stall time, this one would have been as well.
   t.true((await lightResponse.arrayBuffer()).byteLength > 2_000 * 1536 * 4);
 });
 
@@ -109,7 +109,7 @@ const partSide = 1_000;
 const partText = 'x'.repeat(4_000_000);
 
 /** Starts a vendor with large responses, and a process with memory for two of 12 MB. */
-async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions[] = [allQueues]) {
+async function startWithLargeResponses(t: ExecutionContext, workers: WorkerOptions[] = [allQueues]) {
   const prompts: unknown[] = [];
   // Noise does not get smaller when the image is encoded again.
   const base64Of = async (side: number): Promise<string> => {
@@ -126,7 +126,7 @@ async function startWithLargeAnswers(t: ExecutionContext, workers: WorkerOptions
       const images = n === 1 ? [large] : Array.from({ length: Number(n) }, () => small);
       return { created: 1, data: images.map((image) => ({ b64_json: image })) };
     }
-    const response = chatWithUsage({ prompt_tokens: 5, completion_tokens: 100 }) as ChatAnswer;
+    const response = chatWithUsage({ prompt_tokens: 5, completion_tokens: 100 }) as ChatBody;
     response.choices[0]!.message.content = partText.repeat(3);
     return response;
   });
@@ -145,7 +145,7 @@ models:
   return { stack, prompts };
 }
 
-interface ChatAnswer {
+interface ChatBody {
   readonly choices: { readonly message: { content: string } }[];
 }
 
@@ -163,18 +163,18 @@ const kinds = [
     kind: 'non-streamed chats',
     path: '/v1/chat/completions',
     body: { model: 'chat', messages: [{ role: 'user', content: 'draw' }], max_tokens: 100 },
-    check: (body: unknown) => (body as ChatAnswer).choices[0]!.message.content.length === 3 * partText.length,
+    check: (body: unknown) => (body as ChatBody).choices[0]!.message.content.length === 3 * partText.length,
   },
 ];
 
 for (const { kind, path, body, check } of kinds) {
   test(`if an account does not read its responses to ${kind}, its worker holds them back, and other accounts get theirs`, async (t) => {
-    const { stack } = await startWithLargeAnswers(t);
+    const { stack } = await startWithLargeResponses(t);
     const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
     let startedCount = 0;
     const cancelling = new AbortController();
     const unread = Array.from({ length: 4 }, async (_, i) => {
-      const response = await postUntil(stack, slow, path, body, i === 3 ? cancelling.signal : null);
+      const response = await postWithSignal(stack, slow, path, body, i === 3 ? cancelling.signal : null);
       startedCount += 1;
       return response;
     });
@@ -200,7 +200,7 @@ for (const { kind, path, body, check } of kinds) {
   });
 }
 
-const postUntil = (
+const postWithSignal = (
   stack: TestStack,
   { apiKey }: TestAccount,
   path: string,
@@ -215,13 +215,13 @@ const postUntil = (
   });
 
 test('while a worker holds unread responses of an account, it starts no vendor calls for that account, but does for others', async (t) => {
-  // One account may use enough of this for a response of 12 MB, or a request expected to need as much.
-  const { stack, prompts } = await startWithLargeAnswers(t, [
+  // One account's share of this is enough for a response of 12 MB, or for a request whose response may be as large.
+  const { stack, prompts } = await startWithLargeResponses(t, [
     { ...allQueues, responseMemoryBytes: 30_000_000 },
   ]);
   const [slow, other] = [await stack.createAccount(), await stack.createAccount()];
   const draw = (account: TestAccount, prompt: string, signal: AbortSignal | null = null): Promise<Response> =>
-    postUntil(
+    postWithSignal(
       stack,
       account,
       '/v1/images/generations',

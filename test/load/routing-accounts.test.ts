@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { chatWithUsage, ScriptedRefusal, startScriptedVendor } from '../support/scripted-vendor.ts';
 import { useStack } from '../support/stack.ts';
 
-/** A vendor that fails only for certain texts of one account must not affect other accounts. */
+/** If a vendor fails only for certain texts of one account, other accounts must not be affected. */
 
 const contentCode = 'The caller does not have permission to execute the specified operation';
 const tooLarge =

@@ -51,13 +51,13 @@ export async function callChat(
       costNano: toNano(cost_request),
       free: false,
     });
-    return response.status === 200 ? readResult(text, stream, receiptOf) : failed(readCode(text));
+    return response.status === 200 ? readResult(text, stream, receiptOf) : failure(readCode(text));
   } catch (error) {
-    return failed((error as Error).name === 'TimeoutError' ? 'hung' : 'cut');
+    return failure((error as Error).name === 'TimeoutError' ? 'hung' : 'cut');
   }
 }
 
-const failed = (outcome: string, text = ''): ChatResult => ({ outcome, text, receipt: null });
+const failure = (outcome: string, text = ''): ChatResult => ({ outcome, text, receipt: null });
 
 const readCode = (text: string): string => (JSON.parse(text) as { error: { code: string } }).error.code;
 
@@ -67,7 +67,7 @@ function readResult(body: string, isStream: boolean, receiptOf: (usage: Usage) =
     return { outcome: 'ok', text: choices[0]!.message.content, receipt: receiptOf(usage) };
   }
   const { events, isDone, text } = parseSse(body);
-  if (!isDone) return failed(events.at(-1)?.error?.code ?? 'cut', text);
+  if (!isDone) return failure(events.at(-1)?.error?.code ?? 'cut', text);
   return { outcome: 'ok', text, receipt: receiptOf(events.at(-1)!.usage as unknown as Usage) };
 }
 

@@ -9,10 +9,10 @@ import { chooseCount } from './cluster-world.ts';
 
 /** Enough accounts for each master to have some. */
 const accountCount = 16;
-const receiptsBetween = 60;
+const receiptsPerPhase = 60;
 const deaths = chooseCount(1, 5);
 /** Expected outcomes while a master is down. */
-const outagesOnly = new Set(['200', '503', 'cut', '502', '504']);
+const outageOutcomes = new Set(['200', '503', 'cut', '502', '504']);
 
 test('if a master is killed or replaced as planned under load, there are errors only for a moment, and no money is lost', async (t) => {
   t.timeout(60_000 + deaths * 60_000);
@@ -26,7 +26,7 @@ test('if a master is killed or replaced as planned under load, there are errors 
   const load = new PaidLoad({ urls: [stack.url], accounts });
   t.teardown(() => load.stop());
   const waitForReceipts = (): Promise<unknown> => {
-    const expected = load.receipts.length + receiptsBetween;
+    const expected = load.receipts.length + receiptsPerPhase;
     return waitFor('callers to be served', () => load.receipts.length >= expected);
   };
   for (let death = 0; death < deaths; death++) {
@@ -63,7 +63,7 @@ test('if a master is killed or replaced as planned under load, there are errors 
     });
   t.deepEqual(load.problems, []);
   t.deepEqual(
-    [...load.outcomes.keys()].filter((outcome) => !outagesOnly.has(outcome)),
+    [...load.outcomes.keys()].filter((outcome) => !outageOutcomes.has(outcome)),
     [],
   );
   t.deepEqual(await checkLedger(stack, accounts, load.receipts), []);

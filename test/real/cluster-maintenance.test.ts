@@ -21,13 +21,13 @@ test.before(async () => {
 });
 test.after.always(async () => cluster.close());
 
-interface Listening {
+interface ListeningSubscriber {
   readonly subscriber: Subscriber;
   readonly messages: string[];
   readonly lost: Set<string>;
 }
 
-async function listen(t: ExecutionContext, urls = cluster.url): Promise<Listening> {
+async function listen(t: ExecutionContext, urls = cluster.url): Promise<ListeningSubscriber> {
   const subscriber = new Subscriber(urls, log, 1_000);
   t.teardown(() => subscriber.close());
   const listening = { subscriber, messages: [] as string[], lost: new Set<string>() };
@@ -79,7 +79,7 @@ test.serial(
   },
 );
 
-test.serial('after a planned failover, subscriptions return and no subscriber seems missing', async (t) => {
+test.serial('after a planned failover, subscriptions return, and none is reported as missing', async (t) => {
   t.timeout(60_000);
   const redis = await connect(t);
   const { messages, lost } = await listen(t);
@@ -89,24 +89,24 @@ test.serial('after a planned failover, subscriptions return and no subscriber se
   await waitUntilCounted(other);
 
   // This client does not know the new masters yet. It publishes to their replicas, which report zero subscribers.
-  const deaf: string[] = [];
+  const withoutListeners: string[] = [];
   const publisher = new ReplyPublisher({
     workerId: 'w',
     redis,
     payloads: redis,
     storedFrames: { append: () => Promise.reject(new Error('nothing is stored here')) },
     log,
-    onNoListeners: (channel) => deaf.push(channel),
+    onNoListeners: (channel) => withoutListeners.push(channel),
   });
   const request = { requestId: crypto.randomUUID(), accountId: 'a', claimHash: null };
   for (const channel of channels) new ReplyWriter(publisher, channel, request, 0).accepted('w');
   await publisher.sent();
-  t.deepEqual(deaf, []);
+  t.deepEqual(withoutListeners, []);
   await waitFor('the frames', () => messages.length === channels.length);
 
   publisher.probe(['mg:reply:nobody']);
   await publisher.sent();
-  t.deepEqual(deaf, ['mg:reply:nobody']);
+  t.deepEqual(withoutListeners, ['mg:reply:nobody']);
 });
 
 test.serial('messages of a migrating slot are received before, during and after the migration', async (t) => {
@@ -185,7 +185,7 @@ test('a client that only has the URLs of replicas finds the masters', async (t) 
   t.deepEqual([...new Set(replies)], ['OK']);
 });
 
-test('commands get the right replies, even after others were rejected because their node was missing', async (t) => {
+test('commands get the right replies, even after other commands were rejected because their node was missing', async (t) => {
   const redis = (await connect(t)) as Cluster;
   await Promise.all(channels.map((channel) => redis.set(`of:${channel}`, channel, 'EX', 60)));
   const pool = redis['connectionPool'] as { removeNode(key: string): void };

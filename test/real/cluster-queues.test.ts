@@ -12,7 +12,7 @@ import { chooseCount } from './cluster-world.ts';
 /** Enough workers to catch a failure that happens only sometimes. */
 const workerCount = 8;
 const rounds = chooseCount(1, 4);
-/** A worker aborts a wait for work after 11 s, and a silent connection is closed after 14 s. */
+/** Includes the 11 s after which a worker aborts a wait for work, and the 14 s after which a silent connection is closed. */
 const takenWithinMs = 40_000;
 const closedWithinMs = 10_000;
 

@@ -8,7 +8,7 @@ import { command, createIndexes, documents, type Command } from '../support/mong
 import type { Fields } from '../support/mongo-values.ts';
 import { requireMongod, startRealMongo } from '../support/real-mongod.ts';
 
-/** By default a few runs, the same each time. LIKE_REAL_RUNS=5000 makes that many, different each time. */
+/** The default is a few runs, the same each time. LIKE_REAL_RUNS=5000 makes 5000 runs, different each time. */
 const requestedRuns = process.env.LIKE_REAL_RUNS;
 const numRuns = Number(requestedRuns ?? 150);
 const runs = { numRuns, ...(requestedRuns === undefined && { seed: 17 }) };
@@ -72,7 +72,7 @@ async function run(
     const text = [
       show(results),
       ...writeErrors.map(({ index, ...error }) => `${show(index)}: ${showError(error)}`),
-      // Without a sort their order is undefined.
+      // Without a sort, the order of rows is undefined.
       ...(body['sort'] === undefined ? rows.toSorted() : rows),
     ];
     const isRefused = writeErrors.some(({ errmsg }) => unsupportedMessage.test(errmsg as string));
@@ -162,7 +162,7 @@ const insertEach = (list: readonly Fields[]): Command[] =>
   list.map((document) => plainCommand('insert', { documents: [document] }));
 const readEverything = plainCommand('find', { sort: { _id: new Int32(1) } });
 
-requireMongod(test)('the embedded MongoDB replies and stores like a real one, or refuses', async (t) => {
+requireMongod(test)('the embedded MongoDB replies and stores data like a real one, or refuses', async (t) => {
   t.timeout(3_600_000);
   const servers = await useServers(t);
   for (const [collection, indexes] of Object.entries(collections)) {
@@ -175,22 +175,22 @@ requireMongod(test)('the embedded MongoDB replies and stores like a real one, or
 
   const names = fc.constantFrom(...Object.keys(collections));
   const commands = fc.array(command, { minLength: 3, maxLength: 6 });
-  const ofCommands = fc.asyncProperty(names, documents, commands, async (collection, seed, given) => {
+  const commandProperty = fc.asyncProperty(names, documents, commands, async (collection, seed, given) => {
     for (const { db } of servers) await db.command({ delete: collection, deletes: [{ q: {}, limit: 0 }] });
     await comparison.compareAll(collection, [...insertEach(seed), ...given, readEverything]);
   });
-  await fc.assert(ofCommands, runs);
+  await fc.assert(commandProperty, runs);
 
   let created = 0;
   const creations = fc.array(createIndexes, { minLength: 1, maxLength: 4 });
-  const ofIndexes = fc.asyncProperty(documents, creations, documents, async (seed, specs, more) => {
+  const indexProperty = fc.asyncProperty(documents, creations, documents, async (seed, specs, more) => {
     created += 1;
     const creating = specs.map((body) => plainCommand('createIndexes', body));
     const listing = plainCommand('listIndexes', {});
     const given = [...insertEach(seed), ...creating, listing, ...insertEach(more), readEverything];
     await comparison.compareAll(`created${created}`, given);
   });
-  await fc.assert(ofIndexes, indexRuns);
+  await fc.assert(indexProperty, indexRuns);
 
   const { equal, refused } = comparison.counts;
   t.true(refused < equal / 4, `${refused} refused, ${equal} equal`);

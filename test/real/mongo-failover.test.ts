@@ -18,7 +18,7 @@ const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }
 /** The maximum time that a caller waits for MongoDB, doubled for a busy machine. */
 const longestWaitMs = 2 * 5_000;
 
-/** Each caller repeats its call until it is stopped, and records the statuses. */
+/** Callers that repeat their calls until they are stopped, and record the statuses. */
 class Callers {
   readonly statuses = new Map<string, number[]>();
   longestMs = 0;
@@ -38,7 +38,7 @@ class Callers {
   }
 
   /** Resolves when every caller has received one more 200. */
-  async areServed(): Promise<void> {
+  async waitUntilServed(): Promise<void> {
     const before = new Map([...this.statuses].map(([name, { length }]) => [name, length]));
     await waitFor('all callers to be served', () =>
       [...this.statuses].every(([name, statuses]) => statuses.slice(before.get(name)).includes(200)),
@@ -51,7 +51,7 @@ class Callers {
   }
 }
 
-interface Served {
+interface LoadedStack {
   readonly set: RealMongo;
   readonly stack: TestStack;
   readonly account: TestAccount;
@@ -60,7 +60,7 @@ interface Served {
   readonly endLoad: () => Promise<readonly unknown[]>;
 }
 
-async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
+async function startLoad(t: Parameters<typeof useRealMongo>[0]): Promise<LoadedStack> {
   const set = await useRealMongo(t, 'three');
   const env = { MONGODB_URL: nameDatabase(set.url) };
   const api = { keyWaitMs: 2_000, accountWaitMs: 3_000, databaseWaitMs: 5_000 };
@@ -94,7 +94,7 @@ async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
       return 200;
     },
   });
-  await callers.areServed();
+  await callers.waitUntilServed();
   return {
     set,
     stack,
@@ -124,38 +124,38 @@ async function serve(t: Parameters<typeof useRealMongo>[0]): Promise<Served> {
   };
 }
 
-const others = (statuses: readonly number[], ...expected: number[]): number[] =>
+const findUnexpected = (statuses: readonly number[], ...expected: number[]): number[] =>
   statuses.filter((status) => !expected.includes(status));
 
 realTest(
   'during a planned stepdown of the primary, no caller gets an error, and no money is lost',
   async (t) => {
-    const { set, callers, endLoad } = await serve(t);
+    const { set, callers, endLoad } = await startLoad(t);
     await set.stepDown();
-    await callers.areServed();
+    await callers.waitUntilServed();
     t.deepEqual(await endLoad(), []);
-    for (const [name, statuses] of callers.statuses) t.deepEqual(others(statuses, 200), [], name);
+    for (const [name, statuses] of callers.statuses) t.deepEqual(findUnexpected(statuses, 200), [], name);
   },
 );
 
-const deaths = {
+const outages = {
   dies: (set: RealMongo, member: number) => set.kill(member),
   hangs: (set: RealMongo, member: number) => set.stop(member),
 };
-for (const [what, strike] of Object.entries(deaths)) {
+for (const [what, begin] of Object.entries(outages)) {
   realTest(
-    `if the primary ${what}, paid requests work until another is elected, others get a 503 in time, and no money is lost`,
+    `if the primary ${what}, paid requests work until another is elected, other requests get a 503 in time, and no money is lost`,
     async (t) => {
-      const { set, callers, endLoad } = await serve(t);
+      const { set, callers, endLoad } = await startLoad(t);
       const primary = await set.findPrimary();
-      await strike(set, primary);
+      await begin(set, primary);
       await waitFor('another primary', async () => (await set.findPrimary()) !== primary);
-      await callers.areServed();
+      await callers.waitUntilServed();
       t.true(callers.longestMs < longestWaitMs, `a caller waited ${callers.longestMs} ms`);
       set.cont(primary);
       t.deepEqual(await endLoad(), []);
       for (const [name, statuses] of callers.statuses)
-        t.deepEqual(others(statuses, ...(name === 'chat' ? [200] : [200, 503])), [], name);
+        t.deepEqual(findUnexpected(statuses, ...(name === 'chat' ? [200] : [200, 503])), [], name);
     },
   );
 }

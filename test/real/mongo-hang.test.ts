@@ -14,11 +14,11 @@ import { waitFor } from '../support/wait-for.ts';
 
 const realTest = requireMongod(test.serial);
 
-/** The seven seconds set by `openMongo`, doubled for a busy machine. */
+/** `openMongo` limits a command to seven seconds if the server hangs; doubled for a busy machine. */
 const longestMs = 2 * 7_000;
 
 realTest(
-  'if the server hangs, waiting commands fail as an outage in time; once it continues, commands work again',
+  'if the server hangs, waiting commands fail with an outage error in time; once the server continues, commands work again',
   async (t) => {
     const set = await useRealMongo(t, 'one');
     const mongo = openMongo(nameDatabase(set.url), createLogger('test', 'silent'));
@@ -47,7 +47,7 @@ realTest(
 );
 
 realTest(
-  'if a write does not reach a majority in time, it fails as an outage, and repeating it does not succeed either',
+  'if a write does not reach a majority in time, it fails with an outage error, and so does each repetition',
   async (t) => {
     const set = await useRealMongo(t, 'arbiter');
     const log = createLogger('test', 'silent');

@@ -6,7 +6,7 @@ import { checkLedger, firstBalance } from './check-books.ts';
 import { clusterCatalog, writeWords } from './cluster-world.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** MongoDB behind a network that delays, interrupts or blocks traffic. Calls of an account in Redis do not need it. */
+/** MongoDB behind a network that delays, interrupts or blocks traffic. Calls of an account in Redis do not need MongoDB. */
 
 const callCount = 40;
 

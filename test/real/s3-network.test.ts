@@ -94,7 +94,7 @@ test.serial('if S3 replies slowly, images and links still work', async (t) => {
 });
 
 test.serial(
-  'if S3 cuts every connection, only calls that need it get a 503, and only until it is back',
+  'if S3 cuts every connection, only calls that need S3 get a 503, and only until S3 is back',
   async (t) => {
     stack.s3Proxy!.cut();
     const whole = await createImage('b64_json', other);
@@ -113,7 +113,7 @@ test.serial(
     const outage = checkOutage(t).then(() => (isDone = true));
     t.is((await createImage('b64_json', other)).status, 200);
     await waitForHealth('down');
-    t.false(isDone, 'neither waits for S3 as long as a link does');
+    t.false(isDone, 'inline images and health do not wait for S3 as long as a link does');
     await outage;
     await checkRecovery(t);
   },

@@ -83,7 +83,7 @@ function makeProject(t: ExecutionContext): Project {
       process.exitCode = fs.existsSync('ava-says') ? 1 : 0;`,
     ),
   };
-  // The npm ci of these tests: it writes the packages from strings, without a network.
+  // A fake `npm ci`, which writes the packages from strings, without a network.
   write('packages.json', JSON.stringify(bins));
   write(
     'bin/npm',
@@ -360,7 +360,7 @@ test('the tests on real stores can be run alone, all or by name', async (t) => {
   const runs = (): string[] => calls().filter((call) => call.startsWith('ava'));
   t.deepEqual(runs(), ['ava --timeout=120s dist/test/real/streams.test.js']);
   await run(['test:real']);
-  t.true(runs().length > 2, 'the long form has several parts');
+  t.true(runs().length > 2, 'without a file name, all tests run, in several parts');
 });
 
 test('tests that share a Redis run one by one', async (t) => {

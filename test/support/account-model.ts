@@ -17,7 +17,7 @@ interface ModelRequest {
   readonly claim: string | null;
 }
 
-/** A reference model of one account's money: what the scripts must do, exact to the nano-rouble. */
+/** A reference model of one account's money. The billing scripts must match it to the nano-rouble. */
 export class AccountModel {
   #balance = 0n;
   #free: number;
@@ -70,7 +70,7 @@ export class AccountModel {
     if (isLate && request.claim !== null && this.#claims.has(request.claim)) return;
     request.state = 'ended';
     if (isLate && request.claim !== null) this.#claims.set(request.claim, id);
-    this.#endClaim(id, request.claim, fails);
+    if (fails) this.#dropClaim(id, request.claim);
     const { balance, reserved, free, freeHeld } = this.balance;
     const isFree = request.free && (!isLate || free > freeHeld);
     let cost = 0n;
@@ -79,7 +79,7 @@ export class AccountModel {
     else {
       const reservedNow = isLate ? 0n : request.reserved;
       const spendable = balance - reserved;
-      // At most twice the reserved amount, even if that was already released. A free request had reserved nothing.
+      // At most twice the reserved amount, even if that was already released. A free request reserves nothing.
       const capped = request.free || requested <= 2n * request.reserved ? requested : 2n * request.reserved;
       cost =
         capped <= reservedNow
@@ -94,42 +94,42 @@ export class AccountModel {
     if (usesFreeRequest) this.#free -= 1;
     this.#charges += 1;
     const shortfall = isFree ? 0n : requested - cost;
-    const freeMoved = usesFreeRequest ? -1 : 0;
-    this.entries.push({ kind: 'charge', amount: -cost, shortfall, free: freeMoved, ordinal: this.#charges });
+    const freeChange = usesFreeRequest ? -1 : 0;
+    this.entries.push({ kind: 'charge', amount: -cost, shortfall, free: freeChange, ordinal: this.#charges });
   }
 
   release(id: string): void {
     const request = this.#requests.get(id);
     if (request?.state !== 'open') return;
     request.state = 'ended';
-    this.#endClaim(id, request.claim, true);
+    this.#dropClaim(id, request.claim);
   }
 
   orphan(id: string): void {
     const request = this.#requests.get(id);
     if (request?.state !== 'open') return;
     request.state = 'orphaned';
-    this.#endClaim(id, request.claim, true);
+    this.#dropClaim(id, request.claim);
   }
 
   refill(id: string, amount: bigint, free: number, isCode: boolean): void {
     if (this.#refills.has(id)) return;
     this.#refills.add(id);
     const { balance, reserved, freeHeld } = this.balance;
-    const moved = amount < reserved - balance ? reserved - balance : amount;
-    const freeMoved = Math.max(free, Math.min(0, freeHeld - this.#free));
-    this.#balance += moved;
-    this.#free += freeMoved;
+    const balanceChange = amount < reserved - balance ? reserved - balance : amount;
+    const freeChange = Math.max(free, Math.min(0, freeHeld - this.#free));
+    this.#balance += balanceChange;
+    this.#free += freeChange;
     if (isCode) this.#codes += 1;
     const ordinal = isCode ? this.#codes : null;
-    this.entries.push({ kind: 'refill', amount: moved, shortfall: 0n, free: freeMoved, ordinal });
+    this.entries.push({ kind: 'refill', amount: balanceChange, shortfall: 0n, free: freeChange, ordinal });
   }
 
   #open(): ModelRequest[] {
     return [...this.#requests.values()].filter((request) => request.state === 'open');
   }
 
-  #endClaim(id: string, claim: string | null, isGone: boolean): void {
-    if (isGone && claim !== null && this.#claims.get(claim) === id) this.#claims.delete(claim);
+  #dropClaim(id: string, claim: string | null): void {
+    if (claim !== null && this.#claims.get(claim) === id) this.#claims.delete(claim);
   }
 }

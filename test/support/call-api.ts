@@ -1,5 +1,5 @@
 /** An API response, read to its end. */
-export interface Answer<T> {
+export interface ApiResponse<T> {
   readonly status: number;
   readonly body: T;
 }
@@ -17,7 +17,7 @@ export async function callApi<T = ErrorBody>(
   method: 'GET' | 'POST' | 'PUT',
   path: string,
   body?: unknown,
-): Promise<Answer<T>> {
+): Promise<ApiResponse<T>> {
   const response = await fetch(`${url}/v1${path}`, {
     method,
     headers: {

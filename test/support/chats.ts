@@ -48,7 +48,7 @@ export interface ChatAnswer {
   readonly error: { readonly code: string; readonly message: string };
 }
 
-export interface AskedChat {
+export interface ChatExchange {
   readonly status: number;
   readonly answer: ChatAnswer;
   readonly requestId: string;
@@ -62,7 +62,7 @@ interface ModelSettings {
   readonly fields?: string;
   /** A name returned by `addUpstream`; defaults to the simulated vendor. */
   readonly upstream?: string;
-  /** Other fields of its route in YAML. */
+  /** Other fields of the model's route in YAML. */
   readonly route?: string;
 }
 
@@ -121,7 +121,7 @@ export class Chats {
     return this.#add(`${first}, { upstream: vendor, model: gpt-sim, weight: 0.001 }`, {});
   }
 
-  /** A model for which the vendor reports the usage that the prompt contains as text. */
+  /** A model whose vendor reports the usage that the prompt contains as JSON; see `usageOf`. */
   addScripted(settings: ModelSettings = {}): string {
     return this.#add('{ upstream: scripted, model: scripted }', settings);
   }
@@ -131,24 +131,24 @@ export class Chats {
     return this.stack.post(chatPath, account.apiKey, body);
   }
 
-  async ask(account: TestAccount, model: string, more: object = {}, text = hello): Promise<AskedChat> {
+  async ask(account: TestAccount, model: string, more: object = {}, text = hello): Promise<ChatExchange> {
     const response = await this.send(account, model, more, text);
     const answer = (await response.json()) as ChatAnswer;
     const requestId = response.headers.get('x-request-id')!;
     return { status: response.status, answer, requestId, response };
   }
 
-  /** Asserts that the cost is logged and debited, to the nano-rouble. */
+  /** Asserts that exactly this cost is logged and debited, and that no reservation remains. */
   async costs(
     t: ExecutionContext,
     account: TestAccount,
     requestId: string,
     expectedNano: bigint,
-    hadRub = '100',
+    initialRub = '100',
   ): Promise<void> {
     const row = await findRow(this.stack, requestId);
     t.is(row.costNano, expectedNano);
-    t.is(await readAmountCharged(this.stack, account.id, hadRub), expectedNano);
+    t.is(await readAmountCharged(this.stack, account.id, initialRub), expectedNano);
     await waitForNoReservation(this.stack, account.id);
   }
 
@@ -158,6 +158,7 @@ export class Chats {
     return `prompt number ${this.#texts} of chat`;
   }
 
+  /** The requests that the vendor received and that contain this text. */
   sentTo(text: string): readonly LoggedRequest[] {
     return this.vendor.requests.entries.filter((entry) => JSON.stringify(entry.body).includes(text));
   }

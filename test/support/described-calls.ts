@@ -8,14 +8,14 @@ import type { WebLink, WebUser } from '../../shared/web/web-models.ts';
 import type { TestStack } from './stack.ts';
 import { createWebUser, webStoresOf } from './web-client.ts';
 
-/** An operation in the API description. */
+/** An operation in the OpenAPI document. */
 export interface DescribedOperation {
   readonly path: string;
   readonly method: string;
   readonly operation: OperationObject;
 }
 
-/** The values that a call sends; the description's examples are the defaults. */
+/** The values that a call sends. Those left out are the examples of the OpenAPI document. */
 export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: Readonly<Record<string, string | number>>;
@@ -72,7 +72,7 @@ export interface PreparedCall extends Call {
 
 /**
  * Creates a new user and data for a call of an operation, and returns the call with exactly the credentials that the
- * operation requires. The body is set only if that of the example refers to data that a new server does not have.
+ * operation requires. The body is set only if the example body refers to data that a new server does not have.
  */
 export async function prepareCall(stack: TestStack, described: DescribedOperation): Promise<PreparedCall> {
   const { operationId } = described.operation;

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formatsPlugin from 'ajv-formats';
 import type { Description, ResponseObject } from '../../shared/contract/openapi/description.ts';
 
-/** Checks real responses against an API description, with the description's own schemas. */
+/** Checks real responses against the schemas of an OpenAPI document. */
 export class DescriptionChecker {
   readonly #description: Description;
   readonly #ajv = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false });
@@ -13,7 +13,7 @@ export class DescriptionChecker {
     this.#ajv.addSchema(description, 'description');
   }
 
-  /** Lists the differences between a response and its description; reads the body. */
+  /** Lists the differences between a response and its documentation. Reads the body. */
   async findFaults(path: string, method: string, response: Response): Promise<string[]> {
     const { status, headers } = response;
     const described = this.#description.paths[path]?.[method]?.responses[String(status)];
@@ -38,15 +38,15 @@ export class DescriptionChecker {
 
 /** Lists headers added by the gateway that are sent but not described, or described but not sent. */
 function findHeaderFaults({ headers, content }: ResponseObject, sent: Headers): string[] {
-  // WWW-Authenticate is sent for a missing or wrong key, but not for a missing session, which shares this description.
-  const isForSome = 'unauthenticated' in (content['application/json']?.examples ?? {});
-  const always = [
+  // WWW-Authenticate is sent for a missing or wrong key, but not for a missing session. Both share one description.
+  const isSentConditionally = 'unauthenticated' in (content['application/json']?.examples ?? {});
+  const checked = [
     'x-request-id',
     'retry-after',
     'x-should-retry',
-    ...(isForSome ? [] : ['www-authenticate']),
+    ...(isSentConditionally ? [] : ['www-authenticate']),
   ];
-  return always
+  return checked
     .filter((name) => sent.has(name) !== name in headers)
     .map((name) => `the header ${name} is ${sent.has(name) ? 'sent' : 'described'} only`);
 }

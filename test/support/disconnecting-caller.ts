@@ -10,7 +10,7 @@ export interface DisconnectingCaller {
   readonly requestId: () => string;
 }
 
-/** Sends a chat without waiting for its response, whose head is awaited only by the first read. */
+/** Sends a chat without waiting for its response. The first read waits for the response headers. */
 export function startChat(stack: TestStack, apiKey: string, body: object): DisconnectingCaller {
   const caller = new AbortController();
   const pending = fetch(`${stack.url}/v1/chat/completions`, {
@@ -19,7 +19,7 @@ export function startChat(stack: TestStack, apiKey: string, body: object): Disco
     body: JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...body }),
     signal: caller.signal,
   });
-  // After a disconnect no test awaits the response, so its rejection must not be reported as unhandled.
+  // After a disconnect no test awaits the response, so Node would report its rejection as unhandled.
   pending.catch(() => undefined);
   let response: Response | null = null;
   let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
@@ -33,7 +33,8 @@ export function startChat(stack: TestStack, apiKey: string, body: object): Disco
   };
   return {
     async readUntil(text) {
-      while (!seen.includes(text)) if (!(await read())) throw new Error(`it ended with ${seen.slice(-300)}`);
+      while (!seen.includes(text))
+        if (!(await read())) throw new Error(`the response ended with ${seen.slice(-300)}`);
     },
     async rest() {
       while (await read());

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 export interface EndlessVendor {
   /** Base URL, without a path. */
   readonly url: string;
-  /** Resolves when the vendor cannot send more of the response for the moment, because nobody reads it. */
+  /** Resolves when the vendor cannot send more of the response, because the gateway does not read it. */
   readonly blocked: Promise<void>;
   /** Resolves when the gateway has ended the call. */
   readonly ended: Promise<void>;
@@ -20,7 +20,8 @@ const pieceMs = 2;
 const blockedMs = 500;
 
 /**
- * A chat vendor whose responses never end, sent as fast as they are read; those of the model `short` are one word long.
+ * A chat vendor that sends an endless response, as fast as the gateway reads it. The model `short` responds with one
+ * word.
  */
 export async function startEndlessVendor(): Promise<EndlessVendor> {
   const blocked = createSignal<void>();
@@ -42,11 +43,11 @@ export async function startEndlessVendor(): Promise<EndlessVendor> {
         return;
       }
       while (!response.destroyed) {
-        const isTaken = response.write(event);
-        const timer = isTaken ? undefined : setTimeout(() => blocked.resolve(), blockedMs);
+        const isAccepted = response.write(event);
+        const timer = isAccepted ? undefined : setTimeout(() => blocked.resolve(), blockedMs);
         await new Promise<void>((resolve) => {
           wake = resolve;
-          if (isTaken) setTimeout(resolve, pieceMs);
+          if (isAccepted) setTimeout(resolve, pieceMs);
         });
         clearTimeout(timer);
       }

@@ -4,11 +4,11 @@ import { hashSecret } from '../../shared/accounts/credentials.ts';
 export type Secrets = ReadonlyMap<string, string>;
 
 /** Matches six digits only as a whole, not inside a longer number, a fraction or a word. */
-const asWhole = (code: string): RegExp => new RegExp(`(?<![0-9a-z.])${code}(?![0-9a-z])`, 'i');
+const toWholeCodePattern = (code: string): RegExp => new RegExp(`(?<![0-9a-z.])${code}(?![0-9a-z])`, 'i');
 
 const isShortCode = (secret: string): boolean => /^\d{6}$/.test(secret);
 
-/** The forms that a text has inside the base64 of a longer text, one for each offset modulo three. */
+/** The forms that a text takes inside the base64 of a longer text, one for each offset modulo three. */
 function* listBase64(secret: string): Generator<string> {
   for (const shift of [0, 1, 2]) {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)]);
@@ -37,8 +37,8 @@ function* listForms(secret: string): Generator<string> {
  */
 export function findSecrets(text: string, secrets: Secrets): string[] {
   return [...secrets].flatMap(([name, secret]) => {
-    const isInClear = isShortCode(secret) ? asWhole(secret).test(text) : text.includes(secret);
-    const found = [...new Set(listForms(secret))].some((form) => text.includes(form));
-    return [...(isInClear ? [`${name} in clear`] : []), ...(found ? [`${name} in another form`] : [])];
+    const isInClear = isShortCode(secret) ? toWholeCodePattern(secret).test(text) : text.includes(secret);
+    const isEncoded = [...new Set(listForms(secret))].some((form) => text.includes(form));
+    return [...(isInClear ? [`${name} in clear`] : []), ...(isEncoded ? [`${name} in another form`] : [])];
   });
 }

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { useHttpServer, useHttpsServer } from './https-server.ts';
 
 /** A call that the proxy forwarded. */
-export interface PassedCall {
+export interface ForwardedCall {
   readonly method: string;
   readonly path: string;
   /** The cookies that the browser sent, or null. */
@@ -15,7 +15,7 @@ export interface PassedCall {
 export interface FrontProxy {
   readonly port: number;
   /** The calls so far, oldest first. */
-  readonly calls: readonly PassedCall[];
+  readonly calls: readonly ForwardedCall[];
 }
 
 export interface FrontOptions {
@@ -29,7 +29,7 @@ export async function useFrontProxy(
   t: ExecutionContext,
   { isHttps, findTarget }: FrontOptions,
 ): Promise<FrontProxy> {
-  const calls: PassedCall[] = [];
+  const calls: ForwardedCall[] = [];
   const listener: RequestListener = (request, response) => {
     if (findTarget === null || !request.url!.startsWith('/v1/')) {
       response.setHeader('content-type', 'text/html').end('<!doctype html><title>A page</title>');
@@ -56,6 +56,6 @@ export async function useFrontProxy(
 function describeCall(
   { method, url, headers }: IncomingMessage,
   { statusCode }: IncomingMessage,
-): PassedCall {
+): ForwardedCall {
   return { method: method!, path: url!, cookie: headers.cookie ?? null, status: statusCode! };
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openRaw } from './raw-caller.ts';
 
-/** Opens connections to the server of a URL that read nothing until they are resumed. */
+/** Opens connections to the server of a URL. They read nothing until they are resumed. */
 export async function openSockets(url: string, count: number): Promise<Socket[]> {
   const open = Array.from({ length: count }, () => openRaw(url, { isPaused: true }));
   return (await Promise.all(open)).map(({ socket }) => socket);
@@ -12,7 +12,7 @@ export function closeSockets(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy();
 }
 
-/** Reads everything. @returns the number of sockets that the server has closed, after `timeoutMs` at the latest */
+/** Reads until the server has closed all sockets, or until the timeout. @returns the number of closed sockets */
 export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000): Promise<number> {
   const deadline = delay(timeoutMs, undefined, { ref: false });
   const ends = sockets.map(async (socket) => {
@@ -25,16 +25,16 @@ export async function countClosed(sockets: readonly Socket[], timeoutMs = 20_000
 
 /**
  * Sends bytes without reading the response. Resolves when all bytes are accepted, when the connection is closed, or
- * when the server has accepted nothing for `patienceMs`.
+ * when the server has accepted nothing for `stallTimeoutMs`.
  */
-export async function sendUnread(socket: Socket, bytes: Buffer, patienceMs = 3_000): Promise<void> {
+export async function sendUnread(socket: Socket, bytes: Buffer, stallTimeoutMs = 3_000): Promise<void> {
   socket.pause();
   const pieceBytes = 65_536;
   for (let at = 0; at < bytes.length && !socket.destroyed; at += pieceBytes) {
     if (socket.write(bytes.subarray(at, at + pieceBytes))) continue;
-    const taken = waitForSocket(socket, 'drain').then(() => true);
+    const drained = waitForSocket(socket, 'drain').then(() => true);
     const closed = waitForSocket(socket, 'close').then(() => false);
-    if (!(await Promise.race([taken, closed, delay(patienceMs, false, { ref: false })]))) return;
+    if (!(await Promise.race([drained, closed, delay(stallTimeoutMs, false, { ref: false })]))) return;
   }
 }
 

@@ -87,8 +87,8 @@ export async function openLedgerServices({
     },
     async createAccount({ balanceNano = 1_000n, freeRequests = 0, shard } = {}) {
       let created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
-      const isElsewhere = (): boolean => shard !== undefined && shardOf(created.id) !== shard;
-      while (isElsewhere())
+      const isInOtherShard = (): boolean => shard !== undefined && shardOf(created.id) !== shard;
+      while (isInOtherShard())
         created = await accounts.create({ userType: 'default', requestsPerMinute: 1_000_000 });
       const { id } = created;
       await hotAccounts.load(id);

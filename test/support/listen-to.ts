@@ -3,7 +3,7 @@ import { Subscriber } from '../../shared/redis/subscriber-client.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 
 /** Messages received on some channels. */
-export interface Ears {
+export interface ChannelListener {
   /** The next message. */
   readonly receive: () => Promise<Buffer>;
   /** Messages that have arrived and that `receive` has not returned yet. */
@@ -15,7 +15,7 @@ export async function listenTo(
   t: Pick<ExecutionContext, 'teardown'>,
   redisUrl: string,
   ...channels: readonly string[]
-): Promise<Ears> {
+): Promise<ChannelListener> {
   const subscriber = new Subscriber(redisUrl, createLogger('test', 'silent'));
   t.teardown(() => subscriber.close());
   const unread: Buffer[] = [];

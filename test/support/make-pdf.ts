@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 
 export interface PdfOptions {
-  /** How many times each page shows its text. Each time is a new line, even beyond the edge of the page. */
+  /** How many times each page shows its text, each time on a new line, even beyond the edge of the page. */
   readonly repeat?: number;
   /** Makes every page paint the same form (an XObject) with this text, this many times. */
   readonly form?: { readonly text: string; readonly paints: number };

@@ -10,7 +10,7 @@ export interface XlsOptions {
   /** Records of the string table after its eight bytes of counts, each with the content of one record. */
   readonly table: readonly Buffer[];
   /** Row, column and string index of each cell. */
-  readonly cells: readonly (readonly [row: number, column: number, text: number])[];
+  readonly cells: readonly (readonly [row: number, column: number, textIndex: number])[];
   /** How many times the workbook lists the sheet. */
   readonly listed?: number;
   /** The declared offset of the sheet, if it differs from the real one. */
@@ -37,15 +37,15 @@ export function makeWorkbook({
   const sheet = Buffer.alloc(10);
   const before = Buffer.concat([begin, more, ...strings]);
   sheet.writeUInt32LE(place ?? before.length + listed * (4 + sheet.length) + end.length, 0);
-  const shown = cells.map(([row, column, text]) => {
+  const cellRecords = cells.map(([row, column, textIndex]) => {
     const cell = Buffer.alloc(10);
     cell.writeUInt16LE(row, 0);
     cell.writeUInt16LE(column, 2);
-    cell.writeUInt32LE(text, 6);
+    cell.writeUInt32LE(textIndex, 6);
     return makeRecord(0xfd, cell);
   });
   const sheets = Array.from({ length: listed }, () => makeRecord(0x85, sheet));
-  return Buffer.concat([before, ...sheets, end, begin, ...shown, end]);
+  return Buffer.concat([before, ...sheets, end, begin, ...cellRecords, end]);
 }
 
 /** A string of the string table. @param flags 1 for two bytes per character, 8 for formats after the string */

@@ -47,7 +47,7 @@ const update = fc
   )
   .map((parts): Fields => Object.assign({}, ...parts) as Fields);
 
-/** A filter that matches at most one document: which of several an update affects would be undefined. */
+/** A filter that matches at most one document. If it matched several, an update could affect any of them. */
 const filterOfOne = fc
   .tuple(simpleFilter, id)
   .map(([others, _id]): Fields => ({ ...others, _id: { $eq: _id } }));

@@ -8,7 +8,7 @@ import { MessageSplitter } from '../../scripts/embedded/mongo/wire.ts';
 export class MongoWireClient {
   readonly socket: Socket;
   readonly #splitter = new MessageSplitter();
-  readonly #waiting: ((message: Buffer) => void)[] = [];
+  readonly #pendingReplies: ((message: Buffer) => void)[] = [];
 
   private constructor(socket: Socket) {
     this.socket = socket;
@@ -16,7 +16,7 @@ export class MongoWireClient {
     socket.on('data', (chunk) => {
       this.#splitter.add(chunk);
       for (let message = this.#splitter.next(); message !== null; message = this.#splitter.next())
-        this.#waiting.shift()?.(message);
+        this.#pendingReplies.shift()?.(message);
     });
   }
 
@@ -73,7 +73,7 @@ export class MongoWireClient {
   }
 
   #waitForReply(): Promise<Buffer> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#pendingReplies.push(resolve));
   }
 }
 

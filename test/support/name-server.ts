@@ -8,23 +8,23 @@ export type NameRecords = readonly string[] | 'silence';
 export interface NameServer {
   /** `address:port`. */
   readonly address: string;
-  /** Names that were queried, once per address family. */
-  readonly asked: readonly string[];
+  /** The name of each query so far. A lookup queries once per address family. */
+  readonly queriedNames: readonly string[];
 }
 
 const typeA = 1;
 const typeAaaa = 28;
 
-/** A name server on 127.0.0.1 for one test; other names do not exist. */
+/** A name server on 127.0.0.1 for one test, which knows only the given names. */
 export async function useNameServer(
   t: ExecutionContext,
   names: Readonly<Record<string, NameRecords>>,
 ): Promise<NameServer> {
-  const asked: string[] = [];
+  const queriedNames: string[] = [];
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
     const { name, type, end } = readQuestion(query);
-    asked.push(name);
+    queriedNames.push(name);
     const records = names[name];
     if (records === 'silence') return;
     const addresses = (records ?? []).filter((address) => address.includes(':') === (type === typeAaaa));
@@ -34,13 +34,13 @@ export async function useNameServer(
     head.writeUInt16BE(0x8180 | (records === undefined ? noSuchName : 0), 2);
     head.writeUInt16BE(1, 4);
     head.writeUInt16BE(addresses.length, 6);
-    const answers = addresses.map((address) => writeResponse(type, address));
+    const answers = addresses.map((address) => encodeRecord(type, address));
     socket.send(Buffer.concat([head, query.subarray(12, end), ...answers]), from.port, from.address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   t.teardown(() => socket.close());
-  return { address: `127.0.0.1:${socket.address().port}`, asked };
+  return { address: `127.0.0.1:${socket.address().port}`, queriedNames };
 }
 
 function readQuestion(query: Buffer): { name: string; type: number; end: number } {
@@ -54,7 +54,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
 }
 
 /** IPv6 addresses must be given with all eight groups. */
-function writeResponse(type: number, address: string): Buffer {
+function encodeRecord(type: number, address: string): Buffer {
   const data =
     type === typeA
       ? Buffer.from(address.split('.').map(Number))

@@ -28,7 +28,7 @@ export async function findReservations(stack: TestStack, accountId?: string): Pr
 }
 
 /** All state that requests change: if two readings are equal, no request has changed anything in between. */
-export interface Traces {
+export interface StoredState {
   readonly balanceNano: bigint;
   readonly reservedNano: bigint;
   readonly freeRequests: number;
@@ -42,7 +42,7 @@ export interface Traces {
   readonly ledgerEntries: number;
 }
 
-export async function readTraces(stack: TestStack, accountId: string): Promise<Traces> {
+export async function readStoredState(stack: TestStack, accountId: string): Promise<StoredState> {
   const account = await stack.readAccount(accountId);
   const ledgers = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
   const queues = await findKeys(stack.redis, '{bull}:*:events');
@@ -74,16 +74,16 @@ export async function findRow(stack: TestStack, requestId: string): Promise<Requ
   return await waitFor(`the row of ${requestId}`, () => rows.findOne({ _id: requestId }));
 }
 
-/** The maximum time for a worker's report to arrive in Redis. */
-const onItsWayMs = 50;
+/** The maximum time that a worker's report takes to arrive in Redis. */
+const maxReportDelayMs = 50;
 
-/** The nano-roubles by which the balance of an account is now below `hadRub`. */
+/** The nano-roubles by which the balance of an account is now below `initialRub`. */
 export async function readAmountCharged(
   stack: TestStack,
   accountId: string,
-  hadRub: string,
+  initialRub: string,
 ): Promise<bigint> {
-  return parseRub(hadRub)! - (await stack.readAccount(accountId)).balanceNano;
+  return parseRub(initialRub)! - (await stack.readAccount(accountId)).balanceNano;
 }
 
 export async function waitForNoReservation(stack: TestStack, accountId?: string): Promise<void> {
@@ -99,7 +99,8 @@ export async function waitForNoReservation(stack: TestStack, accountId?: string)
 export async function waitForQueuedInputs(stack: TestStack, count: number): Promise<void> {
   const registry = new WorkerRegistryStore(stack.redis);
   const [seconds, microseconds] = await stack.redis.time();
-  const since = Number(seconds) * 1_000 + Number(microseconds) / 1_000 + onItsWayMs + heartbeatLifetimeMs;
+  const since =
+    Number(seconds) * 1_000 + Number(microseconds) / 1_000 + maxReportDelayMs + heartbeatLifetimeMs;
   let seen = -1;
   const isReached = async (): Promise<boolean> => {
     const [load, newer] = await Promise.all([

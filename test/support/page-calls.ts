@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import type { Answer, ErrorBody } from './call-api.ts';
+import type { ApiResponse, ErrorBody } from './call-api.ts';
 
 /**
  * Calls the page's own origin from its script. The browser handles cookies.
@@ -10,7 +10,7 @@ export async function callFromPage<T = ErrorBody>(
   method: 'GET' | 'POST' | 'PATCH',
   path: string,
   { body, csrfToken }: { readonly body?: unknown; readonly csrfToken?: string } = {},
-): Promise<Answer<T>> {
+): Promise<ApiResponse<T>> {
   const options = {
     method,
     headers: {

@@ -85,7 +85,7 @@ async function provokeByState(stack: TestStack, described: DescribedOperation, c
       await exhaustLimit(stack, 'changes-user', user!._id);
       return call;
     case 'already_linked':
-      return await linkBefore(stack, described, call);
+      return await linkToAnotherUser(stack, described, call);
     case 'account_exists': {
       const { id: accountId } = await stack.createAccount();
       await links.create({ userId: user!._id, accountId, label: 'First' });
@@ -99,8 +99,8 @@ async function provokeByState(stack: TestStack, described: DescribedOperation, c
 const wrongPath = (path: NonNullable<Call['path']>): NonNullable<Call['path']> =>
   Object.fromEntries(Object.keys(path).map((name) => [name, 'none']));
 
-/** Returns the call after linking its account to another user. */
-async function linkBefore(
+/** Links the account of the call to another user. @returns the same call */
+async function linkToAnotherUser(
   stack: TestStack,
   described: DescribedOperation,
   call: PreparedCall,

@@ -102,8 +102,8 @@ class Member {
 }
 
 /**
- * Starts a shell that kills the server and removes its data when this process ends or is killed. The shell's input
- * ends then.
+ * Starts a shell that kills the server and removes its data when this process ends or is killed, because the
+ * shell's input ends then.
  */
 function guardAgainstOurDeath(child: ChildProcess, dir: string): void {
   const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';

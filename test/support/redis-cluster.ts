@@ -89,7 +89,7 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
     },
     call: (port, command, ...args) => find(port).client.call(command, ...args),
     async waitForFailover() {
-      const isServed = async (node: RedisNode): Promise<boolean> => {
+      const isAvailable = async (node: RedisNode): Promise<boolean> => {
         try {
           return (await node.client.cluster('INFO')).includes('cluster_state:ok');
         } catch (error) {
@@ -100,7 +100,7 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
       };
       await waitFor('a replica to be promoted', async () => {
         if ((await findMasters()).length < masterCount) return false;
-        return (await Promise.all(living().map(isServed))).every(Boolean);
+        return (await Promise.all(living().map(isAvailable))).every(Boolean);
       });
     },
     async killSubscribers() {

@@ -4,15 +4,15 @@ import { waitFor } from './wait-for.ts';
 /**
  * Retries a call until it succeeds. If a process is blocked for two seconds, for example because many tests start at
  * the same time, it reports a MongoDB outage although there is none.
- * @param ask the call, which must be safe to repeat
+ * @param call the call, which must be safe to repeat
  */
-export async function retryUntilSuccess<T extends object>(what: string, ask: () => Promise<T>): Promise<T> {
+export async function retryUntilSuccess<T extends object>(what: string, call: () => Promise<T>): Promise<T> {
   let failure: unknown = null;
   return await waitFor(
     () => `${what}: ${inspect(failure)}`,
     async () => {
       try {
-        return await ask();
+        return await call();
       } catch (error) {
         failure = error;
         return null;

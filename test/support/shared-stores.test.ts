@@ -4,14 +4,14 @@ import { withDatabase } from './given-mongo.ts';
 import { claimSharedRedis } from './given-redis.ts';
 import { startTestRedis } from './redis.ts';
 
-test('a test database is named on the given server, and its users are looked up in the original database', (t) => {
+test('the URL of a test database has the given servers and its own name, and users still authenticate in the original database', (t) => {
   t.is(withDatabase('mongodb://a:1,b:2/?replicaSet=rs', 'own'), 'mongodb://a:1,b:2/own?replicaSet=rs');
   t.is(withDatabase('mongodb://u:p@a', 'own'), 'mongodb://u:p@a/own?authSource=admin');
   t.is(withDatabase('mongodb+srv://u:p@a/theirs', 'own'), 'mongodb+srv://u:p@a/own?authSource=theirs');
   t.is(withDatabase('mongodb://u:p@a/x?authSource=users', 'own'), 'mongodb://u:p@a/own?authSource=users');
 });
 
-test('a given Redis is emptied of the gateway’s keys for one test at a time, and rejected if it holds other keys', async (t) => {
+test('the Redis at REDIS_URL is emptied of the gateway’s keys for one test at a time, and rejected if it holds other keys', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const redis = new Redis(server.url);

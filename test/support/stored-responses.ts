@@ -74,9 +74,9 @@ export async function setStoredBytes(
 
 export interface TestObjects {
   readonly objects: ObjectStore;
-  /** The URL for another client of the same server. */
+  /** The settings for another client of the same server. */
   readonly config: Config['s3'];
-  /** Stops the server, which has the same data after `start`. */
+  /** Stops the server. It still has its data after `start`. */
   readonly stop: () => Promise<void>;
   readonly start: () => Promise<void>;
 }

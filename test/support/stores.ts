@@ -8,8 +8,8 @@ import { startTestRedis } from './redis.ts';
 
 /**
  * The source of test stores: `REDIS_URL`, `MONGODB_URL` and `S3_ENDPOINT` name existing servers. Stores that are not
- * set are started for the test: a redis-server (with `TEST_REDIS=cluster` a Cluster of six), and the embedded servers
- * of `npm start`.
+ * set are started for the test: a redis-server (with `TEST_REDIS=cluster` a Cluster of six nodes), and the embedded
+ * servers of `npm start`.
  */
 export const sharedStores = {
   redisUrl: process.env['REDIS_URL'] || null,

@@ -15,7 +15,7 @@ export interface TcpProxy {
   delay(ms: number): void;
   /** Resets all connections, and new ones as soon as they are accepted. */
   cut(): void;
-  /** Simulates a power cycle of the server: clients get no more data on existing connections, and new ones work. */
+  /** Simulates a power cycle of the server: existing connections get no more data, but new connections work. */
   loseConnections(): void;
   /** Ends all of the above, except lost connections. Data held back is delivered. */
   release(): void;

@@ -22,7 +22,7 @@ export function startUpload(
   apiKey: string,
   headers: Readonly<Record<string, string | number>> = {},
 ): Upload {
-  // A reused connection would also have sent the bytes of an earlier upload.
+  // Never shared between uploads, because `bytesSent` would include the bytes of an earlier upload.
   const agent = new Agent({ keepAlive: true });
   const upload = request(url, {
     method: 'POST',

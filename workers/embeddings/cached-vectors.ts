@@ -15,7 +15,8 @@ export async function deliverCached(
   // If only some inputs are cached, it is not known yet whether the others will reach a model.
   if (cachedVectors.every((one) => one !== null)) request.reachedModel = true;
   for (const [i, one] of cachedVectors.entries()) {
-    if (one !== null) request.deliver(i, { ...one, hold: null, dimensions: space.dimensions, billedMs: 0 });
+    if (one !== null)
+      request.deliver(i, { ...one, bufferRef: null, dimensions: space.dimensions, billedMs: 0 });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { PendingRequest, PendingInput } from './embedding-work.ts';
 
-/** Returns null if the inputs belong to several requests. */
+/** Returns the end user of the request that the inputs belong to; null if they belong to several requests. */
 export function findUser(inputs: readonly PendingInput[]): string | null {
   const requests = new Set(inputs.flatMap(({ claims }) => claims.map(({ request }) => request)));
   const [only] = requests;
@@ -47,13 +47,13 @@ export async function abortWhenAbandoned(
   stop: AbortController,
 ): Promise<void> {
   for (;;) {
-    const awaited = new Set<PendingRequest>();
+    const waitingRequests = new Set<PendingRequest>();
     for (const input of inputs) {
       if (!input.isNeeded) continue;
-      for (const { request } of input.claims) if (request.isAwaited) awaited.add(request);
+      for (const { request } of input.claims) if (request.isAwaited) waitingRequests.add(request);
     }
-    if (awaited.size === 0) break;
-    await Promise.all([...awaited].map(({ whenNobodyWaits }) => whenNobodyWaits));
+    if (waitingRequests.size === 0) break;
+    await Promise.all([...waitingRequests].map(({ whenNobodyWaits }) => whenNobodyWaits));
   }
   stop.abort(new Error('nobody waits for this call'));
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import { UpstreamError, type EmbeddingAnswer } from '../upstreams/upstream.ts';
+import { UpstreamError, type EmbeddingResponse } from '../upstreams/upstream.ts';
 import type { InputClaim, EmbeddedInput, BufferRef, PendingInput } from './embedding-work.ts';
 import type { CallBill } from './bill-call.ts';
 import { shareExactly } from './share-exactly.ts';
@@ -19,14 +19,14 @@ export interface Delivery {
 }
 
 /**
- * Delivers the vectors of a call to its inputs. A vector with non-finite numbers is invalid, and JSON cannot
- * represent it. If only some vectors are invalid, their inputs are to blame, and the others are delivered. If
- * all are invalid, the upstream is to blame.
+ * Delivers the vectors of a call to its inputs. JSON cannot represent non-finite numbers, so a vector that
+ * contains one is invalid. If only some vectors are invalid, their inputs are to blame, and the others are delivered. If all
+ * are invalid, the upstream is to blame.
  * @throws UpstreamError if no vector is finite; nothing is delivered then
  */
 export function deliverVectors(
   inputs: readonly PendingInput[],
-  response: EmbeddingAnswer,
+  response: EmbeddingResponse,
   bill: CallBill,
   bufferRef: BufferRef | null,
   tookMs: number,
@@ -47,7 +47,7 @@ export function deliverVectors(
     const vector = response.vectors.subarray(i * size, (i + 1) * size);
     const outcome: EmbeddedInput = {
       vector,
-      hold: bufferRef,
+      bufferRef,
       dimensions: response.dimensions,
       tokens: bill.tokens[i]!,
       counted: bill.isCounted,

@@ -30,7 +30,7 @@ const deadlineCheckMs = 1_000;
 
 export interface SchedulerOptions {
   readonly modelId: string;
-  /** Whether no client waits on a connection for its requests. */
+  /** Whether it serves only durable jobs, for which no client waits on a connection. */
   readonly isBackground?: boolean;
   readonly findModel: () => CatalogModel | undefined;
 }

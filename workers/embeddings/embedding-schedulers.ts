@@ -3,7 +3,10 @@ import type { CallDeps } from './embedding-caller.ts';
 import { EmbeddingScheduler } from './embedding-scheduler.ts';
 import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-work.ts';
 
-/** The schedulers of this process, two per model. They are never removed, so they keep their quarantined accounts. */
+/**
+ * The schedulers of this process: per model, one for interactive requests and one for durable jobs. They are never
+ * removed, so they keep their quarantined accounts.
+ */
 export class EmbeddingSchedulers {
   readonly #catalog: CatalogStore;
   readonly #dependencies: CallDeps;

@@ -32,7 +32,7 @@ export interface EmbeddedInput {
   /** Read it only while holding a reference to its buffer. */
   readonly vector: Buffer;
   /** Null if the vector has its own memory. */
-  readonly hold: BufferRef | null;
+  readonly bufferRef: BufferRef | null;
   readonly dimensions: number;
   readonly tokens: number;
   /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
@@ -95,7 +95,7 @@ export interface EmbeddingOutcomes {
 
 /** Drops the references to the vectors' buffers; do not read the vectors after this. */
 export function dropVectors({ outcomes }: EmbeddingOutcomes): void {
-  for (const outcome of outcomes) if ('vector' in outcome) outcome.hold?.drop();
+  for (const outcome of outcomes) if ('vector' in outcome) outcome.bufferRef?.drop();
 }
 
 /** A request in progress: the outcomes so far, and the promise that resolves with all of them. */
@@ -153,7 +153,7 @@ export class PendingRequest {
 
   deliver(index: number, outcome: InputOutcome): void {
     if (this.#isDone || this.#outcomes[index] !== undefined) return;
-    if (!this.#hasDisconnected && 'vector' in outcome) outcome.hold?.take();
+    if (!this.#hasDisconnected && 'vector' in outcome) outcome.bufferRef?.take();
     this.#outcomes[index] = this.#hasDisconnected ? dropVector(outcome) : outcome;
     this.#remaining -= 1;
     if (this.#remaining === 0) this.#end();
@@ -173,7 +173,7 @@ export class PendingRequest {
       if (outcome === undefined || 'error' in outcome) continue;
       this.reachedModel = true;
       this.#outcomes[i] = dropVector(outcome);
-      outcome.hold?.drop();
+      outcome.bufferRef?.drop();
     }
     return this.withdraw(reason);
   }
@@ -196,7 +196,7 @@ export class PendingRequest {
     const inputs = new Set<PendingInput>();
     for (let i = 0; i < this.#outcomes.length && !this.#isDone; i++) {
       const input = this.#inputs[i];
-      if (this.#outcomes[i] !== undefined || input?.isRequested === true) continue;
+      if (this.#outcomes[i] !== undefined || input?.isSent === true) continue;
       if (input !== undefined) inputs.add(input);
       this.deliver(i, { error });
     }
@@ -218,7 +218,7 @@ const noVector = Buffer.alloc(0);
 
 /** Removes the vector from an outcome that is billed but not read. */
 function dropVector(outcome: InputOutcome): InputOutcome {
-  return 'error' in outcome ? outcome : { ...outcome, vector: noVector, hold: null };
+  return 'error' in outcome ? outcome : { ...outcome, vector: noVector, bufferRef: null };
 }
 
 /** A request that waits for an input, and the index of the input in that request. */
@@ -269,7 +269,7 @@ export class PendingInput {
     return this.#claims;
   }
 
-  get isRequested(): boolean {
+  get isSent(): boolean {
     return this.#isSent;
   }
 

@@ -1,12 +1,12 @@
 /**
- * Quarantine of an account that is likely to send another bad input, because one was rejected or because the vendor may
- * count its tokens differently from us.
+ * How long an account is quarantined if it is likely to send another bad input, because one was rejected or because the
+ * vendor may count its tokens differently from us.
  */
 const quarantineMs = 60_000;
 
 /**
- * Quarantine of an account whose tokens the vendor counted differently from us in a call without other accounts. It may
- * be long, because isolation costs the account little and does not affect others.
+ * How long an account is quarantined if the vendor counted its tokens differently from us in a call without other
+ * accounts. This may be long, because isolation costs the account little and does not affect others.
  */
 const provenQuarantineMs = 10 * 60_000;
 

@@ -98,8 +98,8 @@ export class VectorCacheStore {
   }
 
   #logFailure(error: unknown, message: string): void {
-    const isOurs = !(error instanceof LookupTimeout) && !isRedisUnavailable(error);
-    this.#log[isOurs ? 'warn' : 'debug']({ err: error }, message);
+    const isUnexpected = !(error instanceof LookupTimeout) && !isRedisUnavailable(error);
+    this.#log[isUnexpected ? 'warn' : 'debug']({ err: error }, message);
   }
 }
 

@@ -33,10 +33,11 @@ export interface CallPlan extends CallLimits {
 const maxInputsPerTurn = 256;
 
 /**
- * The waiting inputs of a model. Inputs that may share a call are in one queue: those with the same dimensions and, if
- * they must not share calls across accounts, of the same account. Accounts take turns at choosing the queue of the next
- * call, and an account with inputs in several queues alternates between them. So an account that requests many
- * different dimensions gets no more turns than others. Within a queue, accounts take turns in its calls.
+ * The waiting inputs of a model. Inputs that may share a call are in the same queue: there is one queue for each number
+ * of dimensions, and a separate one per account for inputs that must not share calls with other accounts. Accounts take
+ * turns at choosing the queue of the next call, and an account with inputs in several queues alternates between them. So
+ * an account that requests many different dimensions gets no more turns than others. Within a queue, accounts take turns
+ * in its calls.
  */
 export class WaitingInputs<T extends WaitingInput> {
   readonly #queues = new Map<string, FairQueue<T>>();
@@ -49,8 +50,8 @@ export class WaitingInputs<T extends WaitingInput> {
   #size = 0;
 
   /**
-   * @param cohortOf returns an account's cohort; accounts share calls only within a cohort, and accounts with null form
-   * one too
+   * @param cohortOf returns an account's cohort, or null; accounts share calls only within their cohort, and accounts
+   * without a cohort share calls with one another
    */
   constructor(cohortOf: (accountId: string) => number | null = () => null) {
     this.#cohortOf = cohortOf;

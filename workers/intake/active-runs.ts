@@ -4,8 +4,9 @@ import { isResponseStored, type AdmittedRequest } from '../../shared/billing/adm
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../runs/job-context.ts';
 
 /**
- * While a caller reads too slowly, the api process reports this every few seconds, and it cancels runs whose output is
- * not read at all. If neither message arrives for this long, it was lost, and the run is cancelled as stalled.
+ * While a caller reads too slowly, the api process sends a pause message every few seconds. If the caller reads nothing
+ * at all, the api process cancels the run. If no message arrives for this long, messages were lost, and the run is
+ * cancelled as stalled.
  */
 const maxPauseMs = 30_000;
 
@@ -25,7 +26,7 @@ interface ActiveRun {
   readonly attempt: number;
   readonly abort: AbortController;
   pause: Pause | null;
-  /** The number of bytes of an offered result that were requested. */
+  /** How many bytes of the offered result have been requested so far. */
   requestedBytes: number;
   onRequested: (() => void) | null;
 }

@@ -15,8 +15,9 @@ export async function closeBullWorker<T>(worker: Worker<T>, connection: RedisCli
 }
 
 /**
- * An orderly close in BullMQ waits for its blocking connection to end. That never happens while the blocking
- * connection is reconnecting, which may take slightly longer than reconnecting the other one.
+ * Returns whether both connections of the worker are ready. Waits for the blocking connection, which may take slightly
+ * longer to reconnect than the other one. An orderly close in BullMQ waits for the blocking connection to end, which
+ * never happens while it is reconnecting.
  */
 async function isConnected<T>(worker: Worker<T>, connection: RedisClient): Promise<boolean> {
   const untilMs = performance.now() + reconnectMs;

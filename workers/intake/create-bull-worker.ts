@@ -27,8 +27,8 @@ export interface BullWorkerSettings {
 /**
  * Creates a worker of a BullMQ queue that survives Redis outages. By default BullMQ requests the next item
  * immediately after a failure. While a connection is down, every command fails without any I/O, so that loop would
- * starve the whole process. And if BullMQ's blocking wait for work fails, BullMQ just waits again, so if it always
- * failed, no work would ever be found.
+ * starve the whole process. And after a failed blocking wait for work, BullMQ waits again without checking for work. If
+ * every wait failed, it would never find any.
  */
 export function createBullWorker<T>(
   queue: string,
@@ -88,7 +88,7 @@ export function createBullWorker<T>(
       return null;
     }
   };
-  const warn = createThrottledWarning((line, error) => log.warn({ queue, err: error }, line));
+  const warn = createThrottledWarning((message, error) => log.warn({ queue, err: error }, message));
   worker.on('error', (error) => {
     if (notedErrors.has(error)) return;
     if (isTemporaryFailure(error)) log.debug({ queue, err: error }, 'waiting for Redis');

@@ -39,6 +39,7 @@ const maxRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embe
  * the running job and one more.
  */
 const maxNotStarted: Readonly<Record<QueueName, number>> = { chat: 2, image: 2, embedding: 128 };
+/** Maximum number of fair-queue turns that are taken at once. */
 const maxTurns = 32;
 /**
  * How long to wait before checking for jobs again if there is nothing to take, unless a notification arrives first.

@@ -83,8 +83,8 @@ const requestsOf = (item: QueuedItem): readonly AdmittedRequest[] =>
 async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem>): Promise<void> {
   const item = bullJob.data;
   const openedRuns = openRuns(options, item, bullJob.attemptsStarted);
-  // Both commands are sent before a vendor's slot is requested. A single Redis server handles them in that order,
-  // so both take effect before anything costs money.
+  // Send the replies and the check for cancelled requests before a vendor's slot is requested. A single Redis server
+  // handles commands in order, so it answers both before anything costs money.
   options.publisher.flush();
   const cancelled = cancelDisconnected(options, item);
   if (options.dependencies.redis.isCluster) await Promise.all([options.publisher.sent(), cancelled]);

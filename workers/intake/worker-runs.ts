@@ -20,8 +20,7 @@ export class WorkerRuns {
     return this.#all.flatMap((runs) => Array.from(runs.requests(), ({ accountId }) => accountId));
   }
 
-  /** The running interactive requests. */
-  awaited(): RunningRequest[] {
+  interactiveRequests(): RunningRequest[] {
     return [...this.byQueue.values()].flatMap((runs) => [...runs.requests()]);
   }
 

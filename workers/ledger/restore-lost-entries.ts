@@ -8,7 +8,7 @@ import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 
-/** Accounts looked up in Redis concurrently. */
+/** Maximum number of accounts that are looked up in Redis concurrently. */
 const idsPerRead = 1_000;
 
 export interface RestoreDeps {
@@ -42,10 +42,10 @@ export async function restoreLostEntries(
   if (!hasLostPosition && missingRows.length === 0) return false;
   // Read this again after the stream, because another reader may have finished and trimmed a batch since.
   const trimPosition = parseStreamId((await redis.get(redisKeys.ledgerTrimmed(shard))) ?? '0-0');
-  const isBehind = hasLostPosition && isAfter(checkpoint, trimPosition);
+  const isRedisBehind = hasLostPosition && isAfter(checkpoint, trimPosition);
   const rows = missingRows.filter((row) => isAfter(positionOf(row), trimPosition));
-  if (!isBehind && rows.length === 0) return false;
-  const appliedPositions = isBehind
+  if (!isRedisBehind && rows.length === 0) return false;
+  const appliedPositions = isRedisBehind
     ? await accounts.findAppliedSince(trimPosition.ms)
     : new Map<string, StreamId>();
   const cached = await findCached(redis, shard, [...appliedPositions.keys()]);

@@ -43,11 +43,11 @@ export class TooManyDeadLetters extends Error {
 const maxIntent = batchSize;
 
 /**
- * Trims entries that are safely in MongoDB, and records up to where, because restoring an account from MongoDB needs
- * that position. If another reader trimmed further while this one was paused, the position does not move back, and this
- * reader must check Redis against MongoDB again. If the stream lacks the last entry that was read from it, Redis lost
- * data. Nothing is trimmed then, so that the recorded position shows the loss. Entries that could not be read
- * completely are copied to the dead-letter stream in the same step.
+ * Trims entries that are safely in MongoDB, and records the ID of the last one, because restoring an account from
+ * MongoDB needs that position. If another reader trimmed further while this one was paused, the position does not move
+ * back, and this reader must check Redis against MongoDB again. If the stream lacks the last entry that was read from
+ * it, Redis lost data. Nothing is trimmed then, so that the recorded position shows the loss. Entries that could not be
+ * read completely are copied to the dead-letter stream in the same step.
  */
 const trimScript = new RedisScript(`${isLaterId}${copyDeadLetters}
 local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')

@@ -26,7 +26,8 @@ export interface OutgoingMail {
   readonly from: MailSender;
   readonly to: string;
   /**
-   * The same for every attempt, so that mail programs show a mail that arrives twice only once. Without angle brackets.
+   * The same for every attempt, so that mail programs show a mail once even if it arrives twice. Without angle
+   * brackets.
    */
   readonly messageId: string;
   readonly subject: string;
@@ -34,7 +35,7 @@ export interface OutgoingMail {
   readonly html: string;
 }
 
-/** The mail was not sent. The message does not quote the server, whose replies may contain the address. */
+/** The mail was not sent. The error message does not quote the server, whose replies may contain the address. */
 export class SendingFailed extends Error {
   override readonly name = 'SendingFailed';
   /** Whether the server permanently rejected this recipient or this mail. */
@@ -71,7 +72,8 @@ export function createSmtpClient({
     socketTimeout: timeouts.silenceMs,
     maxConnections,
     maxMessages: maxMailsPerConnection,
-    // For a pooled connection that the server has closed. All further attempts are made through the queue.
+    // Lets nodemailer try once more if the server has closed a pooled connection. All further attempts are made through
+    // the mail queue.
     maxRequeues: 1,
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -121,8 +123,8 @@ export function readServer(text: string) {
 }
 
 /**
- * Returns an address in the format that mail servers use, with the domain in Punycode.
- * @throws SendingFailed if it could be parsed as anything but a single address
+ * Returns an address, of the sender or the recipient, in the format that mail servers use, with the domain in Punycode.
+ * @throws SendingFailed if it could be parsed as anything but a single address; the message always names the recipient
  */
 function toWireAddress(address: string): string {
   if (!isMailAddress(address)) throw new SendingFailed('The recipient address is invalid.', true);

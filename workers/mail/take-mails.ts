@@ -11,10 +11,13 @@ import { computeMailRetryMs } from './retry-delay.ts';
 import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
 import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
 
-/** Mails that a process sends concurrently, each over its own connection. Mail servers often allow ten or twenty. */
+/**
+ * Maximum number of mails that a process sends concurrently, each over its own connection. Mail servers often allow ten
+ * or twenty connections.
+ */
 const defaultConcurrency = 5;
 
-/** If a mail's worker is silent for this long, another worker takes it over. */
+/** If a mail's worker is silent for this long, another worker takes over the mail. */
 const defaultLockMs = 10_000;
 
 /** How long running sends may take when the process stops. Another worker sends interrupted mails again. */
@@ -51,7 +54,7 @@ export function startMailIntake(options: MailIntakeOptions): Running {
     backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
   });
   // While the mail server is down, every mail fails again and again.
-  const warnOfRetry = createThrottledWarning((line, facts: object) => log.warn(facts, line));
+  const warnOfRetry = createThrottledWarning((message, facts: object) => log.warn(facts, message));
   worker.on('failed', (job, error) => {
     const facts = { mailId: job?.id, kind: job?.name, attempts: job?.attemptsMade, reason: error.message };
     if (error instanceof MailDropped) log.warn(facts, 'mail dropped');

@@ -9,18 +9,18 @@ const text = 'Changed with each heartbeat of a model-gateway worker that Redis h
 
 /**
  * A file whose modification time shows health checks on the same machine when Redis last accepted a heartbeat
- * of this worker. A file makes the check almost free. A check that queried Redis would have to load a client,
- * connect, and have the passwords, every few seconds in every container. For the same reason, this module imports no
- * package.
+ * of this worker. A file makes the check almost free. A check that queried Redis would need the passwords, and
+ * would have to load a client and connect, every few seconds in every container. For the same reason, this module
+ * imports no package.
  */
 export class HealthFile {
   readonly #path: string;
-  readonly #warn: (line: string, error: unknown) => void;
+  readonly #warn: (message: string, error: unknown) => void;
   #isRemoved = false;
 
   private constructor(path: string, log: Logger) {
     this.#path = path;
-    this.#warn = createThrottledWarning((line, error) => log.warn({ path, err: error }, line));
+    this.#warn = createThrottledWarning((message, error) => log.warn({ path, err: error }, message));
   }
 
   /**

@@ -48,7 +48,8 @@ export class JobKeeper {
     this.#options = options;
   }
 
-  async look(): Promise<void> {
+  /** Makes one pass over all shards. Skips shards whose leases other workers hold. */
+  async maintainShards(): Promise<void> {
     await this.#correctForClockStep();
     const shards = Array.from({ length: shardCount }, (_, shard) => shard);
     const passes = await Promise.allSettled(shards.map((shard) => this.#maintain(shard)));

@@ -70,9 +70,9 @@ export class FileSweeper {
       deleted += due.length - failures.length;
       failed += failures.length;
       this.#nextDueMs = next ?? Infinity;
-      const isMore = next === undefined && keys.length === this.#pageKeys;
-      if (isMore) this.#log.info({ deleted, failed }, 'deleting expired files');
-      after = isMore && !signal.aborted && (await this.#lease.take()) ? keys.at(-1) : undefined;
+      const hasMore = next === undefined && keys.length === this.#pageKeys;
+      if (hasMore) this.#log.info({ deleted, failed }, 'deleting expired files');
+      after = hasMore && !signal.aborted && (await this.#lease.take()) ? keys.at(-1) : undefined;
     }
     if (deleted > 0) this.#log.debug({ deleted, failed }, 'expired files deleted');
   }

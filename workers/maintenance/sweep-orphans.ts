@@ -16,7 +16,7 @@ export class OrphanSweeper {
   readonly #leases: ShardLeases;
   readonly #log: Logger;
   /** The number of passes in a row that found each reservation orphaned. */
-  #suspects = new Map<string, number>();
+  #orphanPasses = new Map<string, number>();
 
   constructor(reservations: ReservationStore, leases: ShardLeases, log: Logger) {
     this.#reservations = reservations;
@@ -26,9 +26,9 @@ export class OrphanSweeper {
 
   /** Makes one pass over the shards whose leases this worker holds. */
   async sweep(): Promise<void> {
-    const suspects = this.#suspects;
+    const previousPasses = this.#orphanPasses;
     // If a pass fails, the number of passes in a row starts over.
-    this.#suspects = new Map();
+    this.#orphanPasses = new Map();
     const orphanPasses = new Map<string, number>();
     for (let shard = 0; shard < shardCount; shard++) {
       if (!(await this.#leases.take(shard))) continue;
@@ -37,7 +37,7 @@ export class OrphanSweeper {
       for (const reservation of ahead) await this.#reservations.resetAge(reservation);
       for (const orphan of orphans) {
         const { requestId, accountId, costNano } = orphan;
-        const passes = (suspects.get(requestId) ?? 0) + 1;
+        const passes = (previousPasses.get(requestId) ?? 0) + 1;
         if (passes < passesUntilReleased) orphanPasses.set(requestId, passes);
         else if (await this.#reservations.releaseOrphan(orphan))
           this.#log.warn(
@@ -47,6 +47,6 @@ export class OrphanSweeper {
       }
       await this.#reservations.forget(shard);
     }
-    this.#suspects = orphanPasses;
+    this.#orphanPasses = orphanPasses;
   }
 }

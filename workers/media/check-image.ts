@@ -50,7 +50,7 @@ async function decode(
 ): Promise<CheckedImage | ImageProblem> {
   try {
     const head = await inspectHead(sharp, bytes, { format: mediaType, countsFrames: true });
-    if ('fault' in head) return head;
+    if ('problem' in head) return head;
     // Outputs a single pixel per frame but decodes all of it: `fill` does not crop, so every row is decoded.
     await sharp(bytes, { ...decodeOptions, limitInputPixels: maxPixels, pages: -1 })
       .resize(1, 1, { fit: 'fill' })

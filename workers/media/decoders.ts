@@ -11,14 +11,14 @@ export const maxDecodeSeconds = 10;
 /** An interlaced image of the maximum size takes 400 MB for a second, and small machines have two cores. */
 const maxDecodes = 2;
 
-/** A problem with an image, worded to follow "the image". */
 export interface ImageProblem {
-  readonly fault: string;
+  /** Worded to follow "the image". */
+  readonly problem: string;
 }
 
-export const unknownImageType: ImageProblem = { fault: 'is not a PNG, JPEG, WebP or GIF' };
-/** Used instead of the decoder's messages, which describe internals and all mean this to a caller. */
-export const undecodable: ImageProblem = { fault: 'cannot be decoded: it is damaged or cut off' };
+export const unknownImageType: ImageProblem = { problem: 'is not a PNG, JPEG, WebP or GIF' };
+/** Replaces the decoder's messages, which describe its internals and tell a caller nothing more than this. */
+export const undecodable: ImageProblem = { problem: 'cannot be decoded: it is damaged or cut off' };
 
 /**
  * Some cameras write JPEGs that cause decoder warnings although every program can display them. So only truncated or
@@ -70,10 +70,10 @@ export async function inspectHead(
   { format, countsFrames }: { format: string; countsFrames: boolean },
 ): Promise<{ readonly pixels: number } | ImageProblem> {
   const head = await sharp(bytes, { ...decodeOptions, limitInputPixels: false }).metadata();
-  if (`image/${head.format}` !== format) return { fault: 'is not of the format that its first bytes name' };
+  if (`image/${head.format}` !== format) return { problem: 'is not of the format that its first bytes name' };
   const { width, height, pages = 1 } = head;
   const pixels = width * height * (countsFrames ? pages : 1);
-  if (pixels > maxPixels) return { fault: `has more than ${maxPixels / 1e6} million pixels` };
-  if (pages > maxFrames) return { fault: `has more than ${maxFrames} frames` };
+  if (pixels > maxPixels) return { problem: `has more than ${maxPixels / 1e6} million pixels` };
+  if (pages > maxFrames) return { problem: `has more than ${maxFrames} frames` };
   return { pixels };
 }

@@ -71,7 +71,7 @@ export async function loadInputImages(
   }
 }
 
-/** Returns the maximum bytes of the file that is being re-encoded and of all files that already were. */
+/** Returns the maximum total bytes of the files that are already re-encoded and the one that is being re-encoded. */
 function computeMaxBytes({ inputs, mask }: ImageJob): number {
   const count = inputs.length + (mask === null ? 0 : 1);
   return Math.min(count * maxImageBytes, maxRequestBytes) + maxImageBytes;
@@ -170,7 +170,7 @@ class InputLoad {
     const { accountId } = this.#request;
     const options = { accountId, signal: this.#signal, waitMs: msUntilDeadline(this.#request) };
     const image = await this.#sources.reencodeImage(bytes, { ...options, format: null, quality });
-    if ('fault' in image) throw invalidField(loc, `the image ${image.fault}`);
+    if ('problem' in image) throw invalidField(loc, `the image ${image.problem}`);
     return image;
   }
 }

@@ -156,7 +156,7 @@ class RequestMediaLoader implements RequestMedia {
     const release = await this.#checkSlots.acquire(signal, this.#readDeadline());
     try {
       const checked = await this.#sources.checkImage(bytes, this.#request.accountId, signal);
-      if ('fault' in checked) throw refuse(`${nameSource(url)} ${checked.fault}`);
+      if ('problem' in checked) throw refuse(`${nameSource(url)} ${checked.problem}`);
       this.#pixels += checked.pixels;
       if (this.#pixels > maxRequestPixels) {
         throw refuse(`the pictures have more than ${maxRequestPixels / 1e6} million pixels together`);

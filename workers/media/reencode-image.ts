@@ -71,7 +71,7 @@ async function reencode(
   const chromaSubsampling = quality < minFullColourQuality ? '4:2:0' : '4:4:4';
   try {
     const head = await inspectHead(sharp, bytes, { format: type, countsFrames: false });
-    if ('fault' in head) return head;
+    if ('problem' in head) return head;
     const image = sharp(bytes, { ...decodeOptions, limitInputPixels: maxPixels })
       .autoOrient()
       .timeout({ seconds: maxDecodeSeconds });

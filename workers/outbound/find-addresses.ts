@@ -4,7 +4,7 @@ import { isPublicAddress } from '../../shared/runtime/address-class.ts';
 import { publicPorts, readHost } from '../../shared/runtime/public-url.ts';
 import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
-/** Defines the public internet. Only tests set these options, because they have no public hosts. */
+/** What counts as the public internet. Only tests set these options, because they have no public hosts. */
 export interface PublicInternetOptions {
   readonly resolveHost?: ResolveHost;
   readonly isPublic?: (address: string) => boolean;

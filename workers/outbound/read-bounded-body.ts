@@ -1,6 +1,6 @@
 import { ChunkList } from '../../shared/runtime/chunk-list.ts';
 
-export type BoundedBody = { readonly bytes: Buffer } | { readonly fault: string; readonly cause?: unknown };
+export type BoundedBody = { readonly bytes: Buffer } | { readonly problem: string; readonly cause?: unknown };
 
 /**
  * Reads a response's whole body, or returns why it cannot be read. Compressed bodies are rejected: a few kilobytes can
@@ -12,8 +12,8 @@ export async function readBoundedBody(
   maxBytes: number,
 ): Promise<BoundedBody> {
   const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  if (encoding !== '' && encoding !== 'identity') return { fault: 'its answer is compressed' };
-  const tooLong = { fault: `it is larger than ${Math.floor(maxBytes / 1e6)} MB` };
+  if (encoding !== '' && encoding !== 'identity') return { problem: 'its answer is compressed' };
+  const tooLong = { problem: `it is larger than ${Math.floor(maxBytes / 1e6)} MB` };
   if (Number(headers['content-length']) > maxBytes) return tooLong;
   // An untrusted server may send megabytes in one-byte chunks.
   const chunks = new ChunkList();
@@ -23,7 +23,7 @@ export async function readBoundedBody(
       if (chunks.length > maxBytes) return tooLong;
     }
   } catch (cause) {
-    return { fault: 'its answer was cut off', cause };
+    return { problem: 'its answer was cut off', cause };
   }
   return { bytes: chunks.take() };
 }

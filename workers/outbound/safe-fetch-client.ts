@@ -155,7 +155,7 @@ class SafeFetch {
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };
       if (statusCode !== 200) throw fetchFailed(this.#text, `its server answers with status ${statusCode}`);
       const readResult = await readBoundedBody(headers, body, maxBytes);
-      if ('fault' in readResult) throw fetchFailed(this.#text, readResult.fault, readResult.cause);
+      if ('problem' in readResult) throw fetchFailed(this.#text, readResult.problem, readResult.cause);
       const contentType = headers['content-type'];
       return { bytes: readResult.bytes, contentType: typeof contentType === 'string' ? contentType : null };
     } finally {

@@ -32,9 +32,9 @@ export async function acquireExtraSlot(
   { candidate, accountId }: CallSlot,
   signal: AbortSignal,
 ): ReturnType<AcquireExtraSlot> {
-  const limits = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, isBackground };
+  const options = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, isBackground };
   try {
-    const slot = await limiter.acquire([candidate], limits);
+    const slot = await limiter.acquire([candidate], options);
     if (slot === null) return null;
     return {
       release: (outcome) => {

@@ -25,6 +25,7 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
 import {
   WaitQueue,
+  isBackgroundQueue,
   isWithinWaitLimits,
   queueNameOf,
   priorityQueueNameOf,
@@ -39,7 +40,10 @@ const pollMs = { first: 10, max: 100 };
 /** The slots of a dead worker become free after this time. */
 const defaultLeaseMs = 30_000;
 const outagePauseMs = 250;
-/** An evicted account gets its next fair-queue turn early. */
+/**
+ * The least recently used accounts are evicted. An evicted account counts as one that never had a slot, so its queue is
+ * woken before others.
+ */
 const maxTrackedAccounts = 10_000;
 
 /**
@@ -81,23 +85,23 @@ export class RouteLimiter implements Running {
    * Every acquired slot must be released.
    * @throws AppError `deadline_exceeded`; the signal's reason when it is aborted
    */
-  async acquire(candidates: readonly RouteCandidate[], limits: AcquireOptions): Promise<CallSlot | null> {
-    limits.signal.throwIfAborted();
-    const { isBackground = false } = limits;
+  async acquire(candidates: readonly RouteCandidate[], options: AcquireOptions): Promise<CallSlot | null> {
+    options.signal.throwIfAborted();
+    const { isBackground = false } = options;
     const name = queueNameOf(candidates, isBackground);
     // Later calls do not overtake waiting ones.
-    if (!this.#queues.has(name) && !this.#isBehind(name)) {
-      const accountIds = takeFirst(limits.accountIds(), maxAccountsPerAcquire);
+    if (!this.#queues.has(name) && !this.#isBlockedByPriorityQueue(name)) {
+      const accountIds = takeFirst(options.accountIds(), maxAccountsPerAcquire);
       const result = await this.#tryAcquire(candidates, accountIds, isBackground);
-      if (result?.outcome === 'granted') return await this.#deliver(result.slot, limits.signal);
-      // The result does not apply to accounts that have arrived since, nor to those beyond the first few, which were
-      // not passed.
-      const isForAll = [...limits.accountIds()].every((id) => accountIds.includes(id));
-      if (result?.outcome === 'paused' && isForAll && !isWithinWaitLimits(result, limits.waitLimits, 0))
+      if (result?.outcome === 'granted') return await this.#deliver(result.slot, options.signal);
+      // The result applies only to the accounts that were passed to Redis: the first few of those that were waiting at
+      // that moment.
+      const isForAll = [...options.accountIds()].every((id) => accountIds.includes(id));
+      if (result?.outcome === 'paused' && isForAll && !isWithinWaitLimits(result, options.waitLimits, 0))
         return null;
-      limits.signal.throwIfAborted();
+      options.signal.throwIfAborted();
     }
-    return await this.#waitInQueue(name, candidates, limits);
+    return await this.#waitInQueue(name, candidates, options);
   }
 
   /**
@@ -190,17 +194,15 @@ export class RouteLimiter implements Running {
    */
   #wakeQueues(): void {
     const turnOf = (name: string, queue: WaitQueue): number =>
-      priorityQueueNameOf(name) === null
-        ? (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0)
-        : Infinity;
+      isBackgroundQueue(name) ? Infinity : (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0);
     const queues = Array.from(this.#queues, ([name, queue]) => ({ queue, turn: turnOf(name, queue) }));
     for (const { queue } of queues.sort((a, b) => compareTurns(a.turn, b.turn))) queue.wake();
   }
 
-  /** Whether calls with priority are waiting for the same candidates in this process. */
-  #isBehind(name: string): boolean {
-    const ahead = priorityQueueNameOf(name);
-    return ahead !== null && this.#queues.has(ahead);
+  /** Whether calls with priority over this queue are waiting for the same candidates in this process. */
+  #isBlockedByPriorityQueue(name: string): boolean {
+    const priorityQueueName = priorityQueueNameOf(name);
+    return priorityQueueName !== null && this.#queues.has(priorityQueueName);
   }
 
   /** Returns null if Redis is unavailable; the caller then retries. */
@@ -237,7 +239,7 @@ export class RouteLimiter implements Running {
     );
   }
 
-  /** Tracks work that stopping waits for. */
+  /** Tracks work that must end before `stop` resolves. */
   #track(work: Promise<unknown>): void {
     const tracked = work.finally(() => this.#inFlight.delete(tracked));
     this.#inFlight.add(tracked);
@@ -270,23 +272,23 @@ export class RouteLimiter implements Running {
   async #waitInQueue(
     name: string,
     candidates: readonly RouteCandidate[],
-    limits: AcquireOptions,
+    options: AcquireOptions,
   ): Promise<CallSlot | null> {
     let queue = this.#queues.get(name);
     const isFirst = queue === undefined;
     queue ??= new WaitQueue();
     this.#queues.set(name, queue);
-    const waiting = queue.wait(candidates, limits);
+    const waiting = queue.wait(candidates, options);
     if (isFirst) runInBackground(this.#serve(name, queue), 'requesting slots', this.#log);
     const slot = await waiting;
-    return slot === null ? null : await this.#deliver(slot, limits.signal);
+    return slot === null ? null : await this.#deliver(slot, options.signal);
   }
 
   /** Requests slots for the accounts next in turn until the queue is empty. */
   async #serve(name: string, queue: WaitQueue): Promise<void> {
     let pauseMs = pollMs.first;
     // Accounts at the front whose candidates are all paused must not block the accounts behind them.
-    let skipped = 0;
+    let skippedCount = 0;
     try {
       for (
         let candidates = queue.nextCandidates();
@@ -294,14 +296,14 @@ export class RouteLimiter implements Running {
         candidates = queue.nextCandidates()
       ) {
         const woken = queue.woken();
-        const accountIds = queue.nextAccountIds(maxAccountsPerAcquire, skipped);
-        const isBackground = priorityQueueNameOf(name) !== null;
-        const result: AcquireResult | null = this.#isBehind(name)
+        const accountIds = queue.nextAccountIds(maxAccountsPerAcquire, skippedCount);
+        const isBackground = isBackgroundQueue(name);
+        const result: AcquireResult | null = this.#isBlockedByPriorityQueue(name)
           ? { outcome: 'busy' }
           : await this.#tryAcquire(candidates, accountIds, isBackground);
         const isPaused = result?.outcome === 'paused';
-        skipped =
-          isPaused && accountIds.length === maxAccountsPerAcquire ? skipped + maxAccountsPerAcquire : 0;
+        skippedCount =
+          isPaused && accountIds.length === maxAccountsPerAcquire ? skippedCount + maxAccountsPerAcquire : 0;
         if (result?.outcome === 'granted') {
           // Release the slot if the account's calls no longer wait.
           if (!queue.serve(result.slot)) this.release(result.slot, 'none');

@@ -10,7 +10,7 @@ interface Entry {
   config: CatalogUpstream;
 }
 
-interface Replaced {
+interface ReplacedUpstream {
   readonly entry: Entry;
   readonly closeTimer: NodeJS.Timeout;
 }
@@ -25,7 +25,7 @@ const closeDelayMs = 10 * 60_000;
 export class UpstreamPool {
   readonly #entries = new Map<string, Entry>();
   /** By name and settings. */
-  readonly #replaced = new Map<string, Replaced>();
+  readonly #replaced = new Map<string, ReplacedUpstream>();
   readonly #log: Logger;
 
   constructor(log: Logger) {

@@ -41,8 +41,8 @@ export class WaitQueue {
   #wake = (): void => undefined;
 
   /** Resolves with the slot, or with null if none becomes free within the call's wait limits. */
-  async wait(candidates: readonly RouteCandidate[], limits: AcquireOptions): Promise<CallSlot | null> {
-    const { accountIds, signal, deadlineAtMs } = limits;
+  async wait(candidates: readonly RouteCandidate[], options: AcquireOptions): Promise<CallSlot | null> {
+    const { accountIds, signal, deadlineAtMs } = options;
     return await new Promise((resolve, reject) => {
       const onAbort = (): void => waiting.settle({ error: signal.reason });
       const timer = setTimeout(
@@ -51,7 +51,7 @@ export class WaitQueue {
       );
       signal.addEventListener('abort', onAbort, { once: true });
       const waiting: WaitingCall = {
-        ...limits,
+        ...options,
         candidates,
         sinceMs: performance.now(),
         settle: (result) => {
@@ -73,19 +73,19 @@ export class WaitQueue {
   }
 
   /**
-   * Returns the waiting accounts in the order of their turns, without the first `skipped` ones. If that leaves none,
+   * Returns the waiting accounts in the order of their turns, without the first `skippedCount`. If that leaves none,
    * starts again from the first.
    */
-  nextAccountIds(maxCount: number, skipped = 0): string[] {
+  nextAccountIds(maxCount: number, skippedCount = 0): string[] {
     const accountIds = new Set<string>();
     for (const { item } of this.#waiting.heads()) {
       for (const accountId of item.accountIds()) {
         accountIds.add(accountId);
-        if (accountIds.size === skipped + maxCount) return [...accountIds].slice(skipped);
+        if (accountIds.size === skippedCount + maxCount) return [...accountIds].slice(skippedCount);
       }
     }
     const ids = [...accountIds];
-    return ids.length > skipped ? ids.slice(skipped) : ids.slice(0, maxCount);
+    return ids.length > skippedCount ? ids.slice(skippedCount) : ids.slice(0, maxCount);
   }
 
   /**
@@ -112,7 +112,8 @@ export class WaitQueue {
   }
 
   /**
-   * Fails calls whose wait limits are shorter than the pause. Time spent waiting for slots is not part of it.
+   * Settles calls whose wait limits are shorter than the pause, without a slot. Time spent waiting for slots does not
+   * count.
    * @param affectedIds the accounts that the pause applies to; others may still use the keys and circuit breakers
    */
   pause(pause: AcquirePause, affectedIds: readonly string[]): void {
@@ -171,9 +172,13 @@ export function queueNameOf(candidates: readonly RouteCandidate[], isBackground:
   return isBackground ? `${name}${backgroundMark}` : name;
 }
 
+export function isBackgroundQueue(name: string): boolean {
+  return name.endsWith(backgroundMark);
+}
+
 /** Returns the name of the queue with priority over this one; null if there is none. */
 export function priorityQueueNameOf(name: string): string | null {
-  return name.endsWith(backgroundMark) ? name.slice(0, -backgroundMark.length) : null;
+  return isBackgroundQueue(name) ? name.slice(0, -backgroundMark.length) : null;
 }
 
 const backgroundMark = '\nbackground';

@@ -4,7 +4,7 @@ import { hasCallerDisconnected, type RequestRun } from './job-context.ts';
 interface CallTerms {
   readonly route: CatalogRoute;
   readonly isStreamed: boolean;
-  /** Whether the vendor has reported everything that it generated so far. */
+  /** Whether the vendor's usage reports cover everything that it has generated so far. */
   readonly isCovered: () => boolean;
 }
 
@@ -32,7 +32,7 @@ export class CallLifetime {
    * Whether the caller disconnected while reading was paused. The usage known by then misses what the vendor sent
    * during the pause.
    */
-  #isBehind = false;
+  #wasPausedAtDisconnect = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -68,7 +68,8 @@ export class CallLifetime {
    * @returns whether the call has ended
    */
   endIfCovered(): boolean {
-    if (this.#caller.aborted && this.#graceMs !== null && !this.#isBehind && this.#isCovered()) this.#end();
+    if (this.#caller.aborted && this.#graceMs !== null && !this.#wasPausedAtDisconnect && this.#isCovered())
+      this.#end();
     return this.signal.aborted;
   }
 
@@ -80,7 +81,7 @@ export class CallLifetime {
   }
 
   readonly #onCallerAbort = (): void => {
-    this.#isBehind = this.#isPaused();
+    this.#wasPausedAtDisconnect = this.#isPaused();
     if (!this.#isSent || !hasCallerDisconnected(this.#caller) || this.#stopping.aborted) this.#end();
     else if (this.#graceMs === null) return;
     else if (this.#graceMs === 0) this.#end();

@@ -63,7 +63,7 @@ export class ChatMeter {
     return this.#nowMs() - this.#startedAtMs;
   }
 
-  /** Whether the vendor has reported everything that it generated so far. */
+  /** Whether the vendor's usage reports cover everything that it has generated so far. */
   get isCovered(): boolean {
     return this.#isCovered && this.#unseen?.isPossible !== true;
   }
@@ -208,8 +208,8 @@ export class ChatMeter {
 
   #mayMissTokens(ending: CallEnding): boolean {
     if (ending !== 'complete') return ending === 'left';
-    // A self-hosted server that reports nothing usually streams its reasoning. So if none arrived, there was no hidden
-    // reasoning.
+    // A self-hosted server that reports nothing usually streams its reasoning, so if reasoning arrived, none was hidden.
+    // If none arrived, a model that may reason may have hidden it.
     return (
       !this.#showsReasoning &&
       this.#job.body.reasoning_effort !== 'none' &&

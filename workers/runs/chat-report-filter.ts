@@ -84,13 +84,13 @@ export function readMaxTokens({
 
 function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute): ChatUsageBounds {
   const { request, body } = job;
-  const searches = maySearch(body, model);
+  const isSearchPossible = maySearch(body, model);
   const calls = maxVendorCalls(body, model);
   return findUsageBounds({
     context: model.context,
-    mostPromptTokens: searches ? null : (job.mostPromptTokens ?? null),
+    mostPromptTokens: isSearchPossible ? null : (job.mostPromptTokens ?? null),
     calls,
-    searchTokens: searches ? allowForSearch(model, request.promptTokens, calls) : 0,
+    searchTokens: isSearchPossible ? allowForSearch(model, request.promptTokens, calls) : 0,
     choices: countChoices(route, body),
     maxTokens: isBounded(route) ? readMaxTokens(body) : null,
     // A token has at least one character, so the number of characters is an upper bound, which is precise enough here.

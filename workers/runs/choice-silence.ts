@@ -9,13 +9,13 @@ export const maxStepMs = 500;
 /** What a delta of one choice contains. */
 export interface DeltaInfo {
   readonly isCall: boolean;
-  /** Null if the delta is not reasoning; it then contains everything that was generated for it. */
+  /** Null if the delta is not reasoning. Such a delta contains everything that was generated for it. */
   readonly reasoningTokens: number | null;
 }
 
 /** Measures how long a choice of a chat may have been generating hidden tokens. */
 export class ChoiceSilence {
-  readonly #hidesAnywhere: boolean;
+  readonly #mayHideAnytime: boolean;
   /**
    * Whether a tool call has begun. Its arguments may arrive late: Anthropic, for example, buffers them until a value is
    * complete.
@@ -24,14 +24,14 @@ export class ChoiceSilence {
   /** Total silence up to `#lastDeltaAtMs`. */
   #silentMs = 0;
   #lastDeltaAtMs: number;
-  /** How much of the following silence is explained by the last reasoning. */
+  /** How much of the following silence the last reasoning explains. */
   #explainedMs = 0;
   #isFinished = false;
   #endedAtMs: number | null = null;
 
-  /** @param hidesAnywhere whether the choice may have hidden tokens at any time, regardless of its last output */
-  constructor(hidesAnywhere: boolean, nowMs: number) {
-    this.#hidesAnywhere = hidesAnywhere;
+  /** @param mayHideAnytime whether the choice may have hidden tokens at any time, regardless of its last output */
+  constructor(mayHideAnytime: boolean, nowMs: number) {
+    this.#mayHideAnytime = mayHideAnytime;
     this.#lastDeltaAtMs = nowMs;
   }
 
@@ -65,7 +65,7 @@ export class ChoiceSilence {
   }
 
   get #mayHide(): boolean {
-    return this.#hidesAnywhere || this.#isCalling;
+    return this.#mayHideAnytime || this.#isCalling;
   }
 
   #findSilence(stepMs: number, reasoningTokens: number | null): number {

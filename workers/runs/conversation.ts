@@ -84,7 +84,10 @@ export class Conversation {
     return this.#hasReachedModel;
   }
 
-  /** Whether the caller is charged for the usage: if the vendor was called and did not fail before any output. */
+  /**
+   * Whether the caller is charged for the usage. A call that failed is charged only if there was output, and a call that
+   * was not sent is never charged.
+   */
   get isCharged(): boolean {
     return this.#ending !== 'broken' || this.#hasOutput;
   }

@@ -31,7 +31,7 @@ export interface JobDeps extends FinishDeps {
    * when it is done.
    */
   readonly jobMemory: FairBudget;
-  readonly answers: ResponseStore;
+  readonly responses: ResponseStore;
   readonly mover: StoredResponseMover;
   readonly objects: ObjectStore;
   readonly media: MediaSources;
@@ -87,7 +87,7 @@ export function createCallContext(
 /** The abort reason of a run whose caller is gone. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
-  /** Whether the caller did not disconnect, but the response cannot reach it because of an internal error. */
+  /** Whether the response cannot reach the caller because of an internal error, although the caller is connected. */
   readonly isOurFault: boolean;
 
   constructor(isOurFault = false) {

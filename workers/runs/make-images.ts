@@ -103,8 +103,8 @@ async function callModel(
       const onPartial = async (partial: PartialImage): Promise<void> => {
         const image = await reencodeOutput(reencoding, partial.bytes);
         // Continue, because the final image may still be valid.
-        if ('fault' in image)
-          run.log.warn({ model: model.id, fault: image.fault }, 'invalid preview skipped');
+        if ('problem' in image)
+          run.log.warn({ model: model.id, fault: image.problem }, 'invalid preview skipped');
         else await stream?.show({ ...partial, ...image }, isContested);
       };
       const call = createCall(job, loadedInputs);
@@ -117,7 +117,7 @@ async function callModel(
           stream === null ? call : { ...call, onPartial },
           {
             ...context,
-            awaited: run.signal,
+            callerSignal: run.signal,
             acquireExtraSlot,
             onSent: () => requestedImages.recordSent(),
             onRejected: () => requestedImages.recordRejected(),
@@ -144,9 +144,11 @@ function findRoutes(
     (sum, { bytes }) => sum + bytes.length,
     0,
   );
-  const callModel = toImageRequirements(job, inputBytes);
-  const servingRoutes = findServingImageRoutes(routes, callModel);
-  const unmetNeed = routes.map((route) => findUnmetImageNeed(route, callModel)).find((need) => need !== null);
+  const requirements = toImageRequirements(job, inputBytes);
+  const servingRoutes = findServingImageRoutes(routes, requirements);
+  const unmetNeed = routes
+    .map((route) => findUnmetImageNeed(route, requirements))
+    .find((need) => need !== null);
   if (servingRoutes.length > 0 || unmetNeed === undefined) return servingRoutes;
   const loc = job.inputLocs[0] ?? ['body', unmetNeed.field];
   throw invalidField(loc, `${id} ${unmetNeed.why}: change that, or choose another model`);

@@ -49,7 +49,7 @@ export class ReasoningSaver {
     const { request, body } = this.#job;
     this.#conversation ??= hashConversation(body);
     const conversation = this.#conversation;
-    const calls = this.#listById(index);
+    const calls = this.#mapById(index);
     const saved = ofChoice.flatMap(({ toolCallId: id, value }) => {
       const toolCall = calls.get(id)?.function;
       if (toolCall === undefined) return [];
@@ -69,7 +69,7 @@ export class ReasoningSaver {
   }
 
   /** Uses the first of several calls with the same ID. */
-  #listById(index: number): ReadonlyMap<string, ToolCall> {
+  #mapById(index: number): ReadonlyMap<string, ToolCall> {
     const calls = [...(this.#calls.get(index)?.values() ?? [])];
     return new Map(calls.toReversed().map((call) => [call.id, call]));
   }

@@ -24,7 +24,7 @@ export async function reencodeOutputs(
   // Re-encode one at a time, because a process has few decoders.
   for (const { bytes, revisedPrompt } of response.images) {
     const image = await reencodeOutput(reencoding, bytes);
-    if ('fault' in image) missing ??= notAnImage(image);
+    if ('problem' in image) missing ??= notAnImage(image);
     else images.push({ bytes: image.bytes, contentType: image.contentType, revisedPrompt });
   }
   if (images.length === 0 && missing !== undefined) throw missing;
@@ -41,5 +41,5 @@ export async function reencodeOutput(
   return await reencodeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
 }
 
-const notAnImage = ({ fault }: ImageProblem): UpstreamError =>
-  new UpstreamError('unavailable', `The upstream returned an image that ${fault}.`);
+const notAnImage = ({ problem }: ImageProblem): UpstreamError =>
+  new UpstreamError('unavailable', `The upstream returned an image that ${problem}.`);

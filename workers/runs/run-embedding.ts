@@ -40,8 +40,8 @@ export async function runEmbedding(
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
       const { signal, stopping, log, begin, progress } = run;
-      // Listens to the signal before the scheduler does, so that a request that must end immediately is not mistaken
-      // for one whose caller disconnected.
+      // Create this before the scheduler listens to the signal, so that a request that must end immediately is not
+      // mistaken for one whose caller disconnected.
       const stopSignal = createVendorSignal(run, { outlastsCancellation: true });
       const { accountId, user, deadlineAtMs } = request;
       // Use the pricing at admission, because the catalog may have changed since.
@@ -86,8 +86,8 @@ function findMixedLengths(outcomes: readonly InputOutcome[]): FailedInput | unde
   return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
 }
 
-/** Whether the reported tokens are possible: each input has at most the model's context. */
-function checkPlausible(
+/** Whether the reported tokens are possible: each input has at most the model's context. Logs a report that is not. */
+function isPlausibleReport(
   { catalog }: JobDeps,
   { model }: AdmittedRequest,
   { log }: RequestRun,
@@ -152,7 +152,7 @@ async function settlePart(
   const countedInputs = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
   const reported = sum((one) => one.tokens);
   const isReported =
-    charged && checkPlausible(dependencies, request, run, { reported, inputs: countedInputs.length });
+    charged && isPlausibleReport(dependencies, request, run, { reported, inputs: countedInputs.length });
   const promptTokens = isReported ? reported : countedInputs.reduce((total, i) => total + inputTokens[i]!, 0);
   const outcome = {
     usage: {

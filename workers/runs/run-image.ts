@@ -22,7 +22,7 @@ import { makeImages, type MadeImages } from './make-images.ts';
 import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
 
-interface ToSend {
+interface SettledImages {
   readonly images: readonly GeneratedImage[];
   /** The object keys of images delivered by URL. */
   readonly keys: readonly (string | null)[];
@@ -83,7 +83,7 @@ async function runWithMemory(
       promptTokens:
         usage?.promptTokens ??
         job.request.promptTokens * (cancelledAfterMs === null ? calls : requestedImages.calls),
-      completionTokens: usage?.completionTokens ?? countImages(job, imageCount, model),
+      completionTokens: usage?.completionTokens ?? estimateImageTokens(job, imageCount, model),
       images: charged ? imageCount : 0,
       imageQuality: job.quality,
       imageSize: job.size,
@@ -107,7 +107,7 @@ async function sendComplete(
   dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
-  { images, keys, receipt }: ToSend,
+  { images, keys, receipt }: SettledImages,
 ): Promise<AfterSettlement | void> {
   const header: ImageResultHeader = {
     created: Math.floor(Date.now() / 1_000),
@@ -173,7 +173,7 @@ function describeShortfall({ n }: ImageJob, { images, missing }: ImageResponse):
  * Returns the tokens to charge for images whose vendor reported none, within the reservation. Returns 0 for models that
  * are not priced by tokens, because most image APIs do not count tokens.
  */
-function countImages({ request }: ImageJob, images: number, model: CatalogModel | undefined): number {
+function estimateImageTokens({ request }: ImageJob, images: number, model: CatalogModel | undefined): number {
   if (request.pricing.type !== 'tokens') return 0;
   return images * Math.min(tokensPerOutputImage, model?.maxOutputTokens ?? Infinity);
 }

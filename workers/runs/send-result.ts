@@ -15,7 +15,7 @@ import type { JobDeps, RequestRun } from './job-context.ts';
  * @param parts the bytes of the response, in order
  */
 export async function sendResult(
-  dependencies: Pick<JobDeps, 'answers' | 'mover'>,
+  dependencies: Pick<JobDeps, 'responses' | 'mover'>,
   request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
   run: RequestRun,
   parts: readonly Buffer[],
@@ -36,7 +36,7 @@ export async function sendResult(
  * @throws AppError `too_many_jobs` if no store accepts the response
  */
 async function storeJobResponse(
-  { answers, mover }: Pick<JobDeps, 'answers' | 'mover'>,
+  { responses, mover }: Pick<JobDeps, 'responses' | 'mover'>,
   { requestId, accountId, jobAttempt }: StoredJob,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
@@ -44,22 +44,22 @@ async function storeJobResponse(
   // The vendor bills the response, so wait out an outage; the settlement that follows waits for Redis as well. If a
   // frame is stored twice because the first reply was lost, it is read once. Nothing cuts the wait short: the
   // settlement decides whether this worker still has the job.
-  const saved = await retryThroughOutage(() => answers.keep(request, bytes));
+  const saved = await retryThroughOutage(() => responses.keep(request, bytes));
   return () => {
-    if ('size' in saved) mover.frames(request, saved.size);
-    else if (saved.stored.in === 'redis') mover.answer(request, bytes.length);
+    if ('size' in saved) mover.queueFrames(request, saved.size);
+    else if (saved.stored.in === 'redis') mover.queueResponse(request, bytes.length);
   };
 }
 
 async function storeResponse(
-  { answers, mover }: Pick<JobDeps, 'answers' | 'mover'>,
+  { responses, mover }: Pick<JobDeps, 'responses' | 'mover'>,
   request: HeartbeatRequest,
   { reply, log }: RequestRun,
   bytes: Buffer,
 ): Promise<void> {
   try {
-    const stored = await answers.put(request, bytes);
-    if (stored.in === 'redis') mover.answer(request, stored.bytes);
+    const stored = await responses.put(request, bytes);
+    if (stored.in === 'redis') mover.queueResponse(request, stored.bytes);
     reply.stored(stored);
   } catch (error) {
     // The request is settled. Without a reply, its callers would wait until this worker exits.

@@ -35,19 +35,19 @@ export class StoredResponseMover implements Running {
   #runningLoops = 0;
   #pauseMs = 0;
 
-  constructor(answers: Pick<ResponseStore, 'move'>, log: Logger) {
-    this.#responses = answers;
+  constructor(responses: Pick<ResponseStore, 'move'>, log: Logger) {
+    this.#responses = responses;
     this.#log = log;
   }
 
   /** Queues the complete frames of a request. Short responses stay in Redis, unless their account has many. */
-  frames(request: StoredRequest, { bytes, isAboveMoveThreshold }: StoredSize): void {
+  queueFrames(request: StoredRequest, { bytes, isAboveMoveThreshold }: StoredSize): void {
     const minBytes = isAboveMoveThreshold ? minMovedBytes : maxInlineBytes;
     if (bytes > minBytes) this.#add({ part: 'frames', request, bytes });
   }
 
   /** Queues a whole response that is in Redis because the object store did not accept it. */
-  answer(request: StoredRequest, bytes: number): void {
+  queueResponse(request: StoredRequest, bytes: number): void {
     this.#add({ part: 'answer', request, bytes });
   }
 

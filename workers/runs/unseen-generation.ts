@@ -31,11 +31,11 @@ export class UnseenGeneration {
     const { body } = job;
     this.#route = route;
     this.#isStreamed = isVendorStream(job);
-    const hides = hidesAnywhere(job, model, route);
+    const mayHide = mayHideAnytime(job, model, route);
     const startedAtMs = nowMs();
     this.#silences = Array.from(
       { length: countChoices(route, body) },
-      () => new ChoiceSilence(hides, startedAtMs),
+      () => new ChoiceSilence(mayHide, startedAtMs),
     );
     this.#nowMs = nowMs;
   }
@@ -93,7 +93,7 @@ export class UnseenGeneration {
 }
 
 /** Whether the model may generate unseen tokens at any time, regardless of its last output. */
-function hidesAnywhere(
+function mayHideAnytime(
   job: ChatCallInput,
   model: Pick<CatalogModel, 'published' | 'alwaysMaySearch'>,
   { upstream }: CatalogRoute,

@@ -15,8 +15,8 @@ export interface ImageCandidate {
 }
 
 /**
- * Creates the image finder of one chat. It returns a function that loads the images that all of the candidates require
- * as bytes and that are not loaded yet, or null if there are none.
+ * Creates the image finder of one chat. The finder returns a function that loads the images that all of the candidates
+ * require as bytes and that are not loaded yet, or null if there are none.
  */
 export function createImageFinder(
   body: ChatBody,

@@ -3,13 +3,13 @@ const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9',
 const SIZE = /^(\d+)x(\d+)$/;
 const SIZE_CLASS = /^\d+k$/i;
 
-/** The format of an image for models that do not accept pixels: its aspect ratio (`3:2`) and size class (`2K`). */
+/** The shape of an image for models that do not accept pixels: its aspect ratio (`3:2`) and size class (`2K`). */
 export interface ImageShape {
   readonly aspectRatio: string | null;
   readonly sizeClass: string | null;
 }
 
-/** Returns the nearest aspect ratio of a size such as `1024x1536`, and the size class if the quality is one. */
+/** Returns the nearest aspect ratio of a size such as `1024x1536`, and the size class (`2K`) if the quality is one. */
 export function readImageShape(size: unknown, quality: unknown): ImageShape {
   const [, width, height] = (typeof size === 'string' ? SIZE.exec(size) : null) ?? [];
   const sizeClass = typeof quality === 'string' && SIZE_CLASS.test(quality) ? quality.toUpperCase() : null;

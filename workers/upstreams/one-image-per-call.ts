@@ -19,17 +19,17 @@ export async function makeOneImagePerCall(
   n: number,
   {
     signal,
-    awaited = signal,
+    callerSignal = signal,
     acquireExtraSlot = acquireWithoutLimit,
     onProgress,
     log,
-  }: Pick<CallContext, 'signal' | 'awaited' | 'acquireExtraSlot' | 'onProgress' | 'log'>,
+  }: Pick<CallContext, 'signal' | 'callerSignal' | 'acquireExtraSlot' | 'onProgress' | 'log'>,
   makeOne: () => Promise<ImageResponse>,
 ): Promise<ImageResponse> {
   const calls: Promise<CallResult>[] = [];
   let endedCalls = 0;
   const noMoreCalls = new AbortController();
-  const stop = AbortSignal.any([signal, awaited, noMoreCalls.signal]);
+  const stop = AbortSignal.any([signal, callerSignal, noMoreCalls.signal]);
   const startCall = (): Promise<CallResult> => {
     const call = settle(makeOne());
     calls.push(call);

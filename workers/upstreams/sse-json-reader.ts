@@ -33,7 +33,7 @@ export class SseJsonReader {
   #unprocessed: Buffer = Buffer.alloc(0);
   #isEnded = false;
   #isFirstLine = true;
-  /** Whether the value of a field has not been read yet. */
+  /** Whether the remainder of the current line has not been read yet. */
   #isInLine = false;
   #isAfterCarriageReturn = false;
   #name = '';

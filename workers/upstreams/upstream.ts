@@ -41,7 +41,7 @@ export interface CallContext {
   /** Called when the vendor rejects a request that was written to it. The vendor does not bill that. */
   readonly onRejected?: () => void;
   /** Aborted when nobody waits for the response any more. Running calls continue, and no further call is started. */
-  readonly awaited?: AbortSignal;
+  readonly callerSignal?: AbortSignal;
   /** Acquires a slot for another call in parallel. If omitted, such calls need no slot. */
   readonly acquireExtraSlot?: AcquireExtraSlot;
   /** Called when one of several calls has ended, with the progress from 0 to 1. */
@@ -62,7 +62,7 @@ export interface ExtraSlot {
   release(outcome: PromiseSettledResult<unknown> | null): void;
 }
 
-/** The saved JSON values, by `nameCall`. */
+/** The saved JSON values, keyed by the result of `nameCall`. */
 export type Recalled = ReadonlyMap<string, unknown>;
 
 /** Returns a unique name for a tool call in a conversation, because some vendors reuse IDs in every response. */
@@ -152,8 +152,8 @@ export type ChatEvent =
   /** Pages on which the response is based, in the order of their citations; may occur several times. */
   | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
   /**
-   * Data that the vendor requires back with the conversation but that clients drop, by the ID of a tool call of this
-   * choice. Other choices may use the same ID. It is sent before the end of the choice.
+   * Data that the vendor requires back with the conversation but that clients drop. It belongs to a tool call of this
+   * choice; other choices may use the same tool call ID. The event comes before the `finish` event of the choice.
    */
   | { readonly type: 'remember'; readonly index: number; readonly toolCallId: string; readonly value: object }
   /**
@@ -172,11 +172,11 @@ export interface EmbeddingCall {
   readonly inputs: readonly string[];
   /** Set only if the caller requested something other than the model's default. */
   readonly dimensions: number | null;
-  /** Set only if all inputs of the call are from one caller. */
+  /** The end user; null if the inputs belong to several requests. */
   readonly user: string | null;
 }
 
-export interface EmbeddingAnswer {
+export interface EmbeddingResponse {
   /** Float32 little-endian, inputs in order, `dimensions * 4` bytes each. */
   readonly vectors: Buffer;
   readonly dimensions: number;
@@ -265,7 +265,7 @@ export interface Upstream {
   ): AsyncIterable<ChatEvent>;
   /** Whether `chat` sends the vendor the bytes of the image at this URL. Other URLs are sent unchanged. */
   needsImageBytes?(target: UpstreamTarget, url: string): boolean;
-  embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer>;
+  embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingResponse>;
   generateImages?(target: UpstreamTarget, call: ImageCall, context: CallContext): Promise<ImageResponse>;
   /** Releases sockets and threads. */
   close(): Promise<void>;

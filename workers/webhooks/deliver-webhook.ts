@@ -23,7 +23,7 @@ export interface DeliveryDeps {
   readonly secrets: Pick<WebhookSecretStore, 'listSigning'>;
   readonly loadPayload: LoadWebhookPayload;
   readonly reporter: WebhookReporter;
-  readonly turns: DeliverySlots;
+  readonly slots: DeliverySlots;
   readonly waiting: WaitingDeliveries;
   readonly computeRetryDelayMs: typeof computeRetryDelayMs;
   readonly log: Logger;
@@ -47,7 +47,7 @@ export class DeliveryFailed extends UnrecoverableError {}
 const goneStatus = 410;
 
 /** How long a delivery waits, if nothing wakes it, before it tries again to start an attempt. */
-const turnPauseMs = 60_000;
+const slotPauseMs = 60_000;
 /** Pause after a failure on our side, which does not count as an attempt. */
 const internalFailurePauseMs = 10_000;
 /** After a failure on our side, a delivery older than this fails. It is longer than all attempts would take. */
@@ -63,22 +63,22 @@ export async function deliverWebhook(
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
 ): Promise<void> {
-  const { turns } = dependencies;
+  const { slots } = dependencies;
   const delivery = bullJob.data;
-  const endTurn = turns.tryBegin(delivery.accountId);
-  if (endTurn === null) return await waitForTurn(dependencies, bullJob, token);
+  const releaseSlot = slots.tryBegin(delivery.accountId);
+  if (releaseSlot === null) return await waitForSlot(dependencies, bullJob, token);
   let isInternalFailure = false;
   try {
     const prepared = await prepare(dependencies, bullJob);
     isInternalFailure = prepared === null;
     if (prepared === null) return await putBack(dependencies, bullJob, token, internalFailurePauseMs);
     const response =
-      'fault' in prepared
+      'reason' in prepared
         ? prepared
         : await dependencies.client.post(delivery.url, prepared.headers, prepared.body);
     await conclude(dependencies, bullJob, response);
   } finally {
-    endTurn();
+    releaseSlot();
     // After a failure on our side, the next delivery would fail in the same way, so all waiting deliveries would be
     // woken and put back again and again.
     if (!isInternalFailure) await wakeNext(dependencies, delivery);
@@ -86,16 +86,16 @@ export async function deliverWebhook(
 }
 
 /** Puts the delivery back on the queue because the account is at its limit of concurrent attempts. */
-async function waitForTurn(
+async function waitForSlot(
   dependencies: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
 ): Promise<never> {
   try {
-    return await putBack(dependencies, bullJob, token, turnPauseMs);
+    return await putBack(dependencies, bullJob, token, slotPauseMs);
   } finally {
     // All attempts may have ended before this delivery joined the wait queue, so nothing would wake it.
-    if (dependencies.turns.isFree(bullJob.data.accountId)) await wakeNext(dependencies, bullJob.data);
+    if (dependencies.slots.isFree(bullJob.data.accountId)) await wakeNext(dependencies, bullJob.data);
   }
 }
 
@@ -135,7 +135,7 @@ async function wakeNext({ waiting, log }: DeliveryDeps, { accountId }: WebhookDe
 
 /** The webhook can never be sent. */
 interface Unsendable {
-  readonly fault: string;
+  readonly reason: string;
 }
 
 /**
@@ -153,17 +153,17 @@ async function prepare(
       secrets.listSigning(delivery.accountId),
       waiting.remove(bullJob),
     ]);
-    if (payload === null) return { fault: 'The job is no longer kept.' };
+    if (payload === null) return { reason: 'The job is no longer kept.' };
     const body = JSON.stringify(payload);
     const bytes = Buffer.byteLength(body);
     if (bytes > maxPayloadBytes) {
       log.error({ jobId: delivery.jobId, bytes, maxPayloadBytes }, 'webhook payload too large');
-      return { fault: 'The job is too large for a webhook.' };
+      return { reason: 'The job is too large for a webhook.' };
     }
     return { headers: signWebhook(deliveryIdOf(delivery), body, signing, new Date()), body };
   } catch (error) {
     log.warn({ jobId: delivery.jobId, err: error }, 'preparing a webhook failed');
-    return Date.now() - bullJob.timestamp > maxAgeMs ? { fault: 'It could not be sent in time.' } : null;
+    return Date.now() - bullJob.timestamp > maxAgeMs ? { reason: 'It could not be sent in time.' } : null;
   }
 }
 
@@ -173,10 +173,10 @@ async function conclude(
   bullJob: BullJob<WebhookDelivery>,
   response: WebhookResponse | Unsendable,
 ): Promise<void> {
-  const isSendable = !('fault' in response);
+  const isSendable = !('reason' in response);
   const attempts = bullJob.attemptsMade + (isSendable ? 1 : 0);
   const status = isSendable ? response.status : null;
-  const lastError = isSendable ? describeFailure(response) : response.fault;
+  const lastError = isSendable ? describeFailure(response) : response.reason;
   const base = { attempts, lastStatus: status, lastError };
   if (lastError === null) {
     await reportState(dependencies, bullJob.data, { ...base, status: 'delivered', nextAttemptAt: null });

@@ -22,12 +22,12 @@ import { WaitingDeliveries } from './waiting-deliveries.ts';
 /** Concurrent attempts per process, over all accounts. */
 const defaultConcurrency = 32;
 
-/** If a delivery's worker is silent for this long, another worker takes it over. */
+/** If a delivery's worker is silent for this long, another worker takes over the delivery. */
 const defaultLockMs = 10_000;
 
 export interface WebhookIntakeOptions extends Omit<
   DeliveryDeps,
-  'turns' | 'waiting' | 'computeRetryDelayMs'
+  'slots' | 'waiting' | 'computeRetryDelayMs'
 > {
   readonly bullmq: RedisClient;
   readonly faults: Faults;
@@ -43,7 +43,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   const dependencies: DeliveryDeps = {
     ...options,
-    turns: new DeliverySlots(),
+    slots: new DeliverySlots(),
     waiting: new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId)),
     computeRetryDelayMs: options.computeRetryDelayMs ?? computeRetryDelayMs,
   };

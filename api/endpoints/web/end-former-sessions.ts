@@ -1,4 +1,4 @@
-import { isLastRefreshToken } from '../../../shared/web/session-store.ts';
+import { isCurrentRefreshToken } from '../../../shared/web/session-store.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { readCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
@@ -16,13 +16,13 @@ export async function endFormerSession(services: Services, context: ApiContext):
   const former = token === null ? null : await sessions.findByRefreshToken(token);
   if (token === null || former === null) return;
   const { userId, _id: sessionId } = former;
-  const action = isLastRefreshToken(former, token) ? 'signed-out' : 'refresh-replayed';
+  const action = isCurrentRefreshToken(former, token) ? 'signed-out' : 'refresh-replayed';
   await record(services, context, { action, userId, sessionId }, () => sessions.revoke(userId, sessionId));
 }
 
 /**
  * Ends all other sessions of a user who signs in, before the new session starts. Requests of those sessions that are
- * still running cannot end the new one (`listIdsWhileOpen`), so this locks out an attacker who keeps ending the user's
+ * still running cannot end the new one (`listIdsIfOpen`), so this locks out an attacker who keeps ending the user's
  * sessions.
  * @param sessionId the session that is about to start
  */

@@ -108,7 +108,7 @@ async function endSessions(
   return await inDatabaseTurn(services, context, async () => {
     const session = await currentSession(services, context);
     const { _id: ownId, userId } = session;
-    const open = await sessions.listIdsWhileOpen(session);
+    const open = await sessions.listIdsIfOpen(session);
     if (open === null) throw sessionEnded();
     const selected = open.filter((id) => isSelected(id, ownId));
     if (selected.length === 0) return false;

@@ -26,7 +26,7 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
 
 /**
  * Compares an account with the sum of its ledger entries. Pure.
- * @param ledger sums of the entries in MongoDB that the account in MongoDB includes
+ * @param ledger sums of the entries in MongoDB that are already applied to the account in MongoDB
  */
 export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference[] {
   const { storedAccount: stored, hot, pending, reservations, jobs } = snapshot;

@@ -18,16 +18,16 @@ export interface HotMoney {
 /** An account in all stores at one moment. */
 export interface Snapshot {
   readonly storedAccount: AccountDocument;
-  /** Stream entries that the account in MongoDB does not include yet, oldest first. */
+  /** Stream entries that are not applied to the account in MongoDB yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
   /** The total reserved by the account's durable jobs. */
-  readonly jobs: JobHolds;
+  readonly jobs: JobReservations;
   /** Null if the account is not loaded in Redis. */
   readonly hot: HotMoney | null;
 }
 
-export interface JobHolds {
+export interface JobReservations {
   readonly costNano: bigint;
   readonly free: number;
   /** The same amounts, computed as the sum over the jobs. Null if there are too many to read in one step. */
@@ -51,16 +51,16 @@ export async function takeSnapshots(
   for (let attempt = 1; attempt <= attempts; attempt++) {
     const trimmed = await redis.get(redisKeys.ledgerTrimmed(shard));
     const documents = await accounts.findByIds(ids);
-    const read = redis
+    const transaction = redis
       .multi()
       .get(redisKeys.ledgerTrimmed(shard))
       .hgetall(redisKeys.reservations(shard))
       .xrange(redisKeys.ledgerStream(shard), '-', '+');
     for (const { _id } of documents) {
-      read.hmget(redisKeys.account(_id), ...fields);
-      sumJobReservations(read, shard, _id);
+      transaction.hmget(redisKeys.account(_id), ...fields);
+      sumJobReservations(transaction, shard, _id);
     }
-    const results = ((await read.exec()) ?? []).map(([error, value]) => {
+    const results = ((await transaction.exec()) ?? []).map(([error, value]) => {
       if (error !== null) throw error;
       return value;
     });
@@ -81,7 +81,7 @@ export async function takeSnapshots(
           ({ event, streamId }) => event.accountId === storedAccount._id && isAfter(streamId, applied),
         ),
         reservations: reservations.filter((one) => one.accountId === storedAccount._id),
-        jobs: toJobHolds(ofAccounts[2 * i + 1] ?? []),
+        jobs: toJobReservations(ofAccounts[2 * i + 1] ?? []),
         hot: toHotMoney(ofAccounts[2 * i] ?? []),
       };
     });
@@ -89,7 +89,9 @@ export async function takeSnapshots(
   throw new Error(`the ledger of shard ${shard} changed in ${attempts} consecutive attempts to read it`);
 }
 
-function toJobHolds([cost, free, summedCost, summedFree]: readonly (string | null)[]): JobHolds {
+function toJobReservations([cost, free, summedCost, summedFree]: readonly (
+  string | null
+)[]): JobReservations {
   const isSummed = summedCost !== null && summedCost !== undefined;
   return {
     costNano: BigInt(cost ?? '0'),

@@ -89,13 +89,13 @@ async function checkOrphans(
   reservations: ReservationStore,
   shard: number,
   account: string | null,
-  doesRelease: boolean,
+  shouldRelease: boolean,
   { differences, released }: Verification,
 ): Promise<void> {
   const { orphans, nowMs } = await reservations.findOrphans(shard);
   for (const orphan of orphans) {
     if (account !== null && orphan.accountId !== account) continue;
-    if (doesRelease) {
+    if (shouldRelease) {
       if (await reservations.releaseOrphan(orphan)) released.push(describeOrphan(orphan));
     } else if (nowMs - orphan.heartbeatLostAtMs > orphanGraceMs) {
       const { requestId: request_id, accountId, costNano } = orphan;
@@ -105,7 +105,7 @@ async function checkOrphans(
   }
 }
 
-/** Reports entries that no worker could read, so that their amounts are not included in any balance. */
+/** Reports entries that no worker could read. Their amounts are missing from the balances. */
 async function listUncounted(
   redis: RedisClient,
   shard: number,
@@ -146,7 +146,7 @@ async function checkChunk(
     });
     verification.entries += sums.entries + pending.length;
     verification.differences.push(...checkAccount(snapshot, sums));
-    verification.differences.push(...(await findRepeated(ledger, storedAccount._id, pending)));
+    verification.differences.push(...(await findDuplicates(ledger, storedAccount._id, pending)));
     let rows: RequestLogDocument[] = [];
     const checkRows = async (): Promise<void> => {
       verification.differences.push(...(await checkCosts(ledger, prices, rows)));
@@ -163,24 +163,27 @@ async function checkChunk(
 const idOf = (entry: LedgerEntry): string =>
   entry.kind === 'charge' ? entry.event.requestId : entry.event.refillId;
 
-/** Finds pending entries that are also in MongoDB under another stream id. MongoDB itself keeps ids unique. */
-async function findRepeated(
+/**
+ * Finds entries that are pending twice, or that are also in MongoDB under another stream id. MongoDB itself keeps ids
+ * unique.
+ */
+async function findDuplicates(
   ledger: LedgerStore,
   account: string,
   pending: readonly LedgerEntry[],
 ): Promise<Difference[]> {
   const byId = new Map<string, LedgerEntry>();
-  const repeated: string[] = [];
+  const duplicates: string[] = [];
   for (const entry of pending) {
-    if (byId.has(idOf(entry))) repeated.push(idOf(entry));
+    if (byId.has(idOf(entry))) duplicates.push(idOf(entry));
     byId.set(idOf(entry), entry);
   }
   for (const row of await ledger.findEntries([...byId.keys()])) {
     const { ms, seq } = byId.get(row._id)!.streamId;
-    if (row.streamMs !== ms || row.streamSeq !== seq) repeated.push(row._id);
+    if (row.streamMs !== ms || row.streamSeq !== seq) duplicates.push(row._id);
   }
   const check = 'a request is in the ledger once';
-  return repeated.map((request_id) => ({ account, check, request_id, expected: '1', found: '2' }));
+  return duplicates.map((request_id) => ({ account, check, request_id, expected: '1', found: '2' }));
 }
 
 async function checkCosts(

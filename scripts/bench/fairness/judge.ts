@@ -1,14 +1,17 @@
-import type { FairnessResult, Waits } from './scenario.ts';
+import type { FairnessResult, LatencySummary } from './scenario.ts';
 
 /** Allowed latency during an attack: this many times the latency without it, plus one call. */
 const allowedFactor = 3;
 
-export function sumUp(tookMs: readonly number[], failures: Readonly<Record<string, number>>): Waits {
+export function summarizeLatency(
+  tookMs: readonly number[],
+  failures: Readonly<Record<string, number>>,
+): LatencySummary {
   const sorted = tookMs.toSorted((a, b) => a - b);
-  return { probes: sorted.length, p50Ms: rank(sorted, 0.5), p99Ms: rank(sorted, 0.99), failures };
+  return { probes: sorted.length, p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99), failures };
 }
 
-const rank = (sorted: readonly number[], share: number): number =>
+const percentile = (sorted: readonly number[], share: number): number =>
   sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
 
 export function computeAllowed({ alone, callMs }: FairnessResult): { p50Ms: number; p99Ms: number } {
@@ -19,7 +22,7 @@ export function computeAllowed({ alone, callMs }: FairnessResult): { p50Ms: numb
 export function findFaults(result: FairnessResult): string[] {
   const { scenario, alone, beside, rssMb } = result;
   const allowed = computeAllowed(result);
-  const failures = (where: string, { failures: counts }: Waits): string[] =>
+  const failures = (where: string, { failures: counts }: LatencySummary): string[] =>
     Object.entries(counts).map(([name, count]) => `${where}: ${count} × ${name}`);
   const exceeded: string[] = [];
   if (beside.p50Ms > allowed.p50Ms) exceeded.push('p50 exceeds the limit');

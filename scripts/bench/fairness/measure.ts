@@ -4,8 +4,14 @@ import { dist } from '../../start/paths.ts';
 import type { Programs } from '../programs.ts';
 import { readRssMb } from '../rss-clock.ts';
 import { measureAttackersCall, sendProbe } from './probes.ts';
-import { sumUp } from './judge.ts';
-import type { AttackPlan, FairnessResult, FairnessScenario, FairnessTarget, Waits } from './scenario.ts';
+import { summarizeLatency } from './judge.ts';
+import type {
+  AttackPlan,
+  FairnessResult,
+  FairnessScenario,
+  FairnessTarget,
+  LatencySummary,
+} from './scenario.ts';
 import { startFairnessStack, type FairnessStack } from './stack.ts';
 
 const warmUpProbes = 5;
@@ -13,7 +19,7 @@ const warmUpProbes = 5;
 const maxProbes = 100;
 const aloneMs = 10_000;
 const besideMs = 30_000;
-/** The latency recorded for a probe that has no response by then. */
+/** A probe without a response by then is counted as a failure and recorded with this latency. */
 const probeTimeoutMs = 10_000;
 const readyTimeoutMs = 60_000;
 const pauseMs = 20;
@@ -66,7 +72,11 @@ async function startAttack(programs: Programs, plan: AttackPlan): Promise<() => 
 }
 
 /** Sends one request after another, like an interactive caller. */
-async function probe(scenario: FairnessScenario, target: FairnessTarget, forMs: number): Promise<Waits> {
+async function probe(
+  scenario: FairnessScenario,
+  target: FairnessTarget,
+  forMs: number,
+): Promise<LatencySummary> {
   const tookMs: number[] = [];
   const failures: Record<string, number> = {};
   const startedAtMs = performance.now();
@@ -82,5 +92,5 @@ async function probe(scenario: FairnessScenario, target: FairnessTarget, forMs: 
     tookMs.push(performance.now() - sentAtMs);
     await delay(pauseMs);
   }
-  return sumUp(tookMs, failures);
+  return summarizeLatency(tookMs, failures);
 }

@@ -1,5 +1,5 @@
 import { computeAllowed, findFaults } from './judge.ts';
-import type { FairnessResult, Waits } from './scenario.ts';
+import type { FairnessResult, LatencySummary } from './scenario.ts';
 
 const columns = ['', 'alone p50', 'p99', 'during p50', 'p99', 'allowed p50', 'p99', ''] as const;
 const widths = [20, 10, 8, 11, 8, 12, 8, 5];
@@ -12,7 +12,7 @@ export function formatFairness(result: FairnessResult): string {
   const { scenario, alone, beside, rssMb } = result;
   const allowed = computeAllowed(result);
   const faults = findFaults(result);
-  const waits = ({ p50Ms, p99Ms }: Pick<Waits, 'p50Ms' | 'p99Ms'>): string[] => [
+  const waits = ({ p50Ms, p99Ms }: Pick<LatencySummary, 'p50Ms' | 'p99Ms'>): string[] => [
     formatMs(p50Ms),
     formatMs(p99Ms),
   ];

@@ -28,7 +28,7 @@ export const models = {
   chat: 'fair-chat',
   /** On the same upstream, with responses that fill every buffer on their path. */
   wideChat: 'fair-wide-chat',
-  /** The same, slow enough for the gateway to notice in time that nothing is reading. */
+  /** The same, but slow enough for the gateway to notice in time that the client does not read. */
   steadyChat: 'fair-steady-chat',
   /** The worker fetches and checks its images. */
   vision: 'fair-vision',
@@ -39,8 +39,10 @@ export const models = {
 export const hangingHost = '1.2.3.4';
 export const refusingHost = '1.2.3.5';
 
-/** Latency of the repeated request of the account that is not part of the attack. */
-export interface Waits {
+/**
+ * Latency of requests that are sent repeatedly during a measurement, such as those of the account that does not attack.
+ */
+export interface LatencySummary {
   readonly probes: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -51,8 +53,8 @@ export interface Waits {
 export interface FairnessResult {
   readonly scenario: FairnessScenario;
   readonly callMs: number;
-  readonly alone: Waits;
-  readonly beside: Waits;
+  readonly alone: LatencySummary;
+  readonly beside: LatencySummary;
   /** Memory of the processes before the attack and at its end. */
   readonly rssMb: Readonly<Record<'api' | 'redis', readonly [before: number, after: number]>>;
 }

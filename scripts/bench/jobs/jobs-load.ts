@@ -1,13 +1,13 @@
 import { dist } from '../../start/paths.ts';
-import type { Waits } from '../fairness/scenario.ts';
+import type { LatencySummary } from '../fairness/scenario.ts';
 import type { Program, Programs } from '../programs.ts';
-import type { JobsMessage, JobsPhase, JobsPlan, Placed } from './scenario.ts';
+import type { JobsMessage, JobsPhase, JobsPlan, PlacingResult } from './scenario.ts';
 
 /** Controls the process that places jobs and looks them up. */
 export class JobsLoad {
   readonly #program: Program;
-  readonly #placed: Promise<Placed>;
-  readonly #lookedUp: Promise<Record<JobsPhase, Waits>>;
+  readonly #placed: Promise<PlacingResult>;
+  readonly #lookedUp: Promise<Record<JobsPhase, LatencySummary>>;
 
   constructor(programs: Programs, plan: JobsPlan, onProgress: (jobs: number) => void) {
     this.#program = programs.start({
@@ -18,8 +18,8 @@ export class JobsLoad {
       kind: 'ipc',
     });
     const { child } = this.#program;
-    let onPlaced: (placed: Placed) => void;
-    let onLookedUp: (lookUps: Record<JobsPhase, Waits>) => void;
+    let onPlaced: (placed: PlacingResult) => void;
+    let onLookedUp: (lookUps: Record<JobsPhase, LatencySummary>) => void;
     this.#placed = new Promise((resolve) => (onPlaced = resolve));
     this.#lookedUp = new Promise((resolve) => (onLookedUp = resolve));
     child.on('message', (message: JobsMessage) => {
@@ -37,7 +37,7 @@ export class JobsLoad {
   /**
    * Resolves once every request has a response. If the process exits without reporting, `Programs` reports the failure.
    */
-  async placed(): Promise<Placed> {
+  async placed(): Promise<PlacingResult> {
     return await this.#placed;
   }
 
@@ -46,7 +46,7 @@ export class JobsLoad {
     this.#program.child.send('running');
   }
 
-  async end(): Promise<Readonly<Record<JobsPhase, Waits>>> {
+  async end(): Promise<Readonly<Record<JobsPhase, LatencySummary>>> {
     this.#program.child.send('stop');
     const lookUps = await this.#lookedUp;
     await this.#program.ended;

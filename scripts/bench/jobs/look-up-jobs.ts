@@ -1,6 +1,6 @@
 import { Agent, get } from 'node:http';
-import { sumUp } from '../fairness/judge.ts';
-import type { Waits } from '../fairness/scenario.ts';
+import { summarizeLatency } from '../fairness/judge.ts';
+import type { LatencySummary } from '../fairness/scenario.ts';
 import { lookUpsPerSecond, type JobsPhase, type JobsPlan } from './scenario.ts';
 
 /** Maximum number of jobs that are looked up: a random sample in which each job so far is equally likely. */
@@ -40,14 +40,14 @@ export class JobLookUps {
     if (index < maxKnown) this.#known[index] = id;
   }
 
-  async end(): Promise<Record<JobsPhase, Waits>> {
+  async end(): Promise<Record<JobsPhase, LatencySummary>> {
     clearInterval(this.#timer);
     await Promise.all(this.#inFlight);
     this.#agent.destroy();
     const { placing, running } = this.#results;
     return {
-      placing: sumUp(placing.tookMs, placing.failures),
-      running: sumUp(running.tookMs, running.failures),
+      placing: summarizeLatency(placing.tookMs, placing.failures),
+      running: summarizeLatency(running.tookMs, running.failures),
     };
   }
 

@@ -60,7 +60,7 @@ export async function measureJobs(options: MeasureJobsOptions): Promise<JobsRun>
   }
 }
 
-interface Measuring {
+interface MeasurementContext {
   readonly stack: BenchStack;
   readonly redis: RedisClient;
   readonly money: MoneyCheck;
@@ -70,7 +70,7 @@ interface Measuring {
 
 async function placeAndRun(
   options: MeasureJobsOptions,
-  { stack, redis, money, smallTarget, alone }: Measuring,
+  { stack, redis, money, smallTarget, alone }: MeasurementContext,
 ): Promise<JobsRun> {
   const { programs, callers, onStep, onShare } = options;
   const { accountId } = stack;
@@ -104,7 +104,7 @@ async function placeAndRun(
   const survey = await surveyJobs(redis, accountId, windows);
   const measuredMs = Math.max(1, survey.lastEndAtMs - survey.firstStartAtMs);
   const perJob = (bytes: number): number => (bytes - empty.usedBytes) / Math.max(1, placed.jobs);
-  const countFaults = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
+  const missingJobFaults = survey.jobs === placed.jobs ? [] : [`${survey.jobs} of ${placed.jobs} jobs exist`];
   return {
     jobs: placed.jobs,
     callers,
@@ -114,7 +114,7 @@ async function placeAndRun(
       waiting: perJob(waiting.usedBytes),
       body: waiting.bodyBytes,
       ended: perJob(ended.usedBytes),
-      answer: ended.answerBytes,
+      answer: ended.responseBytes,
     },
     lookUps,
     single: {
@@ -123,7 +123,7 @@ async function placeAndRun(
     },
     retaken: survey.retaken,
     money: charged,
-    faults: [...countFaults, ...survey.faults],
+    faults: [...missingJobFaults, ...survey.faults],
   };
 }
 

@@ -1,7 +1,7 @@
-import type { Answer } from '../response-reader.ts';
+import type { ParsedResponse } from '../response-reader.ts';
 import { Caller } from '../caller.ts';
 import { uniqueMark } from '../scenario.ts';
-import { jobBody, type JobsPlan, type Placed } from './scenario.ts';
+import { jobBody, type JobsPlan, type PlacingResult } from './scenario.ts';
 
 /** If no response arrives for this long, the load is stuck. */
 const stuckMs = 60_000;
@@ -14,11 +14,11 @@ export interface PlaceJobsOptions extends JobsPlan {
 }
 
 /** Places the jobs as fast as the given number of connections can, each with one request in flight. */
-export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
+export async function placeJobs(options: PlaceJobsOptions): Promise<PlacingResult> {
   const { host, port, jobs, onPlaced } = options;
   const tookMs = new Float64Array(jobs);
   const errors: Record<string, number> = {};
-  const nextRequest = createWriter(options);
+  const nextRequest = createRequestWriter(options);
   let placed = 0;
   let failed = 0;
   let onEnded: (isDone: boolean) => void = () => undefined;
@@ -34,7 +34,7 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
     failed += 1;
     onProgress();
   };
-  const onAnswer = ({ status, body }: Answer, latencyMs: number): void => {
+  const onResponse = ({ status, body }: ParsedResponse, latencyMs: number): void => {
     const id = status === accepted ? idPattern.exec(body ?? '')?.[1] : undefined;
     if (id === undefined) {
       countError(`HTTP ${status}: ${body?.slice(0, 160) ?? 'no body'}`);
@@ -47,7 +47,7 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   };
   const callers = Array.from(
     { length: Math.min(options.callers, jobs) },
-    () => new Caller({ host, port, countsTokens: false, nextRequest, onAnswer, onError: countError }),
+    () => new Caller({ host, port, countsTokens: false, nextRequest, onResponse, onError: countError }),
   );
   const startedAtMs = performance.now();
   for (const caller of callers) caller.start();
@@ -61,8 +61,11 @@ export async function placeJobs(options: PlaceJobsOptions): Promise<Placed> {
   return { jobs: placed, measuredMs, p50Ms: atShare(0.5), p99Ms: atShare(0.99), errors };
 }
 
-/** Pads numbers to the length of their mark, so that all requests have the same length. Returns null at the end. */
-function createWriter({ host, port, apiKey, jobs }: JobsPlan): () => string | null {
+/**
+ * Returns a function that writes the next request, or returns null after the last one. Each request contains its
+ * number, padded to the length of the mark that it replaces, so that all requests have the same length.
+ */
+function createRequestWriter({ host, port, apiKey, jobs }: JobsPlan): () => string | null {
   const head = [
     'POST /v1/embeddings HTTP/1.1',
     `host: ${host}:${port}`,

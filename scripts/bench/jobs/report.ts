@@ -1,4 +1,4 @@
-import type { Waits } from '../fairness/scenario.ts';
+import type { LatencySummary } from '../fairness/scenario.ts';
 import { disturbedShare, formatCount } from '../report.ts';
 import { jobsTitle, lookUpsPerSecond, lookUpTargetMs, type JobsRun, type SingleJobs } from './scenario.ts';
 
@@ -84,13 +84,13 @@ function listFaults({ placed, lookUps, money, faults }: JobsRun): string[] {
   ];
 }
 
-function formatLookUps(name: string, { probes, p50Ms, p99Ms }: Waits, when: string): string {
+function formatLookUps(name: string, { probes, p50Ms, p99Ms }: LatencySummary, when: string): string {
   const isSlow = p99Ms >= lookUpTargetMs;
-  const judged = `${isSlow ? 'NOT below' : 'below'} ${lookUpTargetMs} ms`;
+  const verdict = `${isSlow ? 'NOT below' : 'below'} ${lookUpTargetMs} ms`;
   return formatNote(
     name,
     `${formatMs(p99Ms)} ms`,
-    `p99 ${when}, ${judged}; p50 ${formatMs(p50Ms)} ms, ${probes} times`,
+    `p99 ${when}, ${verdict}; p50 ${formatMs(p50Ms)} ms, ${probes} times`,
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Waits } from '../fairness/scenario.ts';
+import type { LatencySummary } from '../fairness/scenario.ts';
 import { uniqueMark } from '../scenario.ts';
 import type { MoneyResult } from '../money-check.ts';
 
@@ -15,7 +15,7 @@ export const jobCallers = 8;
 
 /** Constant rate of `GET /v1/jobs/{id}` requests, independent of response times. */
 export const lookUpsPerSecond = 50;
-/** Target for the 99th percentile of their latency. */
+/** Target for the 99th percentile of their response times. */
 export const lookUpTargetMs = 20;
 
 const model = 'bench-embedding-instant';
@@ -45,7 +45,7 @@ export interface JobsPlan {
   readonly callers: number;
 }
 
-export interface Placed {
+export interface PlacingResult {
   /** Jobs that were accepted with 202. */
   readonly jobs: number;
   readonly measuredMs: number;
@@ -57,8 +57,8 @@ export interface Placed {
 /** A report of that process: its progress, that all jobs are placed, or finally how long its look-ups took. */
 export type JobsMessage =
   | { readonly kind: 'progress'; readonly jobs: number }
-  | { readonly kind: 'placed'; readonly placed: Placed }
-  | { readonly kind: 'looked-up'; readonly lookUps: Readonly<Record<JobsPhase, Waits>> };
+  | { readonly kind: 'placed'; readonly placed: PlacingResult }
+  | { readonly kind: 'looked-up'; readonly lookUps: Readonly<Record<JobsPhase, LatencySummary>> };
 
 /** CPU time per job in one phase, by process. */
 export interface PhaseCpu {
@@ -90,11 +90,11 @@ export interface JobMemory {
 export interface JobsRun {
   readonly jobs: number;
   readonly callers: number;
-  readonly placed: Placed & PhaseCpu;
+  readonly placed: PlacingResult & PhaseCpu;
   /** From the first start of a job to the last end. */
   readonly ran: PhaseCpu & { readonly measuredMs: number; readonly jobsPerSecond: number };
   readonly memory: JobMemory;
-  readonly lookUps: Readonly<Record<JobsPhase, Waits>>;
+  readonly lookUps: Readonly<Record<JobsPhase, LatencySummary>>;
   readonly single: { readonly alone: SingleJobs; readonly behind: SingleJobs };
   /** Number of jobs that were started a second time. */
   readonly retaken: number;

@@ -5,7 +5,7 @@ import type { Store } from './storage/store.ts';
 const batchSize = 500;
 
 /**
- * Removes the documents that have expired by a TTL index.
+ * Removes the documents that have expired according to a TTL index.
  * @returns how many there were
  */
 export async function expireDocuments(store: Store): Promise<number> {

@@ -63,10 +63,10 @@ export async function startEmbeddedMongo({
   const status = new ServerStatus();
   const unauthenticated = new UnauthenticatedSockets(limits);
   const warn = createThrottledWarning((line) => console.error(line));
-  const surroundings = { store, cursors: new Cursors(), status, credential, unauthenticated, warn };
+  const environment = { store, cursors: new Cursors(), status, credential, unauthenticated, warn };
   const connections = new Set<Connection>();
   const server = createServer((socket) => {
-    const connection = new Connection(surroundings, socket);
+    const connection = new Connection(environment, socket);
     connections.add(connection);
     socket.once('close', () => connections.delete(connection));
   });
@@ -81,9 +81,9 @@ export async function startEmbeddedMongo({
   server.on('error', (error) => warn(`The embedded MongoDB cannot accept a connection: ${error.message}`));
   status.address = `${host}:${(server.address() as AddressInfo).port}`;
 
-  let tidied = Promise.resolve();
+  let cleanup = Promise.resolve();
   const timer = setInterval(() => {
-    tidied = tidy(tidied, surroundings);
+    cleanup = cleanUp(cleanup, environment);
   }, ttlIntervalMs);
   timer.unref();
 
@@ -101,14 +101,14 @@ export async function startEmbeddedMongo({
       }, closeGraceMs);
       await Promise.all(Array.from(connections, (connection) => connection.end()));
       clearTimeout(grace);
-      await tidied;
+      await cleanup;
       await store.close();
     },
   };
 }
 
 /** Periodic cleanup: removes expired documents, abandoned cursors and the saved results of ended sessions. */
-async function tidy(previous: Promise<void>, { store, cursors }: ConnectionEnvironment): Promise<void> {
+async function cleanUp(previous: Promise<void>, { store, cursors }: ConnectionEnvironment): Promise<void> {
   await previous;
   try {
     cursors.closeIdle();

@@ -158,7 +158,10 @@ async function sendError(
   }
 }
 
-/** A response is sent before Node has noticed that the request ends with its headers. */
+/**
+ * Returns whether the request has a body. `message.complete` is not sufficient, because an error response may be sent
+ * before Node has noticed that a request without a body is complete.
+ */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -49,15 +49,15 @@ export class ObjectIndex {
   list(query: ListQuery, isLive: (key: string, entry: IndexEntry) => boolean): ListPage {
     const page: ListPage = { contents: [], commonPrefixes: [] };
     let last: ListQuery['after'];
-    let skipped =
+    let skippedPrefix =
       query.after !== undefined && 'commonPrefix' in query.after ? query.after.commonPrefix : undefined;
     const afterKey = query.after !== undefined && 'key' in query.after ? query.after.key : undefined;
-    let pair = this.#tree.getPairOrNextHigher(maxUtf8(query.prefix, skipped ?? afterKey ?? ''));
+    let pair = this.#tree.getPairOrNextHigher(maxUtf8(query.prefix, skippedPrefix ?? afterKey ?? ''));
     while (pair?.[0].startsWith(query.prefix)) {
       const [key, entry] = pair;
-      const isSkipped = skipped !== undefined && key.startsWith(skipped);
+      const isSkipped = skippedPrefix !== undefined && key.startsWith(skippedPrefix);
       if (isSkipped || key === afterKey || !isLive(key, entry)) {
-        pair = this.#tree.nextHigherPair(isSkipped ? endOfPrefix(skipped ?? '', key) : key);
+        pair = this.#tree.nextHigherPair(isSkipped ? endOfPrefix(skippedPrefix ?? '', key) : key);
         continue;
       }
       if (page.contents.length + page.commonPrefixes.length >= query.maxKeys) {
@@ -71,7 +71,7 @@ export class ObjectIndex {
         last = { key };
       } else {
         page.commonPrefixes.push(commonPrefix);
-        skipped = commonPrefix;
+        skippedPrefix = commonPrefix;
         last = { commonPrefix };
       }
       pair = this.#tree.nextHigherPair(key);
@@ -106,8 +106,8 @@ function findCommonPrefix(key: string, { prefix, delimiter }: ListQuery): string
   return position === -1 ? undefined : key.slice(0, position + delimiter.length);
 }
 
-// Skips the thousands of keys that may share one common prefix. The few keys that sort after the target and still have
-// the prefix are then skipped one by one.
+// Returns a position from which to continue, so that the thousands of keys that may share a common prefix are skipped
+// in one step. The few keys with the prefix that sort after this position are skipped one by one.
 function endOfPrefix(prefix: string, key: string): string {
   return maxUtf8(`${prefix}\u{10ffff}`, key);
 }

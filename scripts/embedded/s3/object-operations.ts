@@ -18,7 +18,7 @@ import {
 const maxMetadataBytes = 2048;
 const metadataPrefix = 'x-amz-meta-';
 
-// Headers whose effect is not implemented here, so that they must be rejected.
+// Headers whose effect is not implemented here. Requests with them are rejected.
 const unsupportedHeaders =
   /^x-amz-(?:copy-source|server-side-encryption|tagging|object-lock|grant|website-redirect|write-offset)/;
 
@@ -26,7 +26,7 @@ export const putObject: Operation = async (context) => {
   const { request, headers, store, openPayload, maxObjectBytes } = context;
   const bucket = store.get(request.bucket);
   rejectUnsupportedFeatures(headers);
-  const described = { headers: readStoredHeaders(headers), metadata: readMetadata(headers) };
+  const storedFields = { headers: readStoredHeaders(headers), metadata: readMetadata(headers) };
   const payload = openPayload(maxObjectBytes);
   if (payload.length === undefined) throw new S3Error('MissingContentLength');
   const record = await bucket.put(
@@ -36,7 +36,7 @@ export const putObject: Operation = async (context) => {
       size,
       etag: payload.md5(),
       lastModifiedMs: context.nowMs,
-      ...described,
+      ...storedFields,
       checksum: payload.checksum(),
     }),
     (key) => checkWriteCondition(headers, bucket, key),

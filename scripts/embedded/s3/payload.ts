@@ -13,7 +13,7 @@ export interface PayloadChecksum {
 
 /** A request's decoded body. Once it has been read, everything that its headers require has been verified. */
 export interface Payload {
-  /** Throws at its end if a digest, a checksum, a signature or the length does not match. */
+  /** The iteration throws at its end if a digest, a checksum, a signature or the length does not match. */
   chunks: AsyncIterable<Buffer>;
   /** Announced length of the decoded body in bytes. */
   length: number | undefined;
@@ -65,7 +65,7 @@ export function openPayload(
   const algorithm = expectedChecksum?.algorithm ?? trailerAlgorithm;
   const md5 = createHash('md5');
   const sha256 = isDigest ? createHash('sha256') : undefined;
-  const running = algorithm === undefined ? undefined : createChecksum(algorithm);
+  const runningChecksum = algorithm === undefined ? undefined : createChecksum(algorithm);
   const decoded =
     streaming === undefined
       ? undefined
@@ -87,7 +87,7 @@ export function openPayload(
       if (length !== undefined && size > length) throw new S3Error('IncompleteBody');
       md5.update(chunk);
       sha256?.update(chunk);
-      running?.update(chunk);
+      runningChecksum?.update(chunk);
       yield chunk;
     }
     if (length !== undefined && size !== length) throw new S3Error('IncompleteBody');
@@ -102,9 +102,9 @@ export function openPayload(
         },
       });
     }
-    if (algorithm === undefined || running === undefined) return;
+    if (algorithm === undefined || runningChecksum === undefined) return;
     const expected = expectedChecksum?.value ?? decoded?.trailers.get(checksumPrefix + algorithm);
-    verified = { algorithm, value: running.digest() };
+    verified = { algorithm, value: runningChecksum.digest() };
     if (expected !== verified.value) {
       throw new S3Error('BadDigest', {
         message: `The ${algorithm.toUpperCase()} you specified did not match the calculated checksum.`,

@@ -24,7 +24,7 @@ export interface EmbeddedS3Options extends UnauthenticatedLimits {
   sweepIntervalMs?: number;
   /** Defaults to S3's limit for one upload, 5 GiB. */
   maxObjectBytes?: number;
-  /** How long requests in progress may take during a stop. */
+  /** How long requests in progress may take during a stop. Defaults to two seconds. */
   closeGraceMs?: number;
   /** Called with one line for failures that cannot be reported to a client. Defaults to standard error. */
   warn?: (line: string) => void;
@@ -32,7 +32,7 @@ export interface EmbeddedS3Options extends UnauthenticatedLimits {
 
 export interface EmbeddedS3 {
   endpoint: string;
-  /** Waits up to two seconds for requests in progress, then closes connections and releases the data folder. */
+  /** Waits up to `closeGraceMs` for requests in progress, then closes connections and releases the data folder. */
   close: () => Promise<void>;
   /** Deletes expired objects now and returns how many there were. */
   sweep: () => Promise<number>;

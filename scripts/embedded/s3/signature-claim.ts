@@ -24,7 +24,7 @@ export interface UnverifiedSignature {
 const algorithm = 'AWS4-HMAC-SHA256';
 const maxExpiresSeconds = 604_800;
 
-type Malformed = 'AuthorizationHeaderMalformed' | 'AuthorizationQueryParametersError';
+type MalformedCode = 'AuthorizationHeaderMalformed' | 'AuthorizationQueryParametersError';
 
 export function readSignatureParameters(request: SignableRequest): UnverifiedSignature {
   const header = request.headers.get('authorization');
@@ -32,12 +32,12 @@ export function readSignatureParameters(request: SignableRequest): UnverifiedSig
   if (header !== undefined && inQuery) {
     throw new S3Error('InvalidArgument', { message: 'Only one auth mechanism allowed' });
   }
-  if (header !== undefined) return readHeaderClaim(request, header);
-  if (inQuery) return readQueryClaim(request);
+  if (header !== undefined) return readHeaderSignature(request, header);
+  if (inQuery) return readQuerySignature(request);
   throw new S3Error('AccessDenied');
 }
 
-function readHeaderClaim(request: SignableRequest, header: string): UnverifiedSignature {
+function readHeaderSignature(request: SignableRequest, header: string): UnverifiedSignature {
   const [scheme = '', ...parameters] = header.split(' ');
   if (scheme !== algorithm) {
     throw new S3Error('InvalidRequest', {
@@ -75,7 +75,7 @@ function readHeaderClaim(request: SignableRequest, header: string): UnverifiedSi
   };
 }
 
-function readQueryClaim(request: SignableRequest): UnverifiedSignature {
+function readQuerySignature(request: SignableRequest): UnverifiedSignature {
   const names = request.query.map(([name]) => name).filter((name) => name.startsWith('X-Amz-'));
   if (new Set(names).size !== names.length || getQueryValue(request, 'X-Amz-Algorithm') !== algorithm) {
     throw new S3Error('AuthorizationQueryParametersError', {
@@ -113,7 +113,7 @@ interface RawSignature {
   timestamp: string;
 }
 
-function readSignature(malformed: Malformed, raw: RawSignature) {
+function readSignature(malformed: MalformedCode, raw: RawSignature) {
   const credential = /^(.+)\/(\d{8})\/([\w-]+)\/s3\/aws4_request$/.exec(raw.credential ?? '');
   const [, accessKeyId, date, region] = credential ?? [];
   if (accessKeyId === undefined || date === undefined || region === undefined) {

@@ -20,7 +20,7 @@ export class Outbox {
     this.#dir = dir;
     this.#maxMails = maxMails;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    // Drafts left by a crash are listed as mails, so that they are removed, too. Other files stay untouched.
+    // Unfinished files left by a crash count as mails, so that they are removed, too. Other files stay untouched.
     this.#names = readdirSync(dir)
       .filter((name) => name.includes('.eml'))
       .sort();

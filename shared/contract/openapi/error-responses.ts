@@ -10,7 +10,7 @@ import {
   isAccountOperation,
   changesUserData,
   isWebOperation,
-  isUnsafe,
+  hasUnsafeMethod,
   needsCsrfToken,
   translatesErrors,
   type Operation,
@@ -30,7 +30,7 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
   if (needsCsrfToken(operation)) add('csrf_failed');
   if (changesUserData(operation)) add('too_many_attempts');
-  if (isWebOperation(operation) && isUnsafe(operation)) add('origin_refused');
+  if (isWebOperation(operation) && hasUnsafeMethod(operation)) add('origin_refused');
   if (isWebOperation(operation) && operation.pathParameters !== undefined) add('validation_failed');
   if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');
   if (operation.query !== undefined) add('validation_failed');

@@ -8,29 +8,33 @@ import { tinyPng } from '../../../shared/contract/image-stream.ts';
  * A form is read as the equivalent JSON request. Part order and chunking do not matter; invalid forms are rejected.
  */
 
-const boundary = 'a-boundary';
+const defaultBoundary = 'a-boundary';
 const contract = { schema: ImageEditRequest, files: imageFields };
 const png = Buffer.from(tinyPng, 'base64');
 const pngUri = `data:image/png;base64,${tinyPng}`;
 
-/** The boundary and header lines before a part's bytes. */
+/** The headers of a text part. */
 const text = (name: string): string => `Content-Disposition: form-data; name="${name}"`;
+/** The headers of a file part. */
 const file = (name: string, type = 'application/octet-stream'): string =>
   `${text(name)}; filename="a.png"\r\nContent-Type: ${type}`;
 
 type Part = readonly [head: string, content: string | Buffer];
 
-function write(parts: readonly Part[], mark = boundary): Buffer {
+function write(parts: readonly Part[], boundary = defaultBoundary): Buffer {
   const pieces = parts.flatMap(([head, content]) => [
-    Buffer.from(`--${mark}\r\n${head}\r\n\r\n`),
+    Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`),
     Buffer.from(content as string),
     Buffer.from('\r\n'),
   ]);
-  return Buffer.concat([...pieces, Buffer.from(`--${mark}--\r\n`)]);
+  return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
 }
 
-async function read(form: Buffer, { mark = boundary, chunkBytes = 65_536 } = {}): Promise<unknown> {
-  const reader = new FormReader(`multipart/form-data; boundary=${mark}`, contract);
+async function read(
+  form: Buffer,
+  { boundary = defaultBoundary, chunkBytes = 65_536 } = {},
+): Promise<unknown> {
+  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
   for (let at = 0; at < form.length; at += chunkBytes) await reader.push(form.subarray(at, at + chunkBytes));
   return await reader.end();
 }
@@ -76,7 +80,7 @@ test('image files are accepted under every image field name, and unknown fields 
 test('part order, the boundary and chunking make no difference', async (t) => {
   const expected = JSON.stringify(await read(write(usual)));
   t.is(JSON.stringify(await read(write(usual.toReversed()))), expected);
-  t.is(JSON.stringify(await read(write(usual, 'other'), { mark: 'other' })), expected);
+  t.is(JSON.stringify(await read(write(usual, 'other'), { boundary: 'other' })), expected);
   for (const chunkBytes of [1, 2, 3, 7, 64, 101])
     t.is(JSON.stringify(await read(write(usual), { chunkBytes })), expected, String(chunkBytes));
 });
@@ -182,7 +186,7 @@ test('a Content-Type without a boundary is rejected before the body is read', (t
 });
 
 test('a form that arrives in tiny chunks is parsed in large pieces', async (t) => {
-  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
+  const reader = new FormReader(`multipart/form-data; boundary=${defaultBoundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   let pieces = 0;
   for (let at = 0; at < form.length; at += 3) {
@@ -195,7 +199,7 @@ test('a form that arrives in tiny chunks is parsed in large pieces', async (t) =
 });
 
 test('memory for a form is reserved as its bytes arrive', async (t) => {
-  const reader = new FormReader(`multipart/form-data; boundary=${boundary}`, contract);
+  const reader = new FormReader(`multipart/form-data; boundary=${defaultBoundary}`, contract);
   const form = write([[file('image'), Buffer.alloc(300_000)]]);
   await reader.push(form.subarray(0, 150_000));
   t.true(reader.extraBytes >= 50_000 && reader.extraBytes < 60_000, String(reader.extraBytes));

@@ -13,13 +13,13 @@ test('no icon looks like a rotated copy of another', async (t) => {
   const icons = await Promise.all(
     [...shapes].map(async ([name, { fill }]) => ({
       name,
-      turned: await Promise.all(angles.map((degrees) => mapTemplate(drawPlainIcon(fill, 80, degrees)))),
+      rotations: await Promise.all(angles.map((degrees) => mapTemplate(drawPlainIcon(fill, 80, degrees)))),
     })),
   );
   for (const [i, one] of icons.entries()) {
-    const upright = one.turned[0]!.lightness.values;
+    const upright = one.rotations[0]!.lightness.values;
     for (const other of icons.slice(i + 1)) {
-      for (const { lightness } of other.turned) {
+      for (const { lightness } of other.rotations) {
         const similarity = upright.reduce((sum, value, i) => sum + value * lightness.values[i]!, 0);
         // For comparison: an arrow and the same arrow reversed score 1; a heart and a ghost score 0.85.
         if (similarity >= 0.88) t.fail(`${one.name} and ${other.name} look alike: ${similarity}`);

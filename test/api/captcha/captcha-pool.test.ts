@@ -7,7 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 const log = createLogger('test', 'silent');
 const site = '192.0.2.1';
 
-/** A captcha pool whose drawings finish only when the test calls `finish`; the image of each captcha is its number. */
+/** A `draw` function that finishes only when the test calls `finish`. Each image contains the captcha's number. */
 function createManualDrawer() {
   const started: ((error?: Error) => void)[] = [];
   let count = 0;

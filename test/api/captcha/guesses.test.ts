@@ -23,17 +23,17 @@ const toPoint = ({ x, y }: Point): Point => ({
 
 const drawPoint = (): Point => ({ x: random() * pointUnits, y: random() * pointUnits });
 
-const images = Array.from({ length: 10_000 }, () => placeIcons(random));
+const captchas = Array.from({ length: 10_000 }, () => placeIcons(random));
 
-/** The number of captchas solved by the guess that is made for each of them. */
+/** Makes one guess per captcha, and returns the number of captchas solved. */
 function countSolved(guess: (icons: readonly Point[]) => Point[]): number {
-  return images.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
+  return captchas.filter((icons) => areOnIcons(guess(icons), icons.slice(0, promptCount))).length;
 }
 
 test('icons neither overlap nor cross the border', (t) => {
   t.true(minDistance > 2 * iconReach);
   t.true(minMargin > iconReach);
-  for (const icons of images.slice(0, 500)) {
+  for (const icons of captchas.slice(0, 500)) {
     for (const [i, { x, y }] of icons.entries()) {
       t.true(Math.min(x, y, imageWidth - x, imageHeight - y) >= minMargin);
       for (const other of icons.slice(i + 1)) {
@@ -44,7 +44,7 @@ test('icons neither overlap nor cross the border', (t) => {
 });
 
 test('the solution is one click per icon, on the icon and in order', (t) => {
-  const solution = images[0]!.slice(0, promptCount);
+  const solution = captchas[0]!.slice(0, promptCount);
   const points = solution.map(toPoint);
   const nearBorder = solution.map(({ x, y }, i) =>
     toPoint({ x: x + Math.cos(i) * iconReach, y: y + Math.sin(i) * iconReach }),
@@ -69,7 +69,7 @@ test('the solution is one click per icon, on the icon and in order', (t) => {
 });
 
 test('exactly one of the 1680 ordered choices of four icons out of eight solves a captcha', (t) => {
-  const icons = images[0]!;
+  const icons = captchas[0]!;
   const points = icons.map(toPoint);
   const solution = icons.slice(0, promptCount);
   let all = 0;
@@ -97,8 +97,8 @@ test('guessing the order with known icon positions solves fewer than one captcha
       .slice(0, promptCount)
       .map(toPoint),
   );
-  t.true(inSomeOrder * 1_000 < images.length, `${inSomeOrder} of ${images.length}`);
-  t.true(fromTheLeft * 1_000 < images.length, `${fromTheLeft} of ${images.length}`);
+  t.true(inSomeOrder * 1_000 < captchas.length, `${inSomeOrder} of ${captchas.length}`);
+  t.true(fromTheLeft * 1_000 < captchas.length, `${fromTheLeft} of ${captchas.length}`);
 });
 
 test('blind guessing solves fewer than one captcha in 1000', (t) => {
@@ -106,8 +106,8 @@ test('blind guessing solves fewer than one captcha in 1000', (t) => {
   const anywhere = countSolved(() => Array.from({ length: promptCount }, drawPoint));
   const always = countSolved(() => fixed);
   const middle = countSolved(() => fixed.map(() => ({ x: 5_000, y: 5_000 })));
-  t.true(anywhere * 1_000 < images.length, `${anywhere} of ${images.length}`);
-  t.true(always * 1_000 < images.length, `${always} of ${images.length}`);
+  t.true(anywhere * 1_000 < captchas.length, `${anywhere} of ${captchas.length}`);
+  t.true(always * 1_000 < captchas.length, `${always} of ${captchas.length}`);
   t.is(middle, 0);
 });
 

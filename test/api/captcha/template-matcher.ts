@@ -84,7 +84,7 @@ function multiply(map: PixelMap, template: PixelMap, left: number, top: number):
 
 const knownDeviations = new WeakMap<PixelMap, Map<number, Float32Array>>();
 
-/** The norm of the values at each position, less their mean. A product divided by this norm is a correlation. */
+/** The norm of the values minus their mean, at each position. A product divided by this norm is a correlation. */
 function deviationsOf(map: PixelMap, { width, height }: PixelMap): Float32Array {
   const known = knownDeviations.get(map) ?? new Map<number, Float32Array>();
   knownDeviations.set(map, known);

@@ -6,7 +6,7 @@ import { captureLog } from '../../support/captured-log.ts';
 import { connectionDefaults } from '../../support/connection-defaults.ts';
 import { openRaw, sendRaw } from '../../support/raw-caller.ts';
 
-/** A server for all requests, with its captured log. */
+/** Starts a server that passes every request to `handle`, and captures its log. */
 async function startServer(
   t: ExecutionContext,
   handle: HttpConnectionsOptions['handle'],

@@ -14,7 +14,7 @@ import { useRaw } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** A request whose handler has not responded yet. */
-interface Held {
+interface HeldRequest {
   readonly path: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -24,7 +24,7 @@ interface Rig {
   readonly url: string;
   readonly connections: HttpConnections;
   /** Requests that reached the handler, in order. */
-  readonly held: Held[];
+  readonly held: HeldRequest[];
 }
 
 async function start(
@@ -32,7 +32,7 @@ async function start(
   options: Partial<HttpConnectionsOptions> = {},
   handle?: HandleRequest,
 ): Promise<Rig> {
-  const held: Held[] = [];
+  const held: HeldRequest[] = [];
   const connections = new HttpConnections({
     ...connectionDefaults,
     handle: (request, response) => {
@@ -68,7 +68,7 @@ const collectGarbage = findCollector();
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 
-async function waitForHeld(held: readonly Held[], count: number): Promise<Held> {
+async function waitForHeld(held: readonly HeldRequest[], count: number): Promise<HeldRequest> {
   await waitFor(`request ${count}`, () => held.length >= count);
   return held[count - 1]!;
 }
@@ -204,9 +204,9 @@ test('stopping closes idle connections immediately, and others after their respo
   (await waitForHeld(held, 1)).response.end('idle');
   await idle!.until('idle');
   half!.socket.write('GET / HTTP/1.1\r\nhost');
-  waiting!.socket.write(get('/waiting') + get('/in-line'));
+  waiting!.socket.write(get('/waiting') + get('/queued'));
   const { response: later } = await waitForHeld(held, 2);
-  streaming!.socket.write(get('/streaming') + get('/in-line'));
+  streaming!.socket.write(get('/streaming') + get('/queued'));
   const { response: stream } = await waitForHeld(held, 3);
   stream.write('begun');
   await streaming!.until('begun');

@@ -17,7 +17,7 @@ function limit(
   return { max, maxPerNetwork, warnings };
 }
 
-test('reserves 256 open files and uses the others for connections (half if the limit is below 512), up to 16 384', (t) => {
+test('256 open files are reserved, and up to 16 384 others are used for connections; with a limit below 512, half are used', (t) => {
   for (const [maxOpenFiles, max] of [
     [2, 1],
     [255, 127],

@@ -11,7 +11,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const requestBytes = 2_048 + '/'.length + 'hosta'.length;
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
-/** A server that pipelines requests, and the responses that were started. */
+/** A server that queues pipelined requests, and the responses that have started. */
 async function start(t: ExecutionContext, capacity: number) {
   const pipelined = new PipelinedRequests(capacity);
   const started: ServerResponse[] = [];

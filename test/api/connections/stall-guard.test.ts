@@ -24,7 +24,7 @@ interface HasHandle {
   readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number };
 }
 
-interface Served {
+interface TestServer {
   readonly port: number;
   /** Resolves when the first response is closed. */
   readonly closed: Promise<void>;
@@ -35,7 +35,7 @@ async function serve(
   handle: (response: ServerResponse) => void,
   stallMs = maxStallMs,
   findMemoryBlockers: FindMemoryBlockers = () => [],
-): Promise<Served> {
+): Promise<TestServer> {
   let onClose = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
     onClose = resolve;
@@ -181,19 +181,19 @@ test('a caller stays connected even if it reads so little that the kernel does n
     setTimeout(() => socket.resume(), stallMs / 5);
   });
   socket.resume();
-  let [taken, sinceMs] = [0, 0];
+  let [acceptedBytes, sinceMs] = [0, 0];
   await waitFor('the kernel to accept no data for longer than the maximum stall', () => {
     if (accepted === null || accepted.destroyed) return accepted !== null;
     const { bytesWritten, writeQueueSize } = (accepted as unknown as HasHandle)._handle;
-    if (bytesWritten - writeQueueSize !== taken)
-      [taken, sinceMs] = [bytesWritten - writeQueueSize, performance.now()];
+    if (bytesWritten - writeQueueSize !== acceptedBytes)
+      [acceptedBytes, sinceMs] = [bytesWritten - writeQueueSize, performance.now()];
     return performance.now() - sinceMs > 1.5 * stallMs;
   });
   t.false(accepted!.destroyed);
 });
 
-/** A connection with this many unsent bytes according to Node. */
-const createWaiting = () => ({
+/** A socket with 1000 unsent bytes according to Node. */
+const createStalledSocket = () => ({
   destroyed: false,
   writableLength: 1_000,
   _handle: { bytesWritten: 1_000, writeQueueSize: 1_000 },
@@ -205,7 +205,7 @@ const createWaiting = () => ({
 
 test('a caller that reads a little now and then is disconnected only if others wait for its memory', async (t) => {
   const stallMs = 2_000;
-  const [contested, other] = [createWaiting(), createWaiting()];
+  const [contested, other] = [createStalledSocket(), createStalledSocket()];
   const guard = new StallGuard({
     maxStallMs: stallMs,
     findMemoryBlockers: (slow) => slow.filter((socket) => (socket as unknown) === contested),
@@ -224,7 +224,7 @@ test('a caller that reads a little now and then is disconnected only if others w
 /** A guard over these sockets, with a kernel that reports no progress for any caller. */
 function guardOver(
   t: ExecutionContext,
-  sockets: readonly ReturnType<typeof createWaiting>[],
+  sockets: readonly ReturnType<typeof createStalledSocket>[],
   options: Partial<StallGuardOptions>,
 ): StallGuard {
   const guard = new StallGuard({ maxStallMs, findMemoryBlockers: () => [], log, ...options });
@@ -234,24 +234,24 @@ function guardOver(
 }
 
 test('a connection whose memory others wait for is closed even while a query to the kernel is pending', async (t) => {
-  const [queried, contested] = [createWaiting(), createWaiting()];
-  let searches = 0;
+  const [queried, contested] = [createStalledSocket(), createStalledSocket()];
+  let queries = 0;
   const guard = guardOver(t, [queried], {
     findMemoryBlockers: (slow) => slow.filter((socket) => (socket as unknown) === contested),
     readHeld: () => {
-      searches += 1;
+      queries += 1;
       return new Promise(() => undefined);
     },
   });
-  await waitFor('the query', () => searches > 0);
+  await waitFor('the query', () => queries > 0);
   guard.watch(createConnection(contested as unknown as Socket, ''));
   await waitFor('the disconnect', () => contested.destroyed);
   t.false(queried.destroyed);
-  t.is(searches, 1);
+  t.is(queries, 1);
 });
 
 test('if a caller reads data while the kernel is queried, the result of the previous query does not disconnect it', async (t) => {
-  const waiting = createWaiting();
+  const waiting = createStalledSocket();
   const watchedAtMs = performance.now();
   let queriesSince: number | null = null;
   guardOver(t, [waiting], {

@@ -10,12 +10,12 @@ const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ family }) => family === 'IPv6'),
 );
 
-for (const [what, host, peer, isThere] of [
+for (const [what, host, peer, isAvailable] of [
   ['IPv4', '127.0.0.1', '127.0.0.1', true],
   ['IPv6', '::1', '::1', hasIpv6],
   ['IPv4 at a dual-stack server', '::', '127.0.0.1', hasIpv6],
 ] as const) {
-  const run = process.platform === 'linux' && isThere ? test : test.skip;
+  const run = process.platform === 'linux' && isAvailable ? test : test.skip;
   run(`the kernel reports the unacknowledged bytes of a caller connected by ${what}`, async (t) => {
     const server = createServer().listen(0, host);
     await once(server, 'listening');
@@ -33,7 +33,7 @@ for (const [what, host, peer, isThere] of [
   });
 }
 
-/** Table rows as Linux prints them on a little-endian machine. */
+/** A table row as Linux prints it on a little-endian machine. */
 const rowOf = (local: string, peer: string, state: string, bytes: string): string =>
   `   0: ${local} ${peer} ${state} ${bytes}:00000000 00:00000000 00000000     0        0 1 1\n`;
 
@@ -82,6 +82,9 @@ test('only the rows of the given callers are read from a large table, without bl
 });
 
 test('the result is empty if the system reports nothing', async (t) => {
-  const none = { 4: '/nothing/here', 16: '/nothing/here' };
-  t.is((await readUnacknowledgedBytes([socketOf('127.0.0.1', 1), socketOf('::1', 1)], none)).size, 0);
+  const missingTables = { 4: '/nothing/here', 16: '/nothing/here' };
+  t.is(
+    (await readUnacknowledgedBytes([socketOf('127.0.0.1', 1), socketOf('::1', 1)], missingTables)).size,
+    0,
+  );
 });

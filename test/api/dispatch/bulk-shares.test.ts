@@ -24,7 +24,7 @@ function openShares(t: ExecutionContext, bulkRuns: number) {
     enter: (accountId: string, deadlineAtMs = Date.now() + 60_000) => {
       const ended = new AbortController();
       const entry = shares.enter('image', { accountId, deadlineAtMs }, ended.signal);
-      const one = { state: 'waits', place: () => entry.position(), end: () => ended.abort() };
+      const one = { state: 'waiting', place: () => entry.position(), end: () => ended.abort() };
       entry.granted.then(
         () => (one.state = 'granted'),
         (error: Error) => (one.state = error instanceof AppError ? error.code : error.name),
@@ -73,7 +73,7 @@ test('the slots of all live workers are split evenly among the api processes', a
     'the previous number of worker slots while no worker is known',
     () => count(many, 'granted') === 9,
   );
-  t.is(count(many, 'waits'), 11);
+  t.is(count(many, 'waiting'), 11);
 });
 
 test('a request that waits past its deadline fails, and requests beyond the queue limit are rejected', async (t) => {

@@ -3,7 +3,7 @@ import { awaitResponse } from '../../../api/endpoints/await-response.ts';
 import { receiveWhole } from '../../../api/replies/receive-whole.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
-/** A request whose response fails when it is cancelled, like those of the product. */
+/** A request whose response fails when the request is cancelled, as in production. */
 function createRequest() {
   const { receiver, answer } = receiveWhole();
   let cancelled = 0;

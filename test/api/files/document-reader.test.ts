@@ -54,9 +54,9 @@ test('reading a file returns token counts and no text, even if the file unpacks 
   };
   t.deepEqual(await read(zip, { mediaType: 'application/zip' }), counts);
   t.deepEqual(await read(Buffer.from(text), { mediaType: 'text/plain' }), counts);
-  const twice = { ...counts, textTokens: counts.textTokens + countTokens(zip.toString('utf8')) };
+  const asText = { ...counts, textTokens: counts.textTokens + countTokens(zip.toString('utf8')) };
   t.like(await read(zip, { mediaType: 'text/plain', maxTokens: 2_000_000 }), {
-    textTokens: twice.textTokens,
+    textTokens: asText.textTokens,
   });
 });
 

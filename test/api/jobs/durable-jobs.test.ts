@@ -94,10 +94,10 @@ test('a job that was enqueued is reported as enqueued even if the reply from Red
     after: (args) => isPlacement(args) && (lostReplies += 1) === 1,
   });
   const { accountId, request, place } = await setUp({ redis });
-  const shown = await place();
+  const placed = await place();
   t.is(lostReplies, 1);
-  t.is(shown.job.id, request.requestId);
-  t.is(shown.job.status, 'queued');
+  t.is(placed.job.id, request.requestId);
+  t.is(placed.job.status, 'queued');
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
@@ -114,10 +114,10 @@ test('an enqueued job is reported as such despite a short Redis outage, with an 
     after: (args) => (isPlaced ||= isPlacement(args)) && failures === 0,
   });
   const { accountId, request, place } = await setUp({ redis });
-  const shown = await place();
+  const placed = await place();
   t.is(failures, 2);
-  t.is(shown.job.id, request.requestId);
-  t.deepEqual(shown.estimate, { position: null, etaSeconds: null });
+  t.is(placed.job.id, request.requestId);
+  t.deepEqual(placed.estimate, { position: null, etaSeconds: null });
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 
@@ -132,8 +132,8 @@ test('if a job could not be enqueued, its reservation is released once Redis is 
 
 test('if a job is rejected, its reservation is released', async (t) => {
   const { accountId, place } = await setUp({ bounds: { maxQueuedJobs: 0 } });
-  const refusal = await t.throwsAsync(place(), { instanceOf: AppError });
-  t.is(refusal?.code, 'too_many_jobs');
+  const rejection = await t.throwsAsync(place(), { instanceOf: AppError });
+  t.is(rejection?.code, 'too_many_jobs');
   t.is((await readBalance(services.redis, accountId)).reserved, 0n);
 });
 
@@ -174,15 +174,14 @@ test('the heartbeat covers a request while its job is being enqueued', async (t)
   t.deepEqual([...jobs.placing()], []);
 });
 
-/** A Redis client with this command replaced. */
-function replaceCommand(redis: RedisClient, command: string, instead: () => unknown): RedisClient {
+/** A Redis client in which one command calls `replacement` instead. */
+function replaceCommand(redis: RedisClient, command: string, replacement: () => unknown): RedisClient {
   return new Proxy(redis, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
       const method = value as (...given: unknown[]) => unknown;
-      return (...args: unknown[]): unknown =>
-        name === command ? instead.call(null) : method.apply(target, args);
+      return (...args: unknown[]): unknown => (name === command ? replacement() : method.apply(target, args));
     },
   });
 }

@@ -2,9 +2,9 @@ import test from 'ava';
 import { JobStandings } from '../../../api/jobs/job-standings.ts';
 import { describeNewJob, type JobRecord } from '../../../shared/jobs/job-record.ts';
 
-const hour = 60 * 60_000;
+const hourMs = 60 * 60_000;
 
-test("the running time of a job is measured with the clock of its transitions, even if the process's clock differs", async (t) => {
+test("the running time of a job is measured with the clock that timed its transitions, even if the process's clock differs", async (t) => {
   const outlook = {
     virtualTime: 0,
     accounts: [],
@@ -14,7 +14,7 @@ test("the running time of a job is measured with the clock of its transitions, e
     serviceMs: 10_000,
   };
   const standings = new JobStandings({ recordPosition: async () => 0 }, { get: async () => outlook });
-  const made = describeNewJob(
+  const newJob = describeNewJob(
     {
       id: 'job',
       accountId: 'account',
@@ -28,9 +28,9 @@ test("the running time of a job is measured with the clock of its transitions, e
     0,
     60_000,
   );
-  for (const startedMs of [Date.now() - hour, Date.now() + hour]) {
-    const transitions = [...made.transitions, { status: 'active', atMs: startedMs } as const];
-    const job: JobRecord = { ...made, status: 'active', transitions };
+  for (const startedMs of [Date.now() - hourMs, Date.now() + hourMs]) {
+    const transitions = [...newJob.transitions, { status: 'active', atMs: startedMs } as const];
+    const job: JobRecord = { ...newJob, status: 'active', transitions };
     const { etaSeconds } = await standings.find({ job, rank: null, nowMs: startedMs + 1_000 });
     t.is(etaSeconds, 9);
   }

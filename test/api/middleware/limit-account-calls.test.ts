@@ -13,7 +13,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 import type { WebSession } from '../../../shared/web/web-models.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-interface Served {
+interface TestServer {
   readonly url: string;
   /** The number of calls that have started. */
   readonly started: () => number;
@@ -22,10 +22,10 @@ interface Served {
 }
 
 /** An api whose only operation waits until the test releases it. The key is an account name, or `user/session`. */
-async function serve(t: ExecutionContext): Promise<Served> {
+async function serve(t: ExecutionContext): Promise<TestServer> {
   let started = 0;
   let release = (): void => undefined;
-  const answered = new Promise<void>((resolve) => {
+  const released = new Promise<void>((resolve) => {
     release = resolve;
   });
   const app = new Koa<RequestState>();
@@ -40,7 +40,7 @@ async function serve(t: ExecutionContext): Promise<Served> {
   app.use(limitAccountCalls(new Holdings(), { refusalDelayMs: 1 }));
   app.use(async (context) => {
     started += 1;
-    await answered;
+    await released;
     context.body = {};
   });
   const handle = app.callback();
@@ -54,7 +54,7 @@ async function serve(t: ExecutionContext): Promise<Served> {
   return { url: `http://127.0.0.1:${port}`, started: () => started, release: () => release() };
 }
 
-const call = async ({ url }: Served, account: string, signal: AbortSignal | null = null) =>
+const call = async ({ url }: TestServer, account: string, signal: AbortSignal | null = null) =>
   await fetch(url, { headers: { authorization: account }, signal });
 
 const repeat = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, () => act());

@@ -25,7 +25,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
   return { status: response.status, lines };
 }
 
-test('a request rejected for lack of connection memory is logged with an access line, without a warning', async (t) => {
+test('a request on a connection over the limit is logged with an access line, without a warning', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     markOverLimit(context.req);
     checkRefused(context.req);

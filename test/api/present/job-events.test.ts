@@ -50,14 +50,20 @@ test('after an event, only later ones are sent; one with the same status is sent
 });
 
 test('if an event id does not belong to the job, its events start from the beginning', (t) => {
-  const [mark, other] = ['7e8d4b16', jobId.replace('7e8d4b16', '7e8d4b17')];
-  const garbage = ['', 'x', '1', '1.', '1.2', `-1.0.${mark}`, `1.2.3.${mark}`, `0x1.0.${mark}`];
-  for (const text of [undefined, ...garbage, `9999999.0.${mark}`, `1.2.${mark}x`, `1.2.${mark}, 1.2.${mark}`])
+  const [suffix, otherJobId] = ['7e8d4b16', jobId.replace('7e8d4b16', '7e8d4b17')];
+  const garbage = ['', 'x', '1', '1.', '1.2', `-1.0.${suffix}`, `1.2.3.${suffix}`, `0x1.0.${suffix}`];
+  for (const text of [
+    undefined,
+    ...garbage,
+    `9999999.0.${suffix}`,
+    `1.2.${suffix}x`,
+    `1.2.${suffix}, 1.2.${suffix}`,
+  ])
     t.is(parseEventId(text, jobId), null, text);
-  const foreignId = writeEventId({ index: 2, detail: 0 }, other);
-  t.deepEqual(parseEventId(foreignId, other), { index: 2, detail: 0 });
+  const foreignId = writeEventId({ index: 2, detail: 0 }, otherJobId);
+  t.deepEqual(parseEventId(foreignId, otherJobId), { index: 2, detail: 0 });
   t.is(parseEventId(foreignId, jobId), null, 'the event id belongs to another job');
-  t.deepEqual(parseEventId(` 12.34.${mark} `, jobId), { index: 12, detail: 34 });
+  t.deepEqual(parseEventId(` 12.34.${suffix} `, jobId), { index: 12, detail: 34 });
   t.deepEqual(idsOf(showJob(['queued', 'active']), { index: 5, detail: 0 }), ['0.0', '1.0']);
 });
 

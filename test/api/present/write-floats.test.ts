@@ -2,8 +2,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { maxBytesPerFloat, writeFloats } from '../../../api/present/write-floats.ts';
 
-const infinite = 0x7f80_0000;
-const isFinite = (bits: number): boolean => (bits & infinite) !== infinite;
+const infinityBits = 0x7f80_0000;
+const isFinite = (bits: number): boolean => (bits & infinityBits) !== infinityBits;
 
 /** The bit patterns of float32 numbers as little-endian bytes, at an odd memory address. */
 function toVector(bits: readonly number[]): Uint8Array {
@@ -155,5 +155,5 @@ test('numbers are written in their shortest form', (t) => {
 
 test('a value that is not a finite number is written as null, so that the output is valid JSON', (t) => {
   const bits = [NaN, Infinity, -Infinity, 0.25].map(toBits);
-  t.is(write(toVector([...bits, 0xffff_ffff, infinite + 2 ** 31])), 'null,null,null,0.25,null,null');
+  t.is(write(toVector([...bits, 0xffff_ffff, infinityBits + 2 ** 31])), 'null,null,null,0.25,null,null');
 });

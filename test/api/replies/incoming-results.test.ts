@@ -19,7 +19,7 @@ interface Setup {
   readonly failedRequests: readonly [requestId: string, code: string][];
   /** The results requested from workers since the last call, in order. */
   readonly takeRequested: () => [requestId: string, upToByte: number][];
-  readonly pass: (ms: number) => void;
+  readonly advance: (ms: number) => void;
 }
 
 function setUp(): Setup {
@@ -42,7 +42,7 @@ function setUp(): Setup {
       requested = [];
       return drained;
     },
-    pass(ms) {
+    advance(ms) {
       nowMs += ms;
     },
   };
@@ -144,14 +144,14 @@ test('a result that is offered again starts from scratch', (t) => {
 });
 
 test('bytes that do not arrive within 2 s are requested again, but only after results that were waiting for budget', (t) => {
-  const { results, takeRequested, pass } = setUp();
+  const { results, takeRequested, advance } = setUp();
   results.add('silent', 'ann', maxBytes);
   results.add('next', 'ann', maxBytes - pieceBytes);
   t.deepEqual(takeRequested(), [['silent', maxBytes]]);
-  pass(1_999);
+  advance(1_999);
   results.rerequestStalled();
   t.deepEqual(takeRequested(), []);
-  pass(1);
+  advance(1);
   results.rerequestStalled();
   t.deepEqual(takeRequested(), [
     ['next', maxBytes - pieceBytes],
@@ -160,10 +160,10 @@ test('bytes that do not arrive within 2 s are requested again, but only after re
 });
 
 test('a result whose pieces keep arriving is not requested again', (t) => {
-  const { results, takeRequested, pass } = setUp();
+  const { results, takeRequested, advance } = setUp();
   results.add('slow', 'ann', maxBytes);
   for (let i = 1; i < maxPieces; i++) {
-    pass(1_900);
+    advance(1_900);
     results.take('slow', zeros);
     results.rerequestStalled();
   }
@@ -171,10 +171,10 @@ test('a result whose pieces keep arriving is not requested again', (t) => {
 });
 
 test('pieces that arrive after they timed out are accepted, and free their budget only once', (t) => {
-  const { results, takeRequested, pass } = setUp();
+  const { results, takeRequested, advance } = setUp();
   results.add('late', 'ann', maxBytes + pieceBytes);
   results.add('next', 'ann', maxBytes);
-  pass(2_000);
+  advance(2_000);
   results.rerequestStalled();
   t.deepEqual(takeRequested().slice(1), [['next', maxBytes]]);
   for (let i = 0; i < maxPieces; i++) t.is(results.take('late', zeros), null);
@@ -185,24 +185,24 @@ test('pieces that arrive after they timed out are accepted, and free their budge
 });
 
 test('the silent time of a result is the time in which it was requested and no piece arrived, without time in the queue', (t) => {
-  const { results, pass } = setUp();
+  const { results, advance } = setUp();
   results.add('first', 'ann', maxBytes);
   results.add('second', 'ann', maxBytes);
-  pass(5_000);
+  advance(5_000);
   t.is(results.silentForMs('first'), 5_000);
   t.is(results.silentForMs('second'), 0);
   t.is(results.silentForMs('unknown'), 0);
 
   results.rerequestStalled();
-  pass(60_000);
+  advance(60_000);
   t.is(results.silentForMs('first'), 0, 'the first result is queued behind the second');
   t.is(results.silentForMs('second'), 60_000);
 
   results.drop('second');
-  pass(1_000);
+  advance(1_000);
   t.is(results.silentForMs('first'), 6_000, 'the sum of both periods in which it was requested');
   results.rerequestStalled();
-  pass(1_000);
+  advance(1_000);
   t.is(results.silentForMs('first'), 7_000, 'requesting it again does not reset its silence');
   results.take('first', zeros);
   t.is(results.silentForMs('first'), 0);
@@ -240,18 +240,18 @@ test('a result is requested once memory for it is acquired, which is held until 
 });
 
 test('while a result waits for memory, it is not requested, and has no silent time', async (t) => {
-  const { results, takeRequested, pass } = setUp();
+  const { results, takeRequested, advance } = setUp();
   const budget = new FairBudget({ capacity: pieceBytes });
   const other = budget.tryAcquire('other', pieceBytes)!;
   results.add('a', 'ann', pieceBytes, createAcquire(budget, 'ann', pieceBytes));
-  pass(120_000);
+  advance(120_000);
   results.rerequestStalled();
   await nextTurn();
   t.deepEqual([takeRequested(), results.silentForMs('a'), results.has('a')], [[], 0, true]);
   other.release();
   await nextTurn();
   t.deepEqual(takeRequested(), [['a', pieceBytes]]);
-  pass(1_000);
+  advance(1_000);
   t.is(results.silentForMs('a'), 1_000);
 });
 
@@ -306,7 +306,7 @@ interface SentResult {
 type Step =
   | { readonly kind: 'add'; readonly id: string; readonly length: number }
   | { readonly kind: 'take' | 'drop'; readonly id: string }
-  | { readonly kind: 'pass'; readonly ms: number };
+  | { readonly kind: 'advance'; readonly ms: number };
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -322,7 +322,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('drop' as const), id }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 3_000 }) }),
+    arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 0, max: 3_000 }) }),
   },
 );
 
@@ -373,7 +373,7 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
           whole?.release();
           return true;
         };
-        const pass = (ms: number): void => {
+        const advance = (ms: number): void => {
           nowMs += ms;
           for (const one of sentResults.values()) {
             if (one.requestedTo === one.sent) continue;
@@ -390,8 +390,8 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
             results.add(one.id, one.id < 'd' ? 'ann' : 'bob', length);
           } else if (one.kind === 'take') {
             take(one.id);
-          } else if (one.kind === 'pass') {
-            pass(one.ms);
+          } else if (one.kind === 'advance') {
+            advance(one.ms);
           } else {
             sentResults.delete(one.id);
             results.drop(one.id);
@@ -400,9 +400,9 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
 
         isLossy = false;
         for (let i = 0; sentResults.size > 0 && i < 1_000; i++) {
-          let isAny = false;
-          for (const requestId of sentResults.keys()) isAny = take(requestId) || isAny;
-          if (!isAny) pass(2_000);
+          let hasProgressed = false;
+          for (const requestId of sentResults.keys()) hasProgressed = take(requestId) || hasProgressed;
+          if (!hasProgressed) advance(2_000);
         }
         t.is(sentResults.size, 0, 'every result arrived');
         sentResults.set('next', { length: maxBytes, sent: 0, mayBeSentTo: 0, requestedTo: 0, silentMs: 0 });

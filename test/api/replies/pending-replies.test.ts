@@ -40,18 +40,18 @@ type Outcome = { readonly response: Buffer } | { readonly failed: string };
 interface Setup {
   readonly redis: RedisClient;
   readonly registry: WorkerRegistryStore;
-  readonly waiters: PendingReplies;
+  readonly replies: PendingReplies;
   readonly abandoned: readonly string[];
   readonly wait: (request: {
     requestId?: string;
-    /** Whether the request holds a reservation, as every unfinished request does. */
-    isHeld?: boolean;
+    /** As for every unfinished request; defaults to true. */
+    hasReservation?: boolean;
     workerId?: string;
     endsAtMs?: number;
     queue?: QueueName;
     mayRestart?: boolean;
   }) => Promise<Outcome>;
-  readonly pass: (ms: number) => void;
+  readonly advance: (ms: number) => void;
 }
 
 async function setUp(t: ExecutionContext): Promise<Setup> {
@@ -60,8 +60,8 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   const registry = new WorkerRegistryStore(redis);
   let nowMs = 0;
   const memory = new FairBudget({ capacity: 512_000_000 });
-  const waiters = new PendingReplies(randomUUID(), redis, subscriber, registry, memory, log, () => nowMs);
-  t.teardown(() => waiters.close());
+  const replies = new PendingReplies(randomUUID(), redis, subscriber, registry, memory, log, () => nowMs);
+  t.teardown(() => replies.close());
   t.teardown(() => subscriber.close());
   await subscriber.start();
   const abandoned: string[] = [];
@@ -73,21 +73,21 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   return {
     redis,
     registry,
-    waiters,
+    replies,
     abandoned,
     wait({
       requestId = randomUUID(),
-      isHeld = true,
+      hasReservation = true,
       workerId,
       endsAtMs = Date.now() + 60_000,
       queue = 'image',
       mayRestart = true,
     }) {
-      const held = redisKeys.reservations(shardOf('a'));
-      if (isHeld) redis.hset(held, requestId, 'a 1 0 1').catch(() => undefined);
+      const reservationsKey = redisKeys.reservations(shardOf('a'));
+      if (hasReservation) redis.hset(reservationsKey, requestId, 'a 1 0 1').catch(() => undefined);
       return new Promise((resolve) => {
         const request = { requestId, accountId: 'a', deadlineAtMs: endsAtMs, claimHash: null };
-        waiters.add(
+        replies.add(
           {
             request: request as AdmittedRequest,
             queue,
@@ -106,7 +106,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
         );
       });
     },
-    pass(ms) {
+    advance(ms) {
       nowMs += ms;
     },
   };
@@ -137,7 +137,7 @@ interface TestWorker {
 
 const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0 };
 
-async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Setup): Promise<TestWorker> {
+async function startWorker(t: ExecutionContext, { redis, replies, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
   await registry.beat('image', id, load);
   // A heartbeat in flight when the test ends fails because its client is closed.
@@ -149,7 +149,7 @@ async function startWorker(t: ExecutionContext, { redis, waiters, registry }: Se
     JSON.parse((await control.receive()).toString()) as ControlMessage;
   const send: TestWorker['send'] = (requestId, attempt, sequence, kind, payload = Buffer.alloc(0)) => {
     const frame = encodeFrame({ requestId, attempt, sequence, kind, tokens: 0, payload });
-    redis.spublish(waiters.channel, frame).catch(() => undefined);
+    redis.spublish(replies.channel, frame).catch(() => undefined);
   };
   return {
     id,
@@ -328,9 +328,9 @@ test('a result that does not arrive is requested again; if its live worker is si
   await worker.serve(requestId, 1, 3 * pieceBytes, []);
   const ask = { action: 'send', requestId, attempt: 1, upToByte: 3 * pieceBytes };
   t.deepEqual(await worker.nextControl(), ask);
-  setup.pass(2_000);
+  setup.advance(2_000);
   t.deepEqual(await worker.nextControl(), ask);
-  setup.pass(28_001);
+  setup.advance(28_001);
   t.deepEqual(await outcome, { failed: 'service_unavailable' });
   for (;;) {
     const message = await worker.nextControl();
@@ -355,7 +355,7 @@ test('if the worker of a result is dead, the caller keeps waiting, because anoth
   const outcomeAtLiveWorker = setup.wait({ requestId: requestAtLiveWorker });
   await liveWorker.serve(requestAtLiveWorker, 1, pieceBytes, []);
   await liveWorker.nextControl();
-  setup.pass(30_001);
+  setup.advance(30_001);
   t.deepEqual(await outcomeAtLiveWorker, { failed: 'service_unavailable' });
   await nextWorker.serve(requestAtDeadWorker, 2, 3, [Buffer.from('abc')]);
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
@@ -370,7 +370,7 @@ test('without any worker a request fails after 15 s, unless its response was alr
   const outcome = setup.wait({ requestId: offeredId, queue: 'embedding' });
   await worker.serve(offeredId, 1, pieceBytes, []);
   await worker.nextControl();
-  setup.pass(15_001);
+  setup.advance(15_001);
   t.deepEqual(await queuedOutcome, { failed: 'service_unavailable' });
   t.deepEqual(setup.abandoned, [queuedId]);
   await worker.serve(offeredId, 2, 3, [Buffer.from('abc')]);
@@ -380,9 +380,9 @@ test('without any worker a request fails after 15 s, unless its response was alr
 test('the 15 s without workers start when a caller waits: earlier time without workers is ignored', async (t) => {
   const setup = await setUp(t);
   const first = setup.wait({ queue: 'chat' });
-  setup.pass(15_001);
+  setup.advance(15_001);
   t.deepEqual(await first, { failed: 'service_unavailable' });
-  setup.pass(60_000);
+  setup.advance(60_000);
   const outcomes: Outcome[] = [];
   void setup.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
   // By the time this request fails, the workers have been checked a second time.
@@ -404,15 +404,15 @@ test('after a Redis outage, no request fails before its worker has had time to s
   const late = setup.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
   const queued = setup.wait({ queue: 'chat' });
   await waitFor('a failing check', () => checks > 0);
-  setup.pass(60_000);
+  setup.advance(60_000);
   const failed = checks;
   await waitFor('another failing check', () => checks > failed);
   isUnavailable = false;
   await waitFor('checks that succeed', () => checks > failed + 3);
   t.deepEqual(setup.abandoned, []);
-  setup.pass(5_001);
+  setup.advance(5_001);
   t.deepEqual(await late, { failed: 'deadline_exceeded' });
-  setup.pass(10_001);
+  setup.advance(10_001);
   t.deepEqual(await queued, { failed: 'service_unavailable' });
 });
 
@@ -431,7 +431,7 @@ test.serial(
       const [, listeners] = (await setup.redis.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number];
       return listeners === 1;
     };
-    await waitFor('the process to listen again', async () => await hasSubscriber(setup.waiters.channel));
+    await waitFor('the process to listen again', async () => await hasSubscriber(setup.replies.channel));
     await waitFor(
       'the worker to listen again',
       async () => await hasSubscriber(redisChannels.control(worker.id)),
@@ -451,11 +451,11 @@ test('a request that has ended, but whose last frame is lost, fails within secon
   const outcomes: string[] = [];
   const record = (name: string) => (outcome: Outcome) => outcomes.push(`${name} ${JSON.stringify(outcome)}`);
   const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000 };
-  void setup.wait({ ...wait, requestId: endedId, isHeld: false }).then(record('ended'));
-  void setup.wait({ ...wait, requestId: runningId }).then(record('goes on'));
+  void setup.wait({ ...wait, requestId: endedId, hasReservation: false }).then(record('ended'));
+  void setup.wait({ ...wait, requestId: runningId }).then(record('running'));
   // A request fails only at the second check, because its last frame may still be in flight at the first.
   await waitFor('the failure', () => {
-    setup.pass(1_000);
+    setup.advance(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['ended {"failed":"service_unavailable"}']);
@@ -469,11 +469,11 @@ test('if a worker dies after settling an image, the caller waits until another w
   const worker = await startWorker(t, setup);
   const [image, chat] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
-  const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
+  const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, hasReservation: false };
   void setup.wait({ ...wait, requestId: image }).then(() => outcomes.push('image'));
   void setup.wait({ ...wait, requestId: chat, queue: 'chat' }).then(() => outcomes.push('chat'));
   await waitFor('the end of the chat, which no other worker delivers', () => {
-    setup.pass(1_000);
+    setup.advance(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['chat']);
@@ -484,41 +484,41 @@ test('if a worker dies after settling an image, the caller waits until another w
 test('if a caller stops reading a response that it has paid for, the response is not considered lost', async (t) => {
   const setup = await setUp(t);
   const worker = await startWorker(t, setup);
-  const [paused, read] = [randomUUID(), randomUUID()];
+  const [pausedId, readId] = [randomUUID(), randomUUID()];
   const outcomes: string[] = [];
-  const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, isHeld: false };
-  void setup.wait({ ...wait, requestId: paused }).then(() => outcomes.push('paused'));
-  const [entry] = setup.waiters.entries();
-  setup.waiters.control(entry!.pending, 'pause');
+  const wait = { workerId: worker.id, endsAtMs: Date.now() + 3_600_000, hasReservation: false };
+  void setup.wait({ ...wait, requestId: pausedId }).then(() => outcomes.push('paused'));
+  const [entry] = setup.replies.entries();
+  setup.replies.control(entry!.pending, 'pause');
   // Once this response has been found lost, enough checks have run to find the paused one lost too.
-  void setup.wait({ ...wait, requestId: read }).then(() => outcomes.push('read'));
+  void setup.wait({ ...wait, requestId: readId }).then(() => outcomes.push('read'));
   await waitFor('the end of the response that is read', () => {
-    setup.pass(1_000);
+    setup.advance(1_000);
     return outcomes.length > 0;
   });
   t.deepEqual(outcomes, ['read']);
-  setup.waiters.control(entry!.pending, 'resume');
+  setup.replies.control(entry!.pending, 'resume');
   await waitFor('the other response to end once it is read', () => {
-    setup.pass(1_000);
+    setup.advance(1_000);
     return outcomes.at(-1) === 'paused';
   });
 });
 
 test('a cancelled request remains in flight until its worker reports the end or dies', async (t) => {
   const setup = await setUp(t);
-  const { waiters } = setup;
+  const { replies } = setup;
   const worker = await startWorker(t, setup);
   const [endingId, lostId, queuedId] = [randomUUID(), randomUUID(), randomUUID()];
   for (const requestId of [endingId, lostId]) void setup.wait({ requestId, workerId: worker.id });
   void setup.wait({ requestId: queuedId });
-  for (const requestId of [endingId, lostId, queuedId]) t.true(waiters.markDisconnected(requestId));
-  t.is(waiters.countOf('image', 'a'), 3);
+  for (const requestId of [endingId, lostId, queuedId]) t.true(replies.markDisconnected(requestId));
+  t.is(replies.countOf('image', 'a'), 3);
   worker.send(endingId, 1, 0, 'delta', Buffer.from('more'));
   worker.send(endingId, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));
-  await waitFor('the end of the request to be noticed', () => waiters.countOf('image', 'a') === 2);
+  await waitFor('the end of the request to be noticed', () => replies.countOf('image', 'a') === 2);
   // No worker reports the end of a request that was removed from its queue.
-  waiters.endDisconnected(queuedId);
-  t.is(waiters.countOf('image', 'a'), 1);
+  replies.endDisconnected(queuedId);
+  t.is(replies.countOf('image', 'a'), 1);
   await worker.die();
-  await waitFor('the death of its worker to be noticed', () => waiters.countOf('image', 'a') === 0);
+  await waitFor('the death of its worker to be noticed', () => replies.countOf('image', 'a') === 0);
 });

@@ -13,7 +13,7 @@ function signalOf(response: ServerResponse): AbortSignal {
 }
 
 /** A response whose reader accepts nothing until it emits `drain`. */
-function createUnread(): ServerResponse {
+function createUnreadResponse(): ServerResponse {
   const socket = { destroyed: false, resetAndDestroy: () => void unread.emit('close') };
   const unread = Object.assign(new EventEmitter(), {
     req: { socket },
@@ -30,7 +30,7 @@ function createUnread(): ServerResponse {
 }
 
 test('while a reader is behind, its worker is notified repeatedly, until the reader has caught up', async (t) => {
-  const response = createUnread();
+  const response = createUnreadResponse();
   const controls: string[] = [];
   const stream = new SseStream(response, signalOf(response));
   stream.attach({
@@ -50,7 +50,7 @@ test('while a reader is behind, its worker is notified repeatedly, until the rea
 });
 
 test('if a reader is too far behind, it is disconnected, and its worker is notified', async (t) => {
-  const response = createUnread();
+  const response = createUnreadResponse();
   const cancels: unknown[] = [];
   const stream = new SseStream(response, signalOf(response));
   stream.attach({
@@ -66,9 +66,9 @@ test('if a reader is too far behind, it is disconnected, and its worker is notif
 });
 
 /** A response whose reader accepts everything immediately. */
-function createRead(): { readonly response: ServerResponse; readonly written: string[] } {
+function createDrainedResponse(): { readonly response: ServerResponse; readonly written: string[] } {
   const written: string[] = [];
-  const drained = Object.assign(createUnread(), {
+  const drained = Object.assign(createUnreadResponse(), {
     write: (data: Buffer | string) => written.push(data.toString()) > 0,
     end: () => undefined,
   });
@@ -76,7 +76,7 @@ function createRead(): { readonly response: ServerResponse; readonly written: st
 }
 
 test('in the middle of an event, another attempt cannot restart the stream, and an error is sent as a separate event', async (t) => {
-  const { response, written } = createRead();
+  const { response, written } = createDrainedResponse();
   const stream = new SseStream(response, signalOf(response));
   t.true(stream.mayRestart(), 'nothing has been sent');
   stream.delta(Buffer.from('data: a\n'));

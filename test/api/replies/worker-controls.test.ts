@@ -10,14 +10,14 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 
-const waiterOf = (workerId: string, requestId: string) =>
+const pendingReplyOf = (workerId: string, requestId: string) =>
   ({ workerId, request: { requestId } }) as unknown as PendingReply;
 
 test('only the last control message for a request is resent; superseded messages are not', async (t) => {
   const controls = new WorkerControls(redis(), createLogger('test', 'silent'));
   const workerId = randomUUID();
   const send = (requestId: string, ...messages: ReplyControl[]): void => {
-    const pending = waiterOf(workerId, requestId);
+    const pending = pendingReplyOf(workerId, requestId);
     for (const message of messages) controls.control(pending, message);
   };
   // No worker listens yet, and Redis replies to the first message only after the second one was sent.

@@ -136,11 +136,14 @@ test('a stream is read whole even if there is only memory for small windows', as
   const request = createRequest();
   const deltas = makeDeltas(300, 9_000);
   await storeStream(setup.frames, request, deltas);
-  const all = await setup.memory.acquire('other', 1 * MB, { waitMs: 0, refuse: () => new Error() as never });
+  const othersShare = await setup.memory.acquire('other', 1 * MB, {
+    waitMs: 0,
+    refuse: () => new Error() as never,
+  });
   const reading = follow(setup, request);
   await reading.end;
   t.true(Buffer.concat(reading.deltas).equals(Buffer.concat(deltas)));
-  all.release();
+  othersShare.release();
 });
 
 for (const { when, moveAt } of [

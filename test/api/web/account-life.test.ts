@@ -6,7 +6,7 @@ import { readCode } from '../../support/mailbox.ts';
 import { useStack } from '../../support/stack.ts';
 import { WebClient } from '../../support/web-client.ts';
 
-interface Shown {
+interface AccountBody {
   readonly id: number;
   readonly label: string;
   readonly is_primary: boolean;
@@ -22,7 +22,7 @@ test('a user signs up by mail, creates an account, redeems a code, reveals, repl
   const client = new WebClient(stack.url);
   const email = 'anna@example.com';
   const readMailedCode = async (to: string): Promise<string> => readCode(await mailbox.waitForMail(to));
-  const confirm = async (path: string): Promise<{ challenge_id: string; code: string }> => {
+  const requestConfirmation = async (path: string): Promise<{ challenge_id: string; code: string }> => {
     const requested = await client.request('POST', path, { email });
     t.is(requested.status, 201);
     const { challenge_id } = (await requested.json()) as { challenge_id: string };
@@ -37,7 +37,7 @@ test('a user signs up by mail, creates an account, redeems a code, reveals, repl
 
   const first = await client.request('POST', '/api-accounts/first', {});
   t.is(first.status, 201);
-  const { account, api_key: apiKey } = (await first.json()) as { account: Shown; api_key: string };
+  const { account, api_key: apiKey } = (await first.json()) as { account: AccountBody; api_key: string };
   t.like(account, { label: 'Основной', is_primary: true, balance: '5', free_requests: 3 });
   t.is((await client.request('POST', '/api-accounts/first', {})).status, 409);
   t.is(account.key_masked, `${apiKey.slice(0, 7)}…${apiKey.slice(-4)}`);
@@ -53,14 +53,14 @@ test('a user signs up by mail, creates an account, redeems a code, reveals, repl
   const revealed = await client.request(
     'POST',
     `${path}/reveal`,
-    await confirm(`${path}/reveal/request-code`),
+    await requestConfirmation(`${path}/reveal/request-code`),
   );
   t.deepEqual(await revealed.json(), { api_key: apiKey });
 
   const replaced = await client.request(
     'PUT',
     `${path}/regenerate-api-key`,
-    await confirm(`${path}/regenerate-api-key/request-code`),
+    await requestConfirmation(`${path}/regenerate-api-key/request-code`),
   );
   const { api_key: newKey } = (await replaced.json()) as { api_key: string };
   const profileOf = (key: string) =>
@@ -68,7 +68,11 @@ test('a user signs up by mail, creates an account, redeems a code, reveals, repl
   t.is((await profileOf(newKey)).status, 200);
   t.is((await profileOf(apiKey)).status, 401);
 
-  const unlinked = await client.request('DELETE', path, await confirm(`${path}/unlink/request-code`));
+  const unlinked = await client.request(
+    'DELETE',
+    path,
+    await requestConfirmation(`${path}/unlink/request-code`),
+  );
   t.is(unlinked.status, 204);
   t.deepEqual(await (await client.request('GET', '/api-accounts')).json(), []);
 

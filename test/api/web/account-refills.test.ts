@@ -105,13 +105,13 @@ test('a rejected code gives the same error as with the key, and guesses with and
   const revoked = await createRefillCode(stack);
   await new RefillCodeStore(stack.mongo.db).revoke(revoked);
   for (const code of [used, revoked, '', 'x'.repeat(257), 7, null]) {
-    const web = await redeem(user, code);
-    const twin = await callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
-    t.is(web.status, 422);
-    t.is(twin.status, 422);
-    t.deepEqual(web.body.error, twin.body.error);
-    const [issue] = web.body.detail;
-    t.like(issue, (twin.body.detail as object[])[0]!);
+    const webResponse = await redeem(user, code);
+    const keyResponse = await callApi(stack.url, apiKey, 'POST', '/users/redeem', { code });
+    t.is(webResponse.status, 422);
+    t.is(keyResponse.status, 422);
+    t.deepEqual(webResponse.body.error, keyResponse.body.error);
+    const [issue] = webResponse.body.detail;
+    t.like(issue, (keyResponse.body.detail as object[])[0]!);
   }
   t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
   for (let i = 1; i < maxUnknownCodes; i++) {
@@ -198,12 +198,11 @@ async function checkSameResponses(
   web: string,
   key: string,
 ) {
-  const [one, other] = [
+  const [webResponse, keyResponse] = [
     await client.request('GET', `${path}${web}`),
     await fetch(`${stack.url}${key}`, { headers: { authorization: `Bearer ${account.apiKey}` } }),
   ];
-  t.is(one.status, other.status, web);
-  t.is(one.headers.get('content-type'), other.headers.get('content-type'));
-  const [text, twin] = [await one.text(), await other.text()];
-  t.is(text, twin, web);
+  t.is(webResponse.status, keyResponse.status, web);
+  t.is(webResponse.headers.get('content-type'), keyResponse.headers.get('content-type'));
+  t.is(await webResponse.text(), await keyResponse.text(), web);
 }

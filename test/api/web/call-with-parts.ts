@@ -57,7 +57,7 @@ function createNetwork(): string {
   return `10.${(sent >> 16) & 255}.${(sent >> 8) & 255}.${sent & 255}`;
 }
 
-export interface Sent {
+export interface SendOptions {
   readonly text?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -66,7 +66,7 @@ export async function send(
   operation: Operation,
   caller: Caller,
   parts: Parts,
-  options: Sent = {},
+  options: SendOptions = {},
 ): Promise<Answer> {
   const { client } = caller;
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>

@@ -67,7 +67,7 @@ test('solving a captcha gets a code mailed, once', async (t) => {
   t.is(await readErrorCode(await requestCode(request), 422), 'captcha_failed');
 });
 
-test('wrong clicks, and an unknown or attempted challenge, get a response without a token', async (t) => {
+test('wrong clicks, and an unknown or already attempted challenge, get a response without a token', async (t) => {
   const address = createAddress();
   const { challenge_id } = await post<ClickCaptchaChallenge>(
     '/auth/captcha/challenge',

@@ -249,7 +249,7 @@ test('only one of ten parallel confirmations with the same code succeeds', async
   t.is(await statusOfKey(done[0]!.body.api_key), 200);
 });
 
-test('replacing the key invalidates codes that reveal or replace it, but not codes that unlink it', async (t) => {
+test('replacing the key invalidates codes that reveal or replace the key, but not codes that unlink the account', async (t) => {
   const user = await createLinkedUser();
   const [reveal, regenerate] = [await getMailedCode(user, 'reveal'), await getMailedCode(user, 'regenerate')];
   const unlink = await getMailedCode(user, 'unlink');

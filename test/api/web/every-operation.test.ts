@@ -4,7 +4,7 @@ import type { Description } from '../../../shared/contract/openapi/description.t
 import { fullPathOf } from '../../../shared/contract/openapi/describe-operation.ts';
 import {
   isWebOperation,
-  isUnsafe,
+  hasUnsafeMethod,
   needsCsrfToken,
   type Operation,
 } from '../../../shared/contract/operation.ts';
@@ -17,19 +17,19 @@ import { createEmail } from '../../support/web-sign-in.ts';
 
 /** Rules for every operation of the account area, read from the contract, so that new operations are tested too. */
 
-const webArea = Object.values<Operation>(operations).filter(isWebOperation);
-const withSession = webArea.filter(({ auth }) => auth === 'web');
-const accountOperations = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
+const webOperations = Object.values<Operation>(operations).filter(isWebOperation);
+const withSession = webOperations.filter(({ auth }) => auth === 'web');
+const singleAccountOperations = withSession.filter(({ pathParameters }) => pathParameters === AccountPath);
 
 let stack: TestStack;
 let checker: DescriptionChecker;
-/** Operations and statuses already checked against the description: compiling a schema takes time. */
+/** Operations and statuses already checked against the OpenAPI document. Compiling a schema takes time. */
 const checked = new Set<string>();
 
 test.before(async () => {
   stack = await startStack({ workers: [], env: { WEB_CAPTCHA: 'off' } });
-  const description = await fetch(`${stack.url}/v1/openapi.json`);
-  checker = new DescriptionChecker((await description.json()) as Description);
+  const response = await fetch(`${stack.url}/v1/openapi.json`);
+  checker = new DescriptionChecker((await response.json()) as Description);
 });
 test.after.always(() => stack?.close());
 
@@ -82,9 +82,9 @@ const refusedOrigin = { status: 403, code: 'origin_refused' };
 const wrongCsrf = { status: 403, code: 'csrf_failed' };
 
 test('the contract contains the operations under test', (t) => {
-  t.true(webArea.length >= 27);
-  t.true(accountOperations.length >= 12);
-  const open = webArea.filter(({ auth }) => auth !== 'web').map(({ operationId }) => operationId);
+  t.true(webOperations.length >= 27);
+  t.true(singleAccountOperations.length >= 12);
+  const open = webOperations.filter(({ auth }) => auth !== 'web').map(({ operationId }) => operationId);
   t.deepEqual(open, ['createCaptcha', 'verifyCaptcha', 'requestCode', 'verifyCode', 'refreshSession']);
 });
 
@@ -160,7 +160,7 @@ for (const operation of withSession.filter(needsCsrfToken)) {
   });
 }
 
-for (const operation of webArea.filter(isUnsafe)) {
+for (const operation of webOperations.filter(hasUnsafeMethod)) {
   test(`${operation.operationId} from a page of another origin is rejected before anything else is checked`, async (t) => {
     const { client } = await createClient();
     const { host, port } = new URL(stack.url);
@@ -181,7 +181,7 @@ for (const operation of webArea.filter(isUnsafe)) {
   });
 }
 
-for (const operation of accountOperations) {
+for (const operation of singleAccountOperations) {
   test(`${operation.operationId} treats an account of another user like one that does not exist`, async (t) => {
     const [{ client }, other] = [await createClient(), await createClient()];
     const { id } = await stack.createAccount();

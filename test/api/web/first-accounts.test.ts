@@ -88,7 +88,7 @@ test('if a worker credits a grant after an api process died, the grant is not cr
   t.is((await readProfile(body.api_key)).status, 200);
 });
 
-test('the first account comes with a working key that is shown, and the sign-up grant', async (t) => {
+test('the first account is returned with a working key and the sign-up grant', async (t) => {
   const { client } = await createSeparateUser(stack);
   const { status, body } = await createFirst(client, { label: 'Мой' });
   t.is(status, 201);
@@ -111,7 +111,7 @@ test('the first account comes with a working key that is shown, and the sign-up 
   t.is((await stack.post('/v1/chat/completions', body.api_key, chat)).status, 200);
 });
 
-test('a first account without a name gets the default label', async (t) => {
+test('a first account without a label gets the default label', async (t) => {
   const { client } = await createSeparateUser(stack);
   t.is((await createFirst(client)).body.account.label, 'Основной');
 });
@@ -142,13 +142,13 @@ test('after a process died, one of ten parallel requests is a 201 with a working
 
 async function checkParallelFirsts(t: ExecutionContext, client: WebClient): Promise<void> {
   const responses = await Promise.all(Array.from({ length: 10 }, () => createFirst(client)));
-  const [made, ...more] = responses.filter(({ status }) => status === 201);
+  const [created, ...more] = responses.filter(({ status }) => status === 201);
   t.is(more.length, 0);
   t.is(responses.filter(({ status }) => status === 409).length, 9);
-  const profile = await readProfile(made!.body.api_key);
-  t.like(profile, { status: 200, body: { id: made!.body.account.user_balance_id } });
-  t.deepEqual(await list(client), [made!.body.account]);
-  t.is(made!.body.account.balance, '5.000000001');
+  const profile = await readProfile(created!.body.api_key);
+  t.like(profile, { status: 200, body: { id: created!.body.account.user_balance_id } });
+  t.deepEqual(await list(client), [created!.body.account]);
+  t.is(created!.body.account.balance, '5.000000001');
 }
 
 test('a user who has unlinked the account can create another one, without the sign-up grant', async (t) => {

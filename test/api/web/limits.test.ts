@@ -11,8 +11,9 @@ const redis = useRedis(test);
 const openLimits = (): Limits => new Limits(redis(), 'test master key');
 const keysOf = (name: string): Promise<string[]> => findKeys(redis(), `mg:{web}:limit:${name}:*`);
 
-/** The limits promised to users. */
 const periodNames: Record<number, string> = { 60: 'minute', 3600: 'hour', 86_400: 'day' };
+
+/** The limits promised to users. */
 const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
   'mailed-codes-mailbox': [10, 3600],
   'mailed-codes-network': [100, 3600],

@@ -209,7 +209,7 @@ test('a linked account cannot be linked by another user, or twice', async (t) =>
   t.deepEqual(await list(other.client), []);
 });
 
-/** One call for each reason to reject a call before its operation starts. */
+/** Makes one call for each reason to reject a call before its operation starts. */
 async function collectEarlyRefusals({
   client,
   user,
@@ -246,13 +246,13 @@ test('errors that users see on a page are entirely in Russian', async (t) => {
   const [owner, other] = [await createSeparateUser(stack), await createSeparateUser(stack)];
   const account = await stack.createAccount();
   await linkAccount(owner.client, account);
-  const noSession = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';
+  const unknownSessionId = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';
   const responses = [
     await link(owner.client, account.apiKey),
     await link(other.client, account.apiKey),
     await link(other.client, createApiKey()),
     await callWeb(other.client, 'GET', '/api-accounts/1'),
-    await callWeb(other.client, 'DELETE', `/auth/sessions/${noSession}`),
+    await callWeb(other.client, 'DELETE', `/auth/sessions/${unknownSessionId}`),
     ...(await collectEarlyRefusals(other)),
   ];
   t.deepEqual(
@@ -419,9 +419,9 @@ test('if a hundred listed accounts are missing from Redis, only a few are loaded
   const accounts = { findByIds: () => Promise.resolve([]) };
   const services = { hotAccounts, accounts, accountWaitMs: 3_000 } as unknown as Services;
   const links = Array.from({ length: maxLinks }, (_, i) => ({ _id: i + 1, accountId: `a${i}` }) as WebLink);
-  const shown = await describeLinks(services, links, links[0]);
+  const described = await describeLinks(services, links, links[0]);
   t.deepEqual(
-    shown.map(({ link, account: { id }, isPrimary }) => [link, id, isPrimary]),
+    described.map(({ link, account: { id }, isPrimary }) => [link, id, isPrimary]),
     links.map((one, i) => [one, one.accountId, i === 0]),
   );
   t.true(maxLoading <= 8, `${maxLoading} were loaded at once`);

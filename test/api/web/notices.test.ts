@@ -31,7 +31,13 @@ test.after.always(() => stack.close());
 const noticesTo = (email: string) =>
   stack.mailbox!.received.filter(({ recipient, text }) => recipient === email && findMailCode(text) === null);
 
-async function confirm(client: WebClient, email: string, method: string, path: string, codePath: string) {
+async function confirmAction(
+  client: WebClient,
+  email: string,
+  method: string,
+  path: string,
+  codePath: string,
+) {
   const { body } = await callWeb<EmailCodeRequested>(client, 'POST', `${codePath}/request-code`, { email });
   const mail = await stack.mailbox!.waitForMail(email, ({ text }) => findMailCode(text) !== null);
   const confirmation = { challenge_id: body.challenge_id, code: readCode(mail) };
@@ -71,7 +77,7 @@ for (const language of ['ru', 'en'] as const) {
     t.is(first.status, 201);
     await linkAccount(client, await stack.createAccount(), 'Other');
     const path = `/api-accounts/${first.body.account.id}`;
-    const revealed = await confirm(client, email, 'POST', `${path}/reveal`, `${path}/reveal`);
+    const revealed = await confirmAction(client, email, 'POST', `${path}/reveal`, `${path}/reveal`);
     t.is(revealed.status, 200);
     t.true(revealed.mail.text!.includes('Mine'));
     t.true(
@@ -80,8 +86,8 @@ for (const language of ['ru', 'en'] as const) {
     );
     t.is(revealed.mail.subject, language === 'en' ? 'Code to show an API key' : 'Код для показа API‑ключа');
     const regenerated = `${path}/regenerate-api-key`;
-    t.is((await confirm(client, email, 'PUT', regenerated, regenerated)).status, 200);
-    t.is((await confirm(client, email, 'DELETE', path, `${path}/unlink`)).status, 204);
+    t.is((await confirmAction(client, email, 'PUT', regenerated, regenerated)).status, 200);
+    t.is((await confirmAction(client, email, 'DELETE', path, `${path}/unlink`)).status, 204);
 
     for (const [action, subject] of subjects[language]) {
       const mail = await stack.mailbox!.waitForMail(email, (one) => one.subject === subject);
@@ -135,7 +141,7 @@ test('an action that fails is recorded as failed, and no notice is sent', async 
   t.deepEqual(noticesTo(other.user.email), []);
 });
 
-/** Stores an unfinished event, as of a process that died some time ago. */
+/** Stores an unfinished event, as a process that died some time ago leaves it. */
 async function leaveEvent(user: WebUser, more: Partial<AuditEvent> = {}, ageMs = 120_000): Promise<string> {
   const id = await dependencies.audit.start({
     userId: user._id,

@@ -104,7 +104,10 @@ test('a session shows the address of its last use', async (t) => {
 
 test('a revoked session is invalid from the next request on, at every api process', async (t) => {
   const otherUrl = await startOtherApi(t, stack);
-  const [{ client: mine }, { client: lost, sessionId }] = (await createSessions(2)) as [Created, Created];
+  const [{ client: mine }, { client: lost, sessionId }] = (await createSessions(2)) as [
+    CreatedUser,
+    CreatedUser,
+  ];
   const lostAtOtherApi = Object.assign(copyOf(lost), { url: otherUrl });
   t.true(await isOpen(lostAtOtherApi));
   const revoked = await mine.request('DELETE', `/auth/sessions/${sessionId}`);
@@ -117,7 +120,7 @@ test('a revoked session is invalid from the next request on, at every api proces
   t.is((await mine.request('DELETE', `/auth/sessions/${sessionId}`)).status, 404);
 });
 
-type Created = Awaited<ReturnType<typeof createWebUser>>;
+type CreatedUser = Awaited<ReturnType<typeof createWebUser>>;
 
 test('for a session of another user, the response is the same as for one that does not exist', async (t) => {
   const [{ client }, other] = [
@@ -133,12 +136,12 @@ test('for a session of another user, the response is the same as for one that do
 });
 
 test('signing out, or revoking the current session, ends it and clears the cookies', async (t) => {
-  const end: ((created: Created) => Promise<Response>)[] = [
+  const waysToSignOut: ((created: CreatedUser) => Promise<Response>)[] = [
     ({ client }) => client.request('POST', '/auth/logout'),
     ({ client, sessionId }) => client.request('DELETE', `/auth/sessions/${sessionId}`),
   ];
-  for (const signOut of end) {
-    const [ended, other] = (await createSessions(2)) as [Created, Created];
+  for (const signOut of waysToSignOut) {
+    const [ended, other] = (await createSessions(2)) as [CreatedUser, CreatedUser];
     const copied = copyOf(ended.client);
     const response = await signOut(ended);
     t.is(response.status, 204);
@@ -152,14 +155,14 @@ test('signing out, or revoking the current session, ends it and clears the cooki
 test('signing out works without a CSRF token after the session cookie has expired', async (t) => {
   const { sessions, audit } = webStoresOf(stack);
   const documents = stack.mongo.db.collection<{ _id: string }>('web_sessions');
-  const lose: ((created: Created) => unknown)[] = [
+  const waysToLoseSession: ((created: CreatedUser) => unknown)[] = [
     ({ client }) => client.cookies.delete('mg_session'),
     ({ sessionId }) => documents.updateOne({ _id: sessionId }, { $set: { accessExpiresAt: new Date(0) } }),
     // A page whose refresh response was lost still has the previous tokens.
     ({ client }) => sessions.refresh(client.cookies.get('mg_refresh')!, '127.0.0.1'),
   ];
-  for (const loseSession of lose) {
-    const [ended, other] = (await createSessions(2)) as [Created, Created];
+  for (const loseSession of waysToLoseSession) {
+    const [ended, other] = (await createSessions(2)) as [CreatedUser, CreatedUser];
     await loseSession(ended);
     ended.client.csrfToken = null;
     const copied = copyOf(ended.client);
@@ -198,7 +201,7 @@ test('a page of another origin cannot sign a user out, and the CSRF token is req
 });
 
 test('a user can end all sessions, or all but the current one, and sessions of other users are unaffected', async (t) => {
-  const [mine, ...others] = (await createSessions(3)) as [Created, ...Created[]];
+  const [mine, ...others] = (await createSessions(3)) as [CreatedUser, ...CreatedUser[]];
   const otherUser = await createWebUser(stack, createEmail());
   const logoutOthersResponse = await mine.client.request('POST', '/auth/logout-others');
   t.is(logoutOthersResponse.status, 204);
@@ -362,7 +365,7 @@ test('sessions can be ended even if a stolen session has used up the limit of ch
   t.false(await isOpen(client));
 });
 
-test('ending sessions is recorded only if it ended any, even if it is requested several times', async (t) => {
+test('a request to end sessions is recorded only if it ended any, even if it is sent several times', async (t) => {
   const { client, user } = await createWebUser(stack, createEmail());
   const { audit } = webStoresOf(stack);
   const missing = await client.request('DELETE', `/auth/sessions/${randomUUID()}`);
@@ -379,7 +382,7 @@ test('ending sessions is recorded only if it ended any, even if it is requested 
 });
 
 test('session ids are case-insensitive', async (t) => {
-  const [{ client }, { sessionId }] = (await createSessions(2)) as [Created, Created];
+  const [{ client }, { sessionId }] = (await createSessions(2)) as [CreatedUser, CreatedUser];
   t.is((await client.request('DELETE', `/auth/sessions/${sessionId.toUpperCase()}`)).status, 204);
   t.is((await listSessions(client)).length, 1);
 });

@@ -194,7 +194,7 @@ test("a failed sign-in leaves the browser's session unchanged", async (t) => {
   t.is((await client.request('GET', '/auth/me')).status, 200);
 });
 
-test('with sign-up off, signup is the same 422 for the purpose with every address, and existing users can sign in', async (t) => {
+test('with sign-up off, requesting a sign-up code is the same 422 for every address, and existing users can sign in', async (t) => {
   const url = await startOtherApi(t, stack, { SIGNUP: 'off' });
   const { user } = await createWebUser(stack, createEmail());
   const bodies = new Set<string>();

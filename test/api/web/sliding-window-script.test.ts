@@ -23,7 +23,7 @@ const step = fc.oneof(
     kind: fc.constantFrom('take' as const, 'check' as const, 'count' as const),
     windows: fc.constantFrom([0], [1], [0, 1], [1, 0]),
   }),
-  fc.record({ kind: fc.constant('pass' as const), units: fc.integer({ min: 1, max: 6 }) }),
+  fc.record({ kind: fc.constant('advance' as const), units: fc.integer({ min: 1, max: 6 }) }),
 );
 
 /** The reference implementation: the times of all recorded attempts, and the rule in one expression. */
@@ -50,7 +50,7 @@ test('a window admits exactly the attempts that the rule allows, in any sequence
       const model = new Model();
       const windows = lengths.map((length, index) => openWindow(limits[index]!, length * unitSeconds));
       for (const step of steps) {
-        if (step.kind === 'pass') {
+        if (step.kind === 'advance') {
           model.now += step.units;
           for (const { key } of windows) await ageWindow(redis(), key, step.units * unitSeconds * 1_000);
           continue;

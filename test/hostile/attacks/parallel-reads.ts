@@ -10,7 +10,7 @@ export interface ParallelReadsTarget extends Target {
   /** Aborts the calls in flight. */
   readonly signal?: AbortSignal;
   /** Called with the status of each response. */
-  readonly onAnswer?: (status: number) => void;
+  readonly onResponse?: (status: number) => void;
 }
 
 export interface RefusedRead {
@@ -35,7 +35,7 @@ export async function readInParallel({
   count = 500,
   paths = historyPaths,
   signal,
-  onAnswer,
+  onResponse,
 }: ParallelReadsTarget): Promise<ParallelReads> {
   const statuses = new Map<number, number>();
   const refused: RefusedRead[] = [];
@@ -45,7 +45,7 @@ export async function readInParallel({
         headers,
         ...(signal === undefined ? {} : { signal }),
       });
-      onAnswer?.(response.status);
+      onResponse?.(response.status);
       const body = (await response.json()) as { error?: { code: string; message: string } };
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
       if (body.error !== undefined)

@@ -18,7 +18,7 @@ export interface SilentSockets {
   readonly statuses: readonly number[];
 }
 
-/** Must be under 20 s, after which the gateway closes the connections anyway because their data is missing. */
+/** Must be under the gateway's header timeout of 20 s, after which it closes silent connections in any case. */
 const beforeTimeoutMs = 10_000;
 
 /** The other caller uses a separate loopback address, because connections are limited per address. */
@@ -34,7 +34,7 @@ export async function openSilentSockets({
   count = 400,
   minClosed = 0,
 }: Target & SilentSocketsOptions): Promise<SilentSockets> {
-  const words = [
+  const openings = [
     '',
     'GET /v1/models HTTP/1.1\r\nhost: a\r\nx-slow: ',
     `POST /v1/embeddings HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${apiKey}\r\n` +
@@ -43,7 +43,7 @@ export async function openSilentSockets({
   const sockets: RawCaller[] = [];
   for (let i = 0; i < count; i++) {
     const caller = await openRaw(url, { from: attacker });
-    caller.socket.write(words[i % words.length]!);
+    caller.socket.write(openings[i % openings.length]!);
     sockets.push(caller);
   }
   const statuses: number[] = [];

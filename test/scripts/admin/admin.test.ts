@@ -113,7 +113,7 @@ test('a used or unknown code cannot be revoked, and revoking a code again change
   t.is((await runAdmin('code', 'list', '--used')).exitCode, 2);
 });
 
-test('for any name of an account that does not exist, the error is "not found"', async (t) => {
+test('if no account matches the given name, the error says so, whatever the name is', async (t) => {
   await stack.createAccount();
   for (const name of ['x'.repeat(100_000), '__proto__', '{"$gt":""}']) {
     const { exitCode, stderr } = await runAdmin('account', 'show', name);

@@ -14,7 +14,10 @@ test('ledger dead lists entries that workers could not read, and ledger verify r
   const gift = await stack.redis.xadd(stream, '*', 'kind', 'gift', 'account', id, 'amount', '5');
   const damaged = ['kind', 'refill', 'account', id, 'id', randomUUID(), 'amount', '0', 'free', '0'];
   await stack.redis.xadd(stream, '*', ...damaged, 'event', '{}');
-  await waitFor('both to be copied', async () => (await stack.redis.xlen(redisKeys.ledgerDead(shard))) === 2);
+  await waitFor(
+    'both entries to be copied',
+    async () => (await stack.redis.xlen(redisKeys.ledgerDead(shard))) === 2,
+  );
 
   const listed = await readAdmin<{ entry: string }[]>(stack.env, 'ledger', 'dead');
   const { entry } = listed[0]!;

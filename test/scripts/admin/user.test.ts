@@ -18,7 +18,7 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-interface UserShown {
+interface UserDetails {
   readonly id: string;
   readonly email: string;
   readonly banned: boolean;
@@ -31,7 +31,7 @@ interface UserShown {
   }[];
 }
 
-const admin = <T = UserShown>(...args: string[]) => readAdmin<T>(stack.env, 'user', ...args);
+const admin = <T = UserDetails>(...args: string[]) => readAdmin<T>(stack.env, 'user', ...args);
 
 async function runRefused(...args: string[]): Promise<{ exitCode: number; reason: string }> {
   const { exitCode, stderr } = await runAdmin(stack.env, 'user', ...args);
@@ -79,7 +79,7 @@ test('a user is shown by id or address, with masked keys, balances, sessions and
   const { stdout: list } = await runAdmin(stack.env, 'user', 'list');
   for (const column of ['id', 'email', 'created at', 'banned']) t.true(list.includes(column), column);
   t.notRegex(list, /language|ban reason/, 'rarely needed fields are only in JSON');
-  const rows = await admin<UserShown[]>('list');
+  const rows = await admin<UserDetails[]>('list');
   t.like(
     rows.find((row) => row.id === user._id),
     { email: 'shown@example.com', timezone: 'UTC', language: 'ru', last_login_at: null },
@@ -189,7 +189,7 @@ test('if only the mail or the final audit record fails, the command still succee
   t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey })).status, 201);
   const stores = webStoresOf(stack);
   const fail = () => Promise.reject(new AppError('service_unavailable'));
-  const auditWithout = (method: keyof AuditStore): AuditStore =>
+  const auditFailingOn = (method: keyof AuditStore): AuditStore =>
     new Proxy(stores.audit, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target);
@@ -200,7 +200,7 @@ test('if only the mail or the final audit record fails, the command still succee
     ({
       ...stack,
       accounts: new AccountStore(stack.mongo.db, stack.config),
-      web: { ...stores, audit: auditWithout(failing) },
+      web: { ...stores, audit: auditFailingOn(failing) },
       positionals: [positional],
       options: { reason: 'a test' },
       warn: (text: string) => warnings.push(text),
@@ -223,7 +223,7 @@ test('if only the mail or the final audit record fails, the command still succee
   t.is(warnings.length, 2, 'a command that failed does not warn');
 });
 
-test('for any name of a user or link that does not exist, the command fails', async (t) => {
+test('if no user or link matches the given name, the command fails, whatever the name is', async (t) => {
   const { id } = await stack.createAccount();
   for (const name of ['nobody@example.com', '{"$gt":""}', 'x'.repeat(100_000)]) {
     const { exitCode, reason } = await runRefused('show', name);

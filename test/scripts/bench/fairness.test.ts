@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { attacks } from '../../../scripts/bench/fairness/attacks.ts';
-import { findFaults, sumUp } from '../../../scripts/bench/fairness/judge.ts';
+import { findFaults, summarizeLatency } from '../../../scripts/bench/fairness/judge.ts';
 import { probes } from '../../../scripts/bench/fairness/probes.ts';
 import { formatFairness } from '../../../scripts/bench/fairness/report.ts';
 import {
@@ -49,8 +49,8 @@ test('a wrong response or memory above the limit is a failure, too', (t) => {
 
 test('percentiles are values that were actually measured', (t) => {
   const times = Array.from({ length: 40 }, (_, i) => 40 - i);
-  t.like(sumUp(times, {}), { probes: 40, p50Ms: 20, p99Ms: 40 });
-  t.like(sumUp([7], {}), { p50Ms: 7, p99Ms: 7 });
+  t.like(summarizeLatency(times, {}), { probes: 40, p50Ms: 20, p99Ms: 40 });
+  t.like(summarizeLatency([7], {}), { p50Ms: 7, p99Ms: 7 });
 });
 
 test('every scenario has its attack and its normal request', (t) => {

@@ -1,14 +1,17 @@
 import test from 'ava';
 import { sumUp, type MemorySample } from '../../../scripts/bench/memory.ts';
 
-function sample(mbAt: (share: number) => number): MemorySample[] {
-  return Array.from({ length: 100 }, (_, i) => ({ share: (i + 1) / 100, mb: { api: mbAt((i + 1) / 100) } }));
+function sample(mbAt: (progress: number) => number): MemorySample[] {
+  return Array.from({ length: 100 }, (_, i) => ({
+    progress: (i + 1) / 100,
+    mb: { api: mbAt((i + 1) / 100) },
+  }));
 }
 
-test('memory is flat if it jumps, but returns to the level that it had in the middle', (t) => {
+test('memory that jumps up and down around a constant level is flat', (t) => {
   const { atMarksMb, isFlat, peakMb } = sumUp(
     'api',
-    sample((share) => 200 + (Math.round(share * 100) % 2) * 40),
+    sample((progress) => 200 + (Math.round(progress * 100) % 2) * 40),
   );
   t.deepEqual(atMarksMb, [220, 220, 220]);
   t.is(peakMb, 240);
@@ -19,7 +22,7 @@ test('memory is flat if it grows at first and then stops growing', (t) => {
   t.true(
     sumUp(
       'api',
-      sample((share) => Math.min(300, 100 + share * 1_000)),
+      sample((progress) => Math.min(300, 100 + progress * 1_000)),
     ).isFlat,
   );
 });
@@ -28,15 +31,15 @@ test('memory is not flat if it grows until the end', (t) => {
   t.false(
     sumUp(
       'api',
-      sample((share) => 100 + share * 200),
+      sample((progress) => 100 + progress * 200),
     ).isFlat,
   );
 });
 
 test('if a run is too short for a sample in each tenth, the available samples are used', (t) => {
   const { atMarksMb } = sumUp('api', [
-    { share: 0, mb: { api: 100 } },
-    { share: 0.7, mb: { api: 150 } },
+    { progress: 0, mb: { api: 100 } },
+    { progress: 0.7, mb: { api: 150 } },
   ]);
   t.deepEqual(atMarksMb, [100, 100, 150]);
 });

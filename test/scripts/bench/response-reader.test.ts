@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ResponseReader, type Answer } from '../../../scripts/bench/response-reader.ts';
+import { ResponseReader, type ParsedResponse } from '../../../scripts/bench/response-reader.ts';
 
 const json = '{"choices":[{"message":{"content":"hi"}}]}';
 const whole = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
@@ -11,8 +11,8 @@ const streamed = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}
 
 const failed = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy';
 
-function read(countsTokens: boolean, pieces: readonly string[]): Answer[] {
-  const answers: Answer[] = [];
+function read(countsTokens: boolean, pieces: readonly string[]): ParsedResponse[] {
+  const answers: ParsedResponse[] = [];
   const reader = new ResponseReader(countsTokens, (answer) => answers.push(answer));
   for (const piece of pieces) reader.push(Buffer.from(piece, 'latin1'));
   return answers;
@@ -41,7 +41,7 @@ test('a stream without its end marker is not done', (t) => {
 });
 
 test('the reader returns bodies only while keepsBody is set', (t) => {
-  const answers: Answer[] = [];
+  const answers: ParsedResponse[] = [];
   const reader = new ResponseReader(false, (answer) => answers.push(answer));
   reader.keepsBody = true;
   reader.push(Buffer.from(whole));

@@ -12,7 +12,7 @@ import { signRequest, startTestServer } from './s3/support.ts';
 
 const password = 'test-mongo-password';
 const never = 3_600_000;
-/** Longer than a client that has something to send is delayed on a busy machine. */
+/** Longer than a busy machine delays a client that has something to send. */
 const idleMs = 3_000;
 
 async function openClient(t: ExecutionContext, url: string): Promise<MongoWireClient> {
@@ -50,7 +50,11 @@ test('MongoDB: above the connection limit, the connection that has been silent l
   const first = await openClient(t, url);
   const second = await openClient(t, url);
   t.is((await second.command({ ping: 1 })).ok, 1);
-  t.is((await first.command({ ping: 1 })).ok, 1, 'it received data later than the second');
+  t.is(
+    (await first.command({ ping: 1 })).ok,
+    1,
+    'the first connection has now sent data later than the second',
+  );
   const closed = once(second.socket, 'close');
   const third = await openClient(t, url);
   await closed;
@@ -81,7 +85,7 @@ test('MongoDB: unauthenticated connections do not delay a stop', async (t) => {
   t.pass();
 });
 
-test('S3: a connection without a signed request is closed, but one that sent one may be silent', async (t) => {
+test('S3: a connection without a signed request is closed, but a connection that has sent one may be silent', async (t) => {
   const { endpoint } = await startTestServer(t, { unauthenticatedIdleMs: idleMs });
   const { socket: known } = await useRaw(t, endpoint);
   const target = '/pictures?list-type=2';

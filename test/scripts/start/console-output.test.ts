@@ -158,7 +158,7 @@ test('the suggested commands use only active models', (t) => {
   };
   const text = formatWelcome({
     ...base,
-    demo: { id: 'a1', apiKey: 'mg-1', banReason: null, insteadOf: null },
+    demo: { id: 'a1', apiKey: 'mg-1', banReason: null, missingAccount: null },
   });
   t.true(text.startsWith('Ready in 2.1 s.'));
   t.true(text.includes('http://127.0.0.1:8080/docs'));

@@ -34,7 +34,7 @@ test.serial(
   async (t) => {
     const folder = makeFolder(t);
     const first = await start(folder);
-    t.like(first, { banReason: null, insteadOf: null });
+    t.like(first, { banReason: null, missingAccount: null });
     t.is((await callApi(stack.url, first.apiKey!, 'GET', '/users/profile')).status, 200);
     t.deepEqual(await start(folder), first);
     // As stored by an earlier release.
@@ -46,33 +46,36 @@ test.serial(
   },
 );
 
-test.serial('after its key is replaced over HTTP, the account is found and its new key shown', async (t) => {
-  const folder = makeFolder(t);
-  const first = await start(folder);
-  const { body } = await callApi<{ new_api_key: string }>(
-    stack.url,
-    first.apiKey!,
-    'PUT',
-    '/users/regenerate_api_key',
-  );
-  t.deepEqual(await start(folder), { ...first, apiKey: body.new_api_key });
-  // The examples read the key from this file.
-  const { demoApiKey } = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8')) as {
-    demoApiKey: string;
-  };
-  t.is(demoApiKey, body.new_api_key);
-  t.is(await countAccounts(), 1);
-});
+test.serial(
+  'after the key of the demo account is replaced over HTTP, the account is found and the new key is shown',
+  async (t) => {
+    const folder = makeFolder(t);
+    const first = await start(folder);
+    const { body } = await callApi<{ new_api_key: string }>(
+      stack.url,
+      first.apiKey!,
+      'PUT',
+      '/users/regenerate_api_key',
+    );
+    t.deepEqual(await start(folder), { ...first, apiKey: body.new_api_key });
+    // The examples read the key from this file.
+    const { demoApiKey } = JSON.parse(readFileSync(join(folder, 'secrets.json'), 'utf8')) as {
+      demoApiKey: string;
+    };
+    t.is(demoApiKey, body.new_api_key);
+    t.is(await countAccounts(), 1);
+  },
+);
 
 test.serial(
-  'if a replaced key cannot be shown, no second account is created, and the output explains how to get another key',
+  'if the key was replaced and the new one cannot be shown, no second account is created, and the output explains how to get another key',
   async (t) => {
     for (const env of [{ REVEAL: 'off' }, { MASTER_KEY: 'another-master-key-0123456789abcdef01234' }]) {
       const folder = makeFolder(t);
       const { id } = await start(folder);
       t.is((await runAdmin(stack.env, 'account', 'rotate-key', id)).exitCode, 0);
       const demo = await start(folder, env);
-      t.deepEqual(demo, { id, apiKey: null, banReason: null, insteadOf: null });
+      t.deepEqual(demo, { id, apiKey: null, banReason: null, missingAccount: null });
       const text = formatWelcome({ ...welcome, demo });
       t.true(text.includes(`npm run -s admin -- account rotate-key ${id}`), text);
       t.is(await countAccounts(), 1);
@@ -100,13 +103,13 @@ test.serial('if the account is not in the database, another is created and repor
   await stack.mongo.db.collection('accounts').deleteMany({});
   const second = await start(folder);
   t.not(second.id, first.id);
-  t.is(second.insteadOf?.id, first.id);
+  t.is(second.missingAccount?.id, first.id);
   t.true(
     formatWelcome({ ...welcome, demo: second }).includes(
       `the previous one (${first.id}) is not in this database`,
     ),
   );
-  t.deepEqual(await start(folder), { ...second, insteadOf: null });
+  t.deepEqual(await start(folder), { ...second, missingAccount: null });
 });
 
 test.serial("a customer's account is never mistaken for the demo account", async (t) => {
@@ -121,7 +124,7 @@ test.serial("a customer's account is never mistaken for the demo account", async
 });
 
 test.serial(
-  'if an earlier release recorded only a key that was replaced later, the output names the possible reasons',
+  'if an earlier release recorded only a key that was replaced later, the output lists the possible reasons for a new account',
   async (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ demoApiKey: `mg-abc${'A'.repeat(40)}` }));
@@ -132,6 +135,6 @@ test.serial(
       /no account has the previous key \(mg-abc…\); it was replaced, or this is another database/,
     );
     t.notRegex(text, /is not in this database/);
-    t.deepEqual(await start(folder), { ...demo, insteadOf: null });
+    t.deepEqual(await start(folder), { ...demo, missingAccount: null });
   },
 );

@@ -50,7 +50,7 @@ const isMember = (): boolean => state.config?.members[0]?.host === address;
 /** One connection, with its authentication exchange and its user. */
 class Session {
   user: string | null = null;
-  #claimed = '';
+  #claimedUser = '';
   #scram: ScramConversation | null = null;
 
   async run(body: Doc): Promise<Doc> {
@@ -61,8 +61,8 @@ class Session {
       saslStart: () => this.#start(body),
       saslContinue: () => this.#continue(body),
     };
-    const answer = publicCommands[name];
-    if (answer !== undefined) return await answer();
+    const publicCommand = publicCommands[name];
+    if (publicCommand !== undefined) return await publicCommand();
     if (this.user === null) throw new MongoError('Unauthorized', `Command ${name} requires authentication`);
     const command = name.startsWith('replSet') && this.user !== 'local.__system' ? undefined : commands[name];
     if (command === undefined) throw new MongoError('Unauthorized', `not authorized to run ${name}`);
@@ -71,11 +71,14 @@ class Session {
 
   async #start({ mechanism, payload, $db }: Doc): Promise<Doc> {
     const clientFirst = toText(payload);
-    this.#claimed = `${String($db)}.${/n=([^,]*),r=/.exec(clientFirst)?.[1]}`;
-    const password = passwordOf(this.#claimed);
+    this.#claimedUser = `${String($db)}.${/n=([^,]*),r=/.exec(clientFirst)?.[1]}`;
+    const password = passwordOf(this.#claimedUser);
     if (password === undefined || mechanism !== 'SCRAM-SHA-256')
       throw new MongoError('AuthenticationFailed', 'Authentication failed.');
-    const credential = await deriveCredential(this.#claimed.slice(this.#claimed.indexOf('.') + 1), password);
+    const credential = await deriveCredential(
+      this.#claimedUser.slice(this.#claimedUser.indexOf('.') + 1),
+      password,
+    );
     this.#scram = new ScramConversation(credential, clientFirst);
     return {
       conversationId: 1,
@@ -87,7 +90,7 @@ class Session {
 
   #continue({ payload }: Doc): Doc {
     const serverFinal = this.#scram!.finish(toText(payload));
-    this.user = this.#claimed;
+    this.user = this.#claimedUser;
     return { conversationId: 1, done: true, payload: new Binary(Buffer.from(serverFinal)), ok: 1 };
   }
 }

@@ -8,7 +8,7 @@ import { stopOnSignals } from '../../../scripts/start/stop-on-signals.ts';
 const [file, role] = process.argv.slice(2) as [string, string?];
 if (role === undefined) {
   const script = `${process.execPath} ${fileURLToPath(import.meta.url)} ${file} command`;
-  // With a second command after it, no shell replaces itself by the script.
+  // The second command keeps the shell running: without it, some shells replace themselves with the script.
   spawn('/bin/sh', ['-c', `${script}; exit $?`], { env: { npm_lifecycle_script: script }, stdio: 'inherit' });
 } else {
   setInterval(() => undefined, 1_000);

@@ -27,7 +27,7 @@ export function fakePart(folder: string, name: string, code: string, spec: Parti
   };
 }
 
-/** A part that runs until it is asked to stop, and then records this in a file. */
+/** The code of a part that runs until it is asked to stop, and then appends its name to a file, the diary. */
 export function politeCode(name: string, diary: string): string {
   return `process.on('SIGTERM', () => {
     setTimeout(() => { appendFileSync(${JSON.stringify(diary)}, '${name}\\n'); process.exit(0); }, 50);

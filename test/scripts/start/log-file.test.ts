@@ -37,7 +37,7 @@ test('the size of a log is limited: there is one full file besides the current o
 });
 
 onLinux(
-  'if the disk is full, lines are lost without an exception; this is reported once, and their number when there is space',
+  'if the disk is full, lines are lost without an exception; the loss is reported once, and the number of lost lines once there is space',
   async (t) => {
     const { path, losses, restored, write, read } = openLog(t);
     symlinkSync('/dev/full', path);
@@ -88,7 +88,7 @@ onLinux('a descriptor that was closed externally is reopened', async (t) => {
   t.deepEqual([read()[0], read().at(-1)], ['first', 'last']);
 });
 
-test('if its folder is deleted, a log is created again; after it is closed, it ignores further lines', (t) => {
+test('if its folder is deleted, a log file is created again; a closed log ignores further lines', (t) => {
   const path = join(makeFolder(t), 'logs', 'api.log');
   const log = new LogFile(path, { maxBytes: 20 });
   log.write(Buffer.from('first and long line\n'));

@@ -54,14 +54,14 @@ test('the embedded MongoDB requires its password, which is not in its arguments,
   await things.insertOne({ _id: 1 });
   t.regex(readCommandLine(part.pid!)!, /embedded\/mongo\/main\.js/);
   const { file, args } = mongo.spec!.launch();
-  for (const shown of [readCommandLine(part.pid!)!, file, ...args, events.output, mongo.describe()])
-    t.false(shown.includes(mongodbPassword));
+  for (const output of [readCommandLine(part.pid!)!, file, ...args, events.output, mongo.describe()])
+    t.false(output.includes(mongodbPassword));
   const unauthenticated = await connectTo(t, url.replace(/\/\/[^@]*@/, '//'));
   await t.throwsAsync(unauthenticated.db('x').collection('things').findOne(), { code: 13 });
 
   process.kill(part.pid!, 'SIGKILL');
   await waitFor('the part to run again', () => events.restarts.length === 1);
-  t.is(await things.countDocuments(), 1, 'by the same URL');
+  t.is(await things.countDocuments(), 1, 'the same URL still works');
 });
 
 test('if secrets.json has no MongoDB password, one is added, and the other secrets do not change', (t) => {
@@ -91,10 +91,10 @@ test('a mongod requires a password from its start, and accepts the one in secret
 
   const keyFile = join(dataDir, 'mongod.key');
   t.is(statSync(keyFile).mode & 0o777, 0o600);
-  const shown = [readCommandLine(part.pid!)!, mongo.describe()].join(' ');
-  t.regex(shown, /--keyFile/);
+  const output = [readCommandLine(part.pid!)!, mongo.describe()].join(' ');
+  t.regex(output, /--keyFile/);
   t.false(
-    shown.includes(context.secrets.mongodbPassword) || shown.includes(readFileSync(keyFile, 'utf8').trim()),
+    output.includes(context.secrets.mongodbPassword) || output.includes(readFileSync(keyFile, 'utf8').trim()),
   );
   await part.stop();
 });
@@ -120,7 +120,7 @@ test('a mongod also starts with data that has no users yet, on another port, and
   t.true(existsSync(statePath));
   const state = JSON.parse(readFileSync(statePath, 'utf8')) as { users: object };
   writeFileSync(statePath, JSON.stringify({ ...state, users: {} }));
-  t.not(await start('one'), firstKey, 'the key that opens everything is valid for one start');
+  t.not(await start('one'), firstKey, 'the key file, which gives full access, has a new key at each start');
   await start('two');
 });
 

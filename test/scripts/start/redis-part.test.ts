@@ -18,7 +18,7 @@ async function connectTo(url: string): Promise<Redis> {
   return redis;
 }
 
-test('after it is killed, the embedded Redis has the same data and port; its password is not in its arguments', async (t) => {
+test('after a kill, the embedded Redis has the same data and port; its password is not in its arguments', async (t) => {
   const dataDir = makeFolder(t);
   const context = { env: process.env, values: readEnvironment({}), dataDir, secrets: loadSecrets(dataDir) };
   const redis = await chooseRedis(context);
@@ -34,9 +34,9 @@ test('after it is killed, the embedded Redis has the same data and port; its pas
   await before.set('kopeck', '1');
   t.deepEqual(await before.config('GET', 'maxmemory-policy'), ['maxmemory-policy', 'noeviction']);
   t.deepEqual(await before.config('GET', 'appendfsync'), ['appendfsync', 'everysec']);
-  const cut = once(before, 'close');
+  const disconnected = once(before, 'close');
   process.kill(part.pid!, 'SIGKILL');
-  await cut;
+  await disconnected;
   await waitFor('the part to run again', () => events.restarts.length === 1);
 
   const after = await connectTo(url);

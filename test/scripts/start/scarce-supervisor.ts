@@ -1,5 +1,5 @@
-// For tests: a supervisor that has run out of file descriptors when it starts a part and its guardian, and later has
-// some again. Prints the reported reasons as JSON once both run.
+// For tests: a supervisor that starts a part and a guardian while it has no free file descriptors, and frees some when
+// the part fails to start. Once both run, it prints the reasons of the failed starts as JSON.
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Guardian } from '../../../scripts/start/guardian.ts';

@@ -33,10 +33,13 @@ async function startAll(t: ExecutionContext) {
     () => output.includes('Ready in') || child.exitCode !== null,
     90_000,
   );
-  const held = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
+  const supervisor = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
     parts: Record<string, { pid: number }>;
   };
-  const parts = Object.entries(held.parts).map(([name, { pid }]) => ({ name, ...identifyProcess(pid) }));
+  const parts = Object.entries(supervisor.parts).map(([name, { pid }]) => ({
+    name,
+    ...identifyProcess(pid),
+  }));
   // Ends the processes even if the test fails.
   t.teardown(() => endProcesses(parts, 100));
   return { dataDir, child, ended, parts, endpoints: readEndpoints(dataDir), readOutput: () => output };

@@ -64,7 +64,7 @@ test('if its program does not exist, a part counts as not started', async (t) =>
   await t.throwsAsync(part.start(), { instanceOf: PartFailed, message: /ENOENT/ });
 });
 
-test('if there are no file descriptors, this is reported, and part and guardian start once there are some', async (t) => {
+test('if no file descriptors are free, this is reported, and the part and the guardian start once some are free', async (t) => {
   const program = fileURLToPath(new URL('scarce-supervisor.js', import.meta.url));
   const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ['ignore', 'pipe', 'pipe'],

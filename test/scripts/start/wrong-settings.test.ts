@@ -30,7 +30,7 @@ async function start(t: ExecutionContext, env: Record<string, string>): Promise<
   return { code: code as number | null, stdout, stderr };
 }
 
-/** Asserts an error before anything is started, in one line that is not a stack trace. */
+/** Asserts that the start fails before any part runs, and prints one line, not a stack trace. */
 async function assertRefused(
   t: ExecutionContext,
   env: Record<string, string>,
@@ -75,8 +75,8 @@ test('an unusable file in DATA_DIR is reported, with the reason', async (t) => {
   ] as const) {
     const folder = makeFolder(t);
     make(join(folder, name));
-    const isFolder = name.endsWith('.json') ? 'it is a folder' : 'it is not a folder';
-    const expected = `^${join(folder, name)} \\(in DATA_DIR\\) cannot be used: ${isFolder}\\.`;
+    const reason = name.endsWith('.json') ? 'it is a folder' : 'it is not a folder';
+    const expected = `^${join(folder, name)} \\(in DATA_DIR\\) cannot be used: ${reason}\\.`;
     await assertRefused(t, { DATA_DIR: folder }, new RegExp(expected));
   }
 });

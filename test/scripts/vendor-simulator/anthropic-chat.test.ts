@@ -176,18 +176,18 @@ test('the answer follows the requested schema', async (t) => {
 
 test('fault words move the usage to other events or remove it', async (t) => {
   const { askAnthropic } = await startDialectClients(t);
-  const place = async (word: string): Promise<unknown[]> => {
+  const outputTokensWith = async (word: string): Promise<unknown[]> => {
     const events = await readEvents(
       await askAnthropic({ model: `claude-sim+${word}`, messages: MESSAGES, stream: true }),
     );
     const end = events.find((event) => event['type'] === 'message_delta');
     return [dig(events[0], 'message', 'usage', 'output_tokens'), dig(end, 'usage', 'output_tokens')];
   };
-  t.deepEqual(await place('nousage'), [undefined, undefined]);
-  t.deepEqual(await place('firstusage'), [4, undefined]);
-  t.deepEqual(await place('finishusage'), [undefined, 4]);
-  t.deepEqual(await place('everyusage'), [4, 4]);
-  t.deepEqual(await place('outputusage'), [1, 4]);
+  t.deepEqual(await outputTokensWith('nousage'), [undefined, undefined]);
+  t.deepEqual(await outputTokensWith('firstusage'), [4, undefined]);
+  t.deepEqual(await outputTokensWith('finishusage'), [undefined, 4]);
+  t.deepEqual(await outputTokensWith('everyusage'), [4, 4]);
+  t.deepEqual(await outputTokensWith('outputusage'), [1, 4]);
 });
 
 test('fault words remove or repeat the events at the end of a stream', async (t) => {

@@ -24,7 +24,7 @@ const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
 const userRequest = (content: unknown): Json => ({ messages: [{ role: 'user', content }] });
 const image = (media_type: string, data: string): Json =>
   userRequest([{ type: 'image', source: { type: 'base64', media_type, data } }]);
-const loop = (...blocks: Json[]): Json[] => [HELLO, { role: 'assistant', content: blocks }];
+const withAssistantTurn = (...blocks: Json[]): Json[] => [HELLO, { role: 'assistant', content: blocks }];
 
 /** What is wrong with the request, the request, and the vendor's error message. */
 const rejectedRequests: readonly [string, Json, RegExp][] = [
@@ -55,7 +55,7 @@ const rejectedRequests: readonly [string, Json, RegExp][] = [
   ],
   [
     'an image from the model',
-    { messages: loop({ type: 'image', source: {} }) },
+    { messages: withAssistantTurn({ type: 'image', source: {} }) },
     /only be in `user` messages/,
   ],
   [
@@ -134,16 +134,22 @@ const rejectedRequests: readonly [string, Json, RegExp][] = [
     { messages: [HELLO], tools: [TOOL], tool_choice: { type: 'tool', name: 'x' } },
     /'x' not found/,
   ],
-  ['a call without a result', { messages: [...loop(USE), HELLO] }, /without `tool_result` blocks.*toolu_1/],
-  ['a call at the end', { messages: loop(USE) }, /without `tool_result` blocks/],
+  [
+    'a call without a result',
+    { messages: [...withAssistantTurn(USE), HELLO] },
+    /without `tool_result` blocks.*toolu_1/,
+  ],
+  ['a call at the end', { messages: withAssistantTurn(USE) }, /without `tool_result` blocks/],
   [
     'a result after text',
-    { messages: [...loop(USE), { role: 'user', content: [{ type: 'text', text: 'x' }, RESULT] }] },
+    {
+      messages: [...withAssistantTurn(USE), { role: 'user', content: [{ type: 'text', text: 'x' }, RESULT] }],
+    },
     /without `tool_result` blocks/,
   ],
   [
     'two results for one call',
-    { messages: [...loop(USE), { role: 'user', content: [RESULT, RESULT] }] },
+    { messages: [...withAssistantTurn(USE), { role: 'user', content: [RESULT, RESULT] }] },
     /single result/,
   ],
   ['a result without a call', userRequest([RESULT]), /unexpected `tool_use_id`.*toolu_1/],
@@ -151,7 +157,7 @@ const rejectedRequests: readonly [string, Json, RegExp][] = [
     'an id used twice',
     {
       messages: [
-        ...loop(USE),
+        ...withAssistantTurn(USE),
         { role: 'user', content: [RESULT] },
         { role: 'assistant', content: [USE] },
         { role: 'user', content: [RESULT] },
@@ -159,20 +165,28 @@ const rejectedRequests: readonly [string, Json, RegExp][] = [
     },
     /ids must be unique/,
   ],
-  ['an id with a dot', { messages: loop({ ...USE, id: 'a.b' }) }, /tool_use\.id: String should match/],
+  [
+    'an id with a dot',
+    { messages: withAssistantTurn({ ...USE, id: 'a.b' }) },
+    /tool_use\.id: String should match/,
+  ],
   [
     'an input that is a string',
-    { messages: loop({ ...USE, input: '{}' }) },
+    { messages: withAssistantTurn({ ...USE, input: '{}' }) },
     /input: Input should be a valid dict/,
   ],
   [
     'thinking without a thinking block before a result',
-    { messages: [...loop(USE), { role: 'user', content: [RESULT] }], tools: [TOOL], thinking: THINKING },
+    {
+      messages: [...withAssistantTurn(USE), { role: 'user', content: [RESULT] }],
+      tools: [TOOL],
+      thinking: THINKING,
+    },
     /^messages\.1\.content\.0\.type: Expected `thinking`/,
   ],
   [
     'a thinking block with a foreign signature',
-    { messages: [...loop({ type: 'thinking', thinking: 'x', signature: 'y' }), HELLO] },
+    { messages: [...withAssistantTurn({ type: 'thinking', thinking: 'x', signature: 'y' }), HELLO] },
     /Invalid `signature` in `thinking` block/,
   ],
   ['a media type that differs from the image', image('image/jpeg', PNG), /appears to be a image\/png image/],
@@ -192,7 +206,7 @@ const rejectedRequests: readonly [string, Json, RegExp][] = [
 ];
 
 for (const [what, body, words] of rejectedRequests) {
-  test(`${what} is rejected`, async (t) => {
+  test(`rejected: ${what}`, async (t) => {
     const { askAnthropic } = await startDialectClients(t);
     const response = await askAnthropic(body);
     const answer = await readJson(response);
@@ -234,7 +248,7 @@ test('requests that the vendor accepts are accepted', async (t) => {
       { type: 'text', text: 'what is this' },
     ]),
     // A tool result and the next user text may be separate messages, which count as one turn.
-    { messages: [...loop(USE), { role: 'user', content: [RESULT] }, HELLO], tools: [TOOL] },
+    { messages: [...withAssistantTurn(USE), { role: 'user', content: [RESULT] }, HELLO], tools: [TOOL] },
   ];
   for (const body of acceptedRequests) {
     const response = await askAnthropic(body);

@@ -34,7 +34,7 @@ function sendersFor({ askOpenAi, askAnthropic, askGemini }: DialectClients): Rea
   };
 }
 
-interface Counted {
+interface ConversationResult {
   readonly text: unknown;
   readonly calls: readonly unknown[];
   readonly prompt: number;
@@ -49,139 +49,146 @@ const PNG = makePng(2, 2, [1, 2, 3]).toString('base64');
 const RESULT = '{ "sky": "sunny all day", "wind": 3 }';
 
 /** The same conversation in each dialect, up to a tool call or including its result. */
-const conversations: Readonly<Record<string, (rig: DialectClients, hasResult: boolean) => Promise<Counted>>> =
-  {
-    async openai({ askOpenAi }, hasResult) {
-      const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
-      const answer = await readJson(
-        await askOpenAi({
-          reasoning_effort: 'low',
-          tools: [{ type: 'function', function: { name: 'look', parameters: TOOL } }],
-          messages: [
-            { role: 'system', content: SYSTEM },
-            {
-              role: 'user',
-              content: [
-                { type: 'text', text: HELLO },
-                { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
-              ],
-            },
-            ...(hasResult
-              ? [
-                  { role: 'assistant', content: 'let me see', tool_calls: [call] },
-                  { role: 'tool', tool_call_id: 'call_1', content: RESULT },
-                ]
-              : []),
-          ],
-        }),
-      );
-      const message = dig(answer, 'choices', 0, 'message') as Json;
-      return {
-        text: message['content'] ?? '',
-        calls: ((message['tool_calls'] ?? []) as Json[]).map((item) =>
-          JSON.parse(digText(item, 'function', 'arguments')),
-        ),
-        prompt: Number(dig(answer, 'usage', 'prompt_tokens')),
-        completion: Number(dig(answer, 'usage', 'completion_tokens')),
-        reasoning: Number(dig(answer, 'usage', 'completion_tokens_details', 'reasoning_tokens')),
-      };
-    },
+const conversations: Readonly<
+  Record<string, (clients: DialectClients, hasResult: boolean) => Promise<ConversationResult>>
+> = {
+  async openai({ askOpenAi }, hasResult) {
+    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } };
+    const answer = await readJson(
+      await askOpenAi({
+        reasoning_effort: 'low',
+        tools: [{ type: 'function', function: { name: 'look', parameters: TOOL } }],
+        messages: [
+          { role: 'system', content: SYSTEM },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: HELLO },
+              { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
+            ],
+          },
+          ...(hasResult
+            ? [
+                { role: 'assistant', content: 'let me see', tool_calls: [call] },
+                { role: 'tool', tool_call_id: 'call_1', content: RESULT },
+              ]
+            : []),
+        ],
+      }),
+    );
+    const message = dig(answer, 'choices', 0, 'message') as Json;
+    return {
+      text: message['content'] ?? '',
+      calls: ((message['tool_calls'] ?? []) as Json[]).map((item) =>
+        JSON.parse(digText(item, 'function', 'arguments')),
+      ),
+      prompt: Number(dig(answer, 'usage', 'prompt_tokens')),
+      completion: Number(dig(answer, 'usage', 'completion_tokens')),
+      reasoning: Number(dig(answer, 'usage', 'completion_tokens_details', 'reasoning_tokens')),
+    };
+  },
 
-    async anthropic({ askAnthropic }, hasResult) {
-      const answer = await readJson(
-        await askAnthropic({
-          thinking: { type: 'adaptive' },
-          system: SYSTEM,
-          tools: [{ name: 'look', input_schema: TOOL }],
-          messages: [
-            {
-              role: 'user',
-              content: [
-                { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
-                { type: 'text', text: HELLO },
-              ],
-            },
-            ...(hasResult
-              ? [
-                  {
-                    role: 'assistant',
-                    content: [
-                      { type: 'text', text: 'let me see' },
-                      { type: 'tool_use', id: 'call_1', name: 'look', input: { at: 'x' } },
-                    ],
-                  },
-                  {
-                    role: 'user',
-                    content: [
-                      {
-                        type: 'tool_result',
-                        tool_use_id: 'call_1',
-                        content: [{ type: 'text', text: RESULT }],
-                      },
-                    ],
-                  },
-                ]
-              : []),
-          ],
-        }),
-      );
-      const content = answer['content'] as Json[];
-      return {
-        text: content.map((block) => digText(block, 'text')).join(''),
-        calls: content.filter((block) => block['type'] === 'tool_use').map((block) => block['input']),
-        prompt: Number(dig(answer, 'usage', 'input_tokens')),
-        completion: Number(dig(answer, 'usage', 'output_tokens')),
-        reasoning: Number(dig(answer, 'usage', 'output_tokens_details', 'thinking_tokens')),
-      };
-    },
+  async anthropic({ askAnthropic }, hasResult) {
+    const answer = await readJson(
+      await askAnthropic({
+        thinking: { type: 'adaptive' },
+        system: SYSTEM,
+        tools: [{ name: 'look', input_schema: TOOL }],
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
+              { type: 'text', text: HELLO },
+            ],
+          },
+          ...(hasResult
+            ? [
+                {
+                  role: 'assistant',
+                  content: [
+                    { type: 'text', text: 'let me see' },
+                    { type: 'tool_use', id: 'call_1', name: 'look', input: { at: 'x' } },
+                  ],
+                },
+                {
+                  role: 'user',
+                  content: [
+                    {
+                      type: 'tool_result',
+                      tool_use_id: 'call_1',
+                      content: [{ type: 'text', text: RESULT }],
+                    },
+                  ],
+                },
+              ]
+            : []),
+        ],
+      }),
+    );
+    const content = answer['content'] as Json[];
+    return {
+      text: content.map((block) => digText(block, 'text')).join(''),
+      calls: content.filter((block) => block['type'] === 'tool_use').map((block) => block['input']),
+      prompt: Number(dig(answer, 'usage', 'input_tokens')),
+      completion: Number(dig(answer, 'usage', 'output_tokens')),
+      reasoning: Number(dig(answer, 'usage', 'output_tokens_details', 'thinking_tokens')),
+    };
+  },
 
-    async gemini({ askGemini }, hasResult) {
-      const answer = await readJson(
-        await askGemini('gemini-sim', {
-          systemInstruction: { parts: [{ text: SYSTEM }] },
-          generationConfig: { thinkingConfig: { thinkingBudget: 1024 } },
-          tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: TOOL }] }],
-          contents: [
-            { role: 'user', parts: [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }] },
-            ...(hasResult
-              ? [
-                  {
-                    role: 'model',
-                    parts: [{ text: 'let me see' }, { functionCall: { name: 'look', args: { at: 'x' } } }],
-                  },
-                  {
-                    role: 'user',
-                    parts: [{ functionResponse: { name: 'look', response: JSON.parse(RESULT) as Json } }],
-                  },
-                ]
-              : []),
-          ],
-        }),
-      );
-      const parts = dig(answer, 'candidates', 0, 'content', 'parts') as Json[];
-      const usage = answer['usageMetadata'] as Json;
-      return {
-        text: parts.map((part) => digText(part, 'text')).join(''),
-        calls: parts.flatMap((part) => dig(part, 'functionCall', 'args') ?? []),
-        prompt: Number(usage['promptTokenCount']),
-        completion: Number(usage['candidatesTokenCount']) + Number(usage['thoughtsTokenCount']),
-        reasoning: Number(usage['thoughtsTokenCount']),
-      };
-    },
-  };
+  async gemini({ askGemini }, hasResult) {
+    const answer = await readJson(
+      await askGemini('gemini-sim', {
+        systemInstruction: { parts: [{ text: SYSTEM }] },
+        generationConfig: { thinkingConfig: { thinkingBudget: 1024 } },
+        tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: TOOL }] }],
+        contents: [
+          { role: 'user', parts: [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }] },
+          ...(hasResult
+            ? [
+                {
+                  role: 'model',
+                  parts: [{ text: 'let me see' }, { functionCall: { name: 'look', args: { at: 'x' } } }],
+                },
+                {
+                  role: 'user',
+                  parts: [{ functionResponse: { name: 'look', response: JSON.parse(RESULT) as Json } }],
+                },
+              ]
+            : []),
+        ],
+      }),
+    );
+    const parts = dig(answer, 'candidates', 0, 'content', 'parts') as Json[];
+    const usage = answer['usageMetadata'] as Json;
+    return {
+      text: parts.map((part) => digText(part, 'text')).join(''),
+      calls: parts.flatMap((part) => dig(part, 'functionCall', 'args') ?? []),
+      prompt: Number(usage['promptTokenCount']),
+      completion: Number(usage['candidatesTokenCount']) + Number(usage['thoughtsTokenCount']),
+      reasoning: Number(usage['thoughtsTokenCount']),
+    };
+  },
+};
 
 test('the same conversation gets the same answer and the same token counts in all dialects', async (t) => {
-  const rig = await startDialectClients(t);
-  const words = 4 + 5;
+  const clients = await startDialectClients(t);
+  const promptTokens = 4 + 5;
   for (const [dialect, converse] of Object.entries(conversations)) {
     t.deepEqual(
-      await converse(rig, false),
-      { text: '', calls: [{ at: 'simulated' }], prompt: words, completion: 8 + 2, reasoning: 8 },
+      await converse(clients, false),
+      { text: '', calls: [{ at: 'simulated' }], prompt: promptTokens, completion: 8 + 2, reasoning: 8 },
       dialect,
     );
     t.deepEqual(
-      await converse(rig, true),
-      { text: `You said: ${HELLO}`, calls: [], prompt: words + 3 + 3, completion: 8 + 7, reasoning: 8 },
+      await converse(clients, true),
+      {
+        text: `You said: ${HELLO}`,
+        calls: [],
+        prompt: promptTokens + 3 + 3,
+        completion: 8 + 7,
+        reasoning: 8,
+      },
       dialect,
     );
   }
@@ -241,8 +248,8 @@ const vendorErrors: readonly [string, Readonly<Record<string, readonly [number, 
 
 for (const [word, expected] of vendorErrors) {
   test(`${word} in the name of the model or in the key causes each vendor's own error`, async (t) => {
-    const rig = await startDialectClients(t);
-    for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+    const clients = await startDialectClients(t);
+    for (const [dialect, send] of Object.entries(sendersFor(clients))) {
       for (const response of [await send(word), await send('', { key: `${KEY}+${word}` })]) {
         const [status, name] = expected[dialect] ?? [0, ''];
         const { error } = await readJson(response);
@@ -294,31 +301,31 @@ test("an error within a stream has the dialect's format and follows the content 
 });
 
 test('an interrupted stream has no end marker, and a stalled one stays open until its caller disconnects', async (t) => {
-  const rig = await startDialectClients(t);
-  for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+  const clients = await startDialectClients(t);
+  for (const [dialect, send] of Object.entries(sendersFor(clients))) {
     await t.throwsAsync(async () => (await send('cut-2', { stream: true })).text(), undefined, dialect);
     await t.throwsAsync(async () => (await send('cutbytes-20')).text(), undefined, dialect);
     for (const words of ['stall-2', 'hang']) {
       const response = await send(words, { stream: true });
-      const entry = rig.simulator.requests.entries.at(-1);
+      const entry = clients.simulator.requests.entries.at(-1);
       t.is(entry?.isOver, false);
       await response.body?.cancel();
-      const endedCall = await rig.simulator.requests.waitFor((item) => item === entry && item.isOver);
+      const endedCall = await clients.simulator.requests.waitFor((item) => item === entry && item.isOver);
       t.true(endedCall.isAborted, `${dialect} ${words}`);
     }
   }
 });
 
 test("nonsense responses are sent in every dialect, and a body that is not JSON is rejected in the dialect's format", async (t) => {
-  const rig = await startDialectClients(t);
-  for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+  const clients = await startDialectClients(t);
+  for (const [dialect, send] of Object.entries(sendersFor(clients))) {
     const response = await send('garbage');
     t.is(response.status, 200);
     await t.throwsAsync(() => response.json(), undefined, dialect);
   }
   const send = async (path: string): Promise<Json> => {
     const headers = { 'x-api-key': KEY, 'x-goog-api-key': KEY, 'anthropic-version': '2023-06-01' };
-    const response = await fetch(`${rig.simulator.url}${path}`, { method: 'POST', headers, body: '{' });
+    const response = await fetch(`${clients.simulator.url}${path}`, { method: 'POST', headers, body: '{' });
     t.is(response.status, 400, path);
     return readJson(response);
   };
@@ -327,7 +334,7 @@ test("nonsense responses are sent in every dialect, and a body that is not JSON 
   t.is(dig(await send('/v1beta/models/x:generateContent'), 'error', 'status'), 'INVALID_ARGUMENT');
 });
 
-test('an unknown path is not found, in the format of the dialect that it resembles', async (t) => {
+test('an unknown path gets a 404 in the format of the dialect that it resembles', async (t) => {
   const { simulator } = await startDialectClients(t);
   const send = async (path: string): Promise<Json> => {
     const response = await fetch(`${simulator.url}${path}`, { method: 'POST', body: '{}' });
@@ -340,18 +347,18 @@ test('an unknown path is not found, in the format of the dialect that it resembl
 });
 
 test('the calls of all dialects share one concurrency limit, and are counted and recorded in the same way', async (t) => {
-  const rig = await startDialectClients(t, {
+  const clients = await startDialectClients(t, {
     cost: { perCallMs: 60_000, maxConcurrency: 1, overflow: 'reject' },
   });
   const messages = [{ role: 'user', content: 'x' }];
   // This call is still in progress when the simulator stops.
-  rig.askOpenAi({ model: 'gpt-held', messages }).catch(() => undefined);
-  await rig.simulator.requests.waitFor((entry) => entry.model === 'gpt-held');
-  for (const [dialect, send] of Object.entries(sendersFor(rig))) {
+  clients.askOpenAi({ model: 'gpt-held', messages }).catch(() => undefined);
+  await clients.simulator.requests.waitFor((entry) => entry.model === 'gpt-held');
+  for (const [dialect, send] of Object.entries(sendersFor(clients))) {
     t.is((await send()).status, 429, dialect);
   }
   t.deepEqual(
-    { ...rig.simulator.requests.counters.byModel },
+    { ...clients.simulator.requests.counters.byModel },
     {
       'gpt-held': 1,
       'gpt-sim': 1,
@@ -359,5 +366,5 @@ test('the calls of all dialects share one concurrency limit, and are counted and
       'gemini-sim': 1,
     },
   );
-  t.true(rig.simulator.requests.entries.every((entry) => entry.key === KEY));
+  t.true(clients.simulator.requests.entries.every((entry) => entry.key === KEY));
 });

@@ -83,7 +83,7 @@ test('events end in CRLF CRLF and there is no end marker', async (t) => {
   t.true(text.trimEnd().endsWith('}'));
 });
 
-test('usage grows with every chunk, and the first chunk has no candidate count', async (t) => {
+test('usage grows with every chunk, and the first chunk has no candidatesTokenCount', async (t) => {
   const { askGemini } = await startDialectClients(t);
   const body = { contents: CONTENTS, generationConfig: THOUGHTS };
   const events = await readEvents(await askGemini('gemini-2.5', body, { action: EVENTS }));

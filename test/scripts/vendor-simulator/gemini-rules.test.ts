@@ -19,7 +19,7 @@ const withSchema = (parameters: Json): Json => ({
   contents: [HELLO],
   tools: [{ functionDeclarations: [{ name: 'look', parameters }] }],
 });
-const loop = (calls: readonly Json[], ...answers: readonly Json[]): Json => ({
+const withModelTurn = (calls: readonly Json[], ...answers: readonly Json[]): Json => ({
   contents: [
     HELLO,
     { role: 'model', parts: calls },
@@ -125,20 +125,25 @@ const rejectedRequests: readonly [string, string, Json, RegExp][] = [
   [
     'a response without name',
     'gemini-2.5',
-    loop([CALL], { functionResponse: { response: {} } }),
+    withModelTurn([CALL], { functionResponse: { response: {} } }),
     /Name cannot be empty/,
   ],
   [
     'a response that is a string',
     'gemini-2.5',
-    loop([CALL], { functionResponse: { name: 'look', response: 'sunny' } }),
+    withModelTurn([CALL], { functionResponse: { name: 'look', response: 'sunny' } }),
     /google\.protobuf\.Struct\), "sunny"/,
   ],
-  ['too few responses', 'gemini-2.5', loop([CALL, CALL], RESPONSE), /number of function response parts/],
+  [
+    'too few responses',
+    'gemini-2.5',
+    withModelTurn([CALL, CALL], RESPONSE),
+    /number of function response parts/,
+  ],
   [
     'responses in two contents',
     'gemini-2.5',
-    loop([CALL, CALL], RESPONSE, RESPONSE),
+    withModelTurn([CALL, CALL], RESPONSE, RESPONSE),
     /number of function response parts/,
   ],
   [
@@ -150,14 +155,19 @@ const rejectedRequests: readonly [string, string, Json, RegExp][] = [
   [
     "a response without the call's id",
     'gemini-2.5',
-    loop([{ functionCall: { ...CALL.functionCall, id: 'a' } }], RESPONSE),
+    withModelTurn([{ functionCall: { ...CALL.functionCall, id: 'a' } }], RESPONSE),
     /names and ids/,
   ],
-  ['a call without signature', 'gemini-3-pro', loop([CALL], RESPONSE), /missing a thought_signature.*look/],
+  [
+    'a call without signature',
+    'gemini-3-pro',
+    withModelTurn([CALL], RESPONSE),
+    /missing a thought_signature.*look/,
+  ],
   [
     'a foreign signature',
     'gemini-3-pro',
-    loop([{ ...CALL, thoughtSignature: 'QUFB' }], RESPONSE),
+    withModelTurn([{ ...CALL, thoughtSignature: 'QUFB' }], RESPONSE),
     /signature is not valid/,
   ],
   [
@@ -169,7 +179,7 @@ const rejectedRequests: readonly [string, string, Json, RegExp][] = [
 ];
 
 for (const [what, model, body, words] of rejectedRequests) {
-  test(`${what} is rejected`, async (t) => {
+  test(`rejected: ${what}`, async (t) => {
     const { askGemini } = await startDialectClients(t);
     const response = await askGemini(model, body);
     const answer = await readJson(response);
@@ -207,14 +217,14 @@ test('requests that the vendor accepts are accepted', async (t) => {
       },
     ],
     ['gemini-2.5', withConfig({ stopSequences: ['a', 'b', 'c', 'd', 'e'], seed: null })],
-    ['gemini-2.5', loop([CALL], RESPONSE)],
-    ['gemini-3-pro', loop([signed], RESPONSE)],
+    ['gemini-2.5', withModelTurn([CALL], RESPONSE)],
+    ['gemini-3-pro', withModelTurn([signed], RESPONSE)],
     // Of parallel calls only the first is signed, and only calls after the last user message are checked.
     [
       'gemini-3-pro',
       {
         contents: [
-          ...digList(loop([CALL], RESPONSE), 'contents'),
+          ...digList(withModelTurn([CALL], RESPONSE), 'contents'),
           HELLO,
           { role: 'model', parts: [signed, CALL] },
         ],
@@ -233,9 +243,9 @@ test('a signature must be returned unchanged, with the call for which it was iss
   const first = await readJson(await askGemini('gemini-3-pro', { contents: [HELLO], tools }));
   const [part = {}] = digList(first, 'candidates', 0, 'content', 'parts');
   t.is(typeof part['thoughtSignature'], 'string');
-  t.is((await askGemini('gemini-3-pro', { tools, ...loop([part], RESPONSE) })).status, 200);
+  t.is((await askGemini('gemini-3-pro', { tools, ...withModelTurn([part], RESPONSE) })).status, 200);
   const changed = { ...part, functionCall: { name: 'look', args: { at: 'elsewhere' } } };
-  t.is((await askGemini('gemini-3-pro', { tools, ...loop([changed], RESPONSE) })).status, 400);
+  t.is((await askGemini('gemini-3-pro', { tools, ...withModelTurn([changed], RESPONSE) })).status, 400);
 });
 
 test('all invalid fields are reported together', async (t) => {

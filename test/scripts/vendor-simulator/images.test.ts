@@ -19,24 +19,24 @@ const upload = (bytes: Buffer = png): Promise<File> => toFile(bytes, 'a.png', { 
 const dataUri = `data:image/png;base64,${png.toString('base64')}`;
 const baseRequest = { model: 'gpt-image-sim', prompt: 'a grey cat' };
 
-interface Answered {
+interface ImageResponse {
   readonly data: { b64_json: string }[];
   readonly error?: { message: string };
 }
 
-async function post(path: string, body: object): Promise<{ status: number; body: Answered }> {
+async function post(path: string, body: object): Promise<{ status: number; body: ImageResponse }> {
   const response = await fetch(simulator.url + path, { method: 'POST', body: JSON.stringify(body) });
-  return { status: response.status, body: (await response.json()) as Answered };
+  return { status: response.status, body: (await response.json()) as ImageResponse };
 }
 
-async function refusalOf(path: string, body: object): Promise<string> {
+async function outcomeOf(path: string, body: object): Promise<string> {
   const { status, body: answer } = await post(path, body);
   return `${status} ${answer.error?.message}`;
 }
 
 const generate = (more: object): Promise<string> =>
-  refusalOf('/v1/images/generations', { ...baseRequest, ...more });
-const edit = (more: object): Promise<string> => refusalOf('/v1/images/edits', { ...baseRequest, ...more });
+  outcomeOf('/v1/images/generations', { ...baseRequest, ...more });
+const edit = (more: object): Promise<string> => outcomeOf('/v1/images/edits', { ...baseRequest, ...more });
 
 test('the official SDK edits one image, several, and one with a mask, and receives the token counts', async (t) => {
   for (const image of [await upload(), [await upload()], [await upload(), await upload()]]) {

@@ -13,7 +13,7 @@ import {
 import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
 import { deriveVector } from '../../../scripts/vendor-simulator/vectors.ts';
 
-async function startRig(
+async function startSimulator(
   t: ExecutionContext,
   options: VendorSimulatorOptions = {},
 ): Promise<{
@@ -38,7 +38,7 @@ async function startRig(
 const MESSAGES = [{ role: 'user' as const, content: 'hello there' }];
 
 test('the official SDK chats, streamed and not, and its stream helper accumulates the whole message', async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   const whole = await client.chat.completions.create({ model: 'gpt-sim', messages: MESSAGES });
   t.is(whole.choices[0]?.message.content, 'You said: hello there');
   t.like(whole.usage, { prompt_tokens: 2, completion_tokens: 4, total_tokens: 6 });
@@ -49,7 +49,7 @@ test('the official SDK chats, streamed and not, and its stream helper accumulate
 });
 
 test("the official SDK's tool runner calls a tool and then gets an answer", async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   const toolArguments: unknown[] = [];
   const runner = client.chat.completions.runTools({
     model: 'gpt-sim',
@@ -76,7 +76,7 @@ test("the official SDK's tool runner calls a tool and then gets an answer", asyn
 });
 
 test('the answer follows the requested schema', async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   const schema = {
     type: 'object',
     properties: { n: { type: 'integer' }, tags: { type: 'array', items: { enum: ['a', 'b'] } } },
@@ -91,7 +91,7 @@ test('the answer follows the requested schema', async (t) => {
 });
 
 test('any model reasons if an effort is requested', async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   const request = async (reasoning_effort: 'none' | 'low'): Promise<number | undefined> => {
     const answer = await client.chat.completions.create({
       model: 'gpt-sim',
@@ -104,8 +104,8 @@ test('any model reasons if an effort is requested', async (t) => {
   t.is(await request('none'), 0);
 });
 
-test('a search cites its sources on the message, and on a delta of a stream', async (t) => {
-  const { client } = await startRig(t);
+test('a search cites its sources in the message, and in one delta of a stream', async (t) => {
+  const { client } = await startSimulator(t);
   const request = { model: 'gpt-sim', messages: MESSAGES, web_search_options: {} };
   const whole = await client.chat.completions.create(request);
   const message = whole.choices[0]?.message;
@@ -123,7 +123,7 @@ test('a search cites its sources on the message, and on a delta of a stream', as
 });
 
 test('audio and files are accepted, and add no tokens to the usage', async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   const answer = await client.chat.completions.create({
     model: 'gpt-sim',
     messages: [
@@ -142,7 +142,7 @@ test('audio and files are accepted, and add no tokens to the usage', async (t) =
 });
 
 test('embeddings depend only on their text, have norm one and the requested length', async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   for (const encoding_format of [undefined, 'float', 'base64'] as const) {
     const answer = await client.embeddings.create({
       model: 'emb',
@@ -163,7 +163,7 @@ test('embeddings depend only on their text, have norm one and the requested leng
 });
 
 test('with fast vectors, all inputs have the same vector, for few inputs and for many', async (t) => {
-  const { client } = await startRig(t, { vectors: 'fast', logCapacity: 0 });
+  const { client } = await startSimulator(t, { vectors: 'fast', logCapacity: 0 });
   for (const count of [1, 40, 3, 2048]) {
     const input = Array.from({ length: count }, (_, index) => `text ${index}`);
     const answer = await client.embeddings.create({ model: 'emb', input, dimensions: 4 });
@@ -178,7 +178,7 @@ test('with fast vectors, all inputs have the same vector, for few inputs and for
 });
 
 test('models are listed and described, and any model name is accepted', async (t) => {
-  const { client } = await startRig(t);
+  const { client } = await startSimulator(t);
   const ids: string[] = [];
   for await (const model of client.models.list()) {
     ids.push(model.id);
@@ -188,7 +188,7 @@ test('models are listed and described, and any model name is accepted', async (t
 });
 
 test('faults come from options, setFaults, header, model and key, and later sources override earlier ones', async (t) => {
-  const { simulator, post } = await startRig(t, { faults: { status: 500 } });
+  const { simulator, post } = await startSimulator(t, { faults: { status: 500 } });
   const request = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
     const response = await fetch(`${simulator.url}/v1/chat/completions`, {
       method: 'POST',
@@ -215,7 +215,7 @@ test('faults come from options, setFaults, header, model and key, and later sour
 
 test('a flaky vendor fails the configured fraction of calls, and the same calls in every run', async (t) => {
   const run = async (): Promise<number[]> => {
-    const { post } = await startRig(t);
+    const { post } = await startSimulator(t);
     const statuses: number[] = [];
     for (let call = 0; call < 200; call += 1) {
       const response = await post('/v1/chat/completions', { model: 'gpt-sim+flaky-50', messages: MESSAGES });
@@ -232,7 +232,7 @@ test('a flaky vendor fails the configured fraction of calls, and the same calls 
 
 test('calls above the limit wait in order, or are rejected', async (t) => {
   const input = 'a';
-  const waiting = await startRig(t, { cost: { perCallMs: 40, maxConcurrency: 2 } });
+  const waiting = await startSimulator(t, { cost: { perCallMs: 40, maxConcurrency: 2 } });
   const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: 6 }, () => waiting.client.embeddings.create({ model: 'emb', input })),
@@ -240,7 +240,9 @@ test('calls above the limit wait in order, or are rejected', async (t) => {
   const tookMs = performance.now() - startedAt;
   t.true(tookMs >= 115 && tookMs < 5000, `${tookMs} ms`);
 
-  const refusing = await startRig(t, { cost: { perCallMs: 100, maxConcurrency: 1, overflow: 'reject' } });
+  const refusing = await startSimulator(t, {
+    cost: { perCallMs: 100, maxConcurrency: 1, overflow: 'reject' },
+  });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 3 }, () => refusing.client.embeddings.create({ model: 'emb', input })),
   );
@@ -248,8 +250,8 @@ test('calls above the limit wait in order, or are rejected', async (t) => {
   t.is(refusing.simulator.requests.counters.byStatus[429], 2);
 });
 
-test('if a caller disconnects while waiting, it no longer takes part in the queue', async (t) => {
-  const { simulator, client } = await startRig(t, { cost: { perCallMs: 50, maxConcurrency: 1 } });
+test('a caller that disconnects while waiting leaves the queue', async (t) => {
+  const { simulator, client } = await startSimulator(t, { cost: { perCallMs: 50, maxConcurrency: 1 } });
   const first = client.embeddings.create({ model: 'emb', input: 'a' });
   const controller = new AbortController();
   const cancelled = client.embeddings.create(
@@ -270,7 +272,7 @@ test('if a caller disconnects while waiting, it no longer takes part in the queu
 });
 
 test('invalid requests are rejected as the vendor rejects them', async (t) => {
-  const { simulator, post } = await startRig(t);
+  const { simulator, post } = await startSimulator(t);
   const bad: [string, object][] = [
     ['/v1/embeddings', { model: 'emb', input: [] }],
     ['/v1/embeddings', { model: 'emb', input: ['a', ''] }],
@@ -289,13 +291,13 @@ test('invalid requests are rejected as the vendor rejects them', async (t) => {
 });
 
 test('a model named `constructor` is counted like any other', async (t) => {
-  const { simulator, client } = await startRig(t);
+  const { simulator, client } = await startSimulator(t);
   await client.embeddings.create({ model: 'constructor', input: 'a' });
   t.is(simulator.requests.counters.byModel['constructor'], 1);
 });
 
 test('requests are counted and recorded, up to the limit, and can be cleared', async (t) => {
-  const { simulator, client } = await startRig(t, { logCapacity: 2 });
+  const { simulator, client } = await startSimulator(t, { logCapacity: 2 });
   for (const input of ['a', 'b', 'c']) {
     await client.embeddings.create({ model: 'emb', input });
   }
@@ -333,7 +335,7 @@ test('the command listens, prints its usage and exits cleanly on both signals', 
 
 test('if the port is in use, the error explains what to do', async (t) => {
   const main = fileURLToPath(new URL('../../../scripts/vendor-simulator/main.js', import.meta.url));
-  const { port } = (await startRig(t)).simulator;
+  const { port } = (await startSimulator(t)).simulator;
   const child = spawn(process.execPath, [main, '--port', String(port)], { stdio: 'pipe' });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -17,7 +17,7 @@ interface Rig {
   isListBroken: boolean;
 }
 
-function open(t: ExecutionContext): Rig {
+function createRig(t: ExecutionContext): Rig {
   const banned = new Set<string>();
   const active = new Set<string>();
   const ended: string[] = [];
@@ -54,13 +54,13 @@ function open(t: ExecutionContext): Rig {
   return rig;
 }
 
-/** The docs promise this even if the ban announcement was lost. */
+/** The docs promise that a ban takes effect within this time, even if its announcement is lost. */
 const promisedMs = 2_000;
 
 test.serial('a ban takes effect within two seconds even if one look-up fails', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
-  const rig = open(t);
+  const rig = createRig(t);
   rig.banned.add('ann');
   rig.active.add('ann');
   rig.isRedisUnavailable = true;
@@ -74,7 +74,7 @@ test.serial('a ban takes effect within two seconds even if one look-up fails', a
 });
 
 test('work that starts after the ban of its account was announced is ended, until the account is unbanned', async (t) => {
-  const { watch, banned, ended } = open(t);
+  const { watch, banned, ended } = createRig(t);
   const start = (): void => watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
   const change = { kind: 'account', accountId: 'ann' } as const;
   start();
@@ -91,7 +91,7 @@ test('work that starts after the ban of its account was announced is ended, unti
 });
 
 test('the account of work that waited long before it started is looked up; for other work there is no look-up', async (t) => {
-  const { watch, banned, ended, lookedUp } = open(t);
+  const { watch, banned, ended, lookedUp } = createRig(t);
   banned.add('ann');
   watch.checkStarted({ accountId: 'ann', admittedAtMs: Date.now() });
   t.is(lookedUp.length, 0);
@@ -100,7 +100,7 @@ test('the account of work that waited long before it started is looked up; for o
 });
 
 test('if changes may have been missed, each account with work in flight is looked up once', async (t) => {
-  const { watch, banned, active, ended, lookedUp } = open(t);
+  const { watch, banned, active, ended, lookedUp } = createRig(t);
   for (const id of ['ann', 'bob', 'eve']) active.add(id);
   banned.add('eve').add('zoe');
   await watch.handle(null);
@@ -109,7 +109,7 @@ test('if changes may have been missed, each account with work in flight is looke
 });
 
 test('a failed look-up is repeated', async (t) => {
-  const rig = open(t);
+  const rig = createRig(t);
   rig.banned.add('ann');
   rig.active.add('ann');
   rig.isRedisUnavailable = true;
@@ -120,7 +120,7 @@ test('a failed look-up is repeated', async (t) => {
 });
 
 test('an error in one check does not prevent later checks', async (t) => {
-  const rig = open(t);
+  const rig = createRig(t);
   rig.banned.add('ann');
   rig.active.add('ann');
   rig.isListBroken = true;

@@ -4,10 +4,10 @@ import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
 test('look-ups that never finish do not block their keys or other keys permanently', async (t) => {
-  let hangs = true;
+  let isHanging = true;
   const accounts = {
     findIdByKeyHash: (keyHash: string) =>
-      hangs ? new Promise<never>(() => undefined) : Promise.resolve(`account of ${keyHash}`),
+      isHanging ? new Promise<never>(() => undefined) : Promise.resolve(`account of ${keyHash}`),
   } as unknown as AccountStore;
   const redis = { get: async () => null, set: async () => 'OK' } as never;
   const store = new ApiKeyStore(redis, accounts, { maxLookUpMs: 20 });
@@ -16,19 +16,19 @@ test('look-ups that never finish do not block their keys or other keys permanent
   // The maximum number of look-ups that one network may have in flight.
   const hanging = await Promise.allSettled(Array.from({ length: 5 }, (_, i) => find(i)));
   t.true(hanging.every(({ status }) => status === 'rejected'));
-  hangs = false;
+  isHanging = false;
   for (let i = 0; i < 10; i++) t.truthy(await find(i));
 });
 
 test('the callers of one network may use half of the concurrent look-ups; the other half is reserved for other networks', async (t) => {
   const pending: string[] = [];
-  let end: () => void = () => undefined;
+  let finish: () => void = () => undefined;
   // All look-ups wait for this promise: one that starts after the others finished must not outlast the test.
-  const ending = new Promise<void>((resolve) => (end = resolve));
+  const finished = new Promise<void>((resolve) => (finish = resolve));
   const accounts = {
     findIdByKeyHash: async (keyHash: string) => {
       pending.push(keyHash);
-      await ending;
+      await finished;
       return null;
     },
   } as unknown as AccountStore;
@@ -42,5 +42,5 @@ test('the callers of one network may use half of the concurrent look-ups; the ot
   t.true(answers.every((answer) => answer instanceof AppError && answer.code === 'service_unavailable'));
   t.true((await other) instanceof AppError);
   t.is(pending.length, 6);
-  end();
+  finish();
 });

@@ -9,7 +9,7 @@ import {
   maskApiKey,
 } from '../../../shared/accounts/credentials.ts';
 
-test('a key has the documented form and reveals nothing about another', (t) => {
+test('each key is different, has the documented form, and can be masked', (t) => {
   const keys = new Set(Array.from({ length: 1_000 }, createApiKey));
   t.is(keys.size, 1_000);
   for (const key of keys) t.true(isApiKey(key));

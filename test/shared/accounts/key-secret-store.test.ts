@@ -82,7 +82,7 @@ test('a replacement that loses a race does not leave its secret in MongoDB', asy
   t.is(await accounts.revealKey(id), apiKey);
 });
 
-test('a secret under the wrong hash or encrypted with another master key reveals nothing', async (t) => {
+test('a secret stored under the wrong hash or encrypted with another master key reveals nothing', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
@@ -107,7 +107,7 @@ test('secrets that an older release stored in accounts are migrated at startup',
   }
 });
 
-test('a secret stored by an older release is deleted when its key is replaced, and restored if that is undone', async (t) => {
+test('a secret stored by an older release is deleted when its key is replaced, and restored if the replacement is undone', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
@@ -134,7 +134,7 @@ test('a worker that starts with REVEAL=off deletes all stored secrets, including
   t.teardown(() => worker.stop());
   await waitFor('the secrets to be deleted', async () => (await countSecrets(db)) === 0);
   await waitFor(
-    'the older one to be deleted, too',
+    'the secret in the account to be deleted, too',
     async () => !('keyEncrypted' in (await readAccount(db, older.id))!),
   );
   const accounts = new AccountStore(db, loadConfig(env));

@@ -40,7 +40,7 @@ const step = fc.oneof(
     amount: fc.bigInt(-300n, 600n),
     free: fc.integer({ min: -2, max: 2 }),
     isCode: fc.boolean(),
-    repeats: fc.boolean(),
+    isRepeat: fc.boolean(),
   }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -90,7 +90,7 @@ class Account {
     for (const request of this.#requests) await this.#release(request);
     await this.#compare();
     const { reserved, freeHeld } = await readBalance(redis(), this.#id);
-    expect(reserved === 0n && freeHeld === 0, 'something is reserved for no request');
+    expect(reserved === 0n && freeHeld === 0, 'something is still reserved after all requests ended');
   }
 
   /** Finished requests are not removed, so that later steps also settle and release them again. */
@@ -131,8 +131,8 @@ class Account {
     this.#model.orphan(request.requestId);
   }
 
-  async #refill({ amount, free, isCode, repeats }: Step & { kind: 'refill' }): Promise<void> {
-    if (!repeats) this.#refills += 1;
+  async #refill({ amount, free, isCode, isRepeat }: Step & { kind: 'refill' }): Promise<void> {
+    if (!isRepeat) this.#refills += 1;
     const refillId = `${this.#id}-${this.#refills}`;
     const event = createRefillEvent(refillId, this.#id, 'test', isCode ? 'CODE' : null);
     await runRefill(redis(), { amountNano: amount, freeRequests: free, event });
@@ -158,7 +158,7 @@ class Account {
     for (const hash of new Set(this.#requests.map((request) => request.claimHash))) {
       if (hash === null) continue;
       const owner = await redis().hget(redisKeys.claim(this.#id, hash), 'id');
-      expect(owner === (this.#model.claims.get(hash) ?? null), `a claim stands for ${owner}`);
+      expect(owner === (this.#model.claims.get(hash) ?? null), `a claim belongs to ${owner}`);
     }
   }
 }
@@ -188,7 +188,7 @@ test.serial(
         await flushAll(redis());
         const id = await createHotAccount(redis(), 0n, { free: 3 });
         const account = new Account(id, 3);
-        await account.take({ kind: 'refill', amount: 500n, free: 0, isCode: true, repeats: false });
+        await account.take({ kind: 'refill', amount: 500n, free: 0, isCode: true, isRepeat: false });
         for (const one of steps) await account.take(one);
         await account.end();
       }),
@@ -209,7 +209,7 @@ test.serial(
         event: createRefillEvent(refillId, id, 'test', 'CODE'),
       });
     const store = new ReservationStore(redis());
-    const live = async (): Promise<void> => {
+    const runConcurrently = async (): Promise<void> => {
       const refillId = randomUUID();
       await Promise.all([refillOnce(refillId), refillOnce(refillId)]);
       const claim = createIdempotencyClaim(randomUUID(), '/', {});
@@ -237,7 +237,7 @@ test.serial(
         }),
       );
     };
-    await Promise.all(Array.from({ length: 25 }, live));
+    await Promise.all(Array.from({ length: 25 }, runConcurrently));
     const entries = await readEntries(redis(), id);
     const sum = entries.map(toModelEntry).reduce((total, entry) => total + entry.amount, 0n);
     const now = await readBalance(redis(), id);

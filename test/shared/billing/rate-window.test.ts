@@ -97,7 +97,7 @@ test('a request that needs more slots than the limit uses the whole limit, with 
   }
 });
 
-test('a pre-admission uses all slots of its model, at most the limit, or none, and reports how many', async (t) => {
+test('a pre-admission uses all the slots that its model needs, at most the limit, or none, and reports how many', async (t) => {
   const id = await createHotAccount(redis(), 0n, { rpm: 10 });
   t.like(await preAdmit(id, null, 6), { outcome: 'ok', slotsTaken: 6, rateLimit: { remaining: 4 } });
   t.is((await preAdmit(id, null, 6)).outcome, 'rate_limited');
@@ -125,7 +125,7 @@ test('a limit of zero admits nothing', async (t) => {
   t.is((await runAdmission(redis(), admission(id))).outcome, 'rate_limited');
 });
 
-test('a pre-admission reports what the account can spend, and rejects like the admission', async (t) => {
+test('a pre-admission reports what the account can spend, and rejects a request for the same reasons as the admission', async (t) => {
   const id = await createHotAccount(redis(), 500n, { rpm: 3, free: 2 });
   await runAdmission(redis(), admission(id, { fixedNano: 200n }));
   const claim = createIdempotencyClaim(randomUUID(), '/', {});

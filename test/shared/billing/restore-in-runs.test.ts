@@ -166,15 +166,15 @@ test.serial(
         for (const { entriesPerRun, before, between } of restores) {
           for (const one of before) await scenario.apply(one);
           await scenario.apply({ kind: 'lose' });
-          const waiting = [...between];
+          const stepsBetween = [...between];
           const store = createInterrupted(entriesPerRun, async () => {
-            for (const one of waiting.shift() ?? []) await scenario.apply(one);
+            for (const one of stepsBetween.shift() ?? []) await scenario.apply(one);
           });
           await store.load(account.id);
           await scenario.compare();
-          const overwriting = [...between];
+          const stepsDuringReload = [...between];
           const other = createInterrupted(entriesPerRun, async () => {
-            for (const one of overwriting.shift() ?? []) await scenario.apply(one);
+            for (const one of stepsDuringReload.shift() ?? []) await scenario.apply(one);
           });
           await other.reload(account.id);
           await scenario.compare();

@@ -44,7 +44,7 @@ async function sumSettled(id: string): Promise<{ balance: bigint; charges: numbe
 }
 
 test.serial(
-  'an account that is missing only from Redis is restored exactly: settled, in the stream and reserved',
+  'an account that is missing only from Redis is restored exactly, from the settled ledger, the stream and the reservations',
   async (t) => {
     const account = await books.createAccount({ balanceNano: 1_000n, freeRequests: 3 });
     await charge(books.redis, account, 10n);

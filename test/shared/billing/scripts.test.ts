@@ -35,7 +35,7 @@ const createAccount = (balanceNano: bigint, options: { free?: number; rpm?: numb
 const readBalance = (id: string): Promise<HotBalance> => readHotBalance(redis, id);
 const readEntries = (id: string): Promise<LedgerEntry[]> => readHotEntries(redis, id);
 
-test('if the balance covers ten of 200 simultaneous requests, ten are admitted, and it ends at zero with nothing reserved', async (t) => {
+test('if the balance covers ten of 200 simultaneous requests, ten are admitted, and the balance ends at zero with nothing reserved', async (t) => {
   const id = await createAccount(1_000n);
   const requests = Array.from({ length: 200 }, () => admission(id, { fixedNano: 100n }));
   const answers = await Promise.all(requests.map((request) => runAdmission(redis, request)));
@@ -149,7 +149,7 @@ test('a banned account, a replaced key and an unknown account are rejected by th
   t.is((await runAdmission(redis, admission(randomUUID()))).outcome, 'unknown');
 });
 
-test('a refill is credited once per id, never debits more than is unreserved, and never raises the balance above the cap', async (t) => {
+test('a refill is credited once per id, never debits more than the unreserved balance, and never raises the balance above the cap', async (t) => {
   const id = await createAccount(1_000n);
   const refill = (refillId: string, amountNano: bigint) =>
     runRefill(redis, {

@@ -92,7 +92,7 @@ test('a catalog that is invalid or missing does not open', async (t) => {
   t.is(error?.message, `${path}:4:11 models[1].id repeats "a", which is already models[0].id`);
 });
 
-test('catalog warnings are logged when it is opened', async (t) => {
+test('the warnings of a catalog are logged when it is opened', async (t) => {
   const upstream = 'upstreams: { lab: { kind: openai, baseUrl: "http://127.0.0.1/v1", apiKeys: [env:KEY] } }';
   const { store, lines } = await openStore(t, fileOf(model('a')).replace(/^.*$/m, upstream));
   t.deepEqual(

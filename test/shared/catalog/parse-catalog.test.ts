@@ -20,7 +20,7 @@ function fileOf(modelLines: string, upstreamLine = '  lab: { kind: builtin }'): 
 
 const chat = 'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab }]';
 
-function failsWith(t: ExecutionContext, text: string, expected: string[]): void {
+function expectProblems(t: ExecutionContext, text: string, expected: string[]): void {
   const error = t.throws(() => parse(text), { instanceOf: CatalogError });
   t.deepEqual(error?.message.split('\n'), expected);
 }
@@ -137,7 +137,7 @@ test('a model is found by its id and by each alias', (t) => {
   t.is(catalog.find('two'), undefined);
 });
 
-test('a route specifies whether its calls continue after a disconnect, and its upstream for how long', (t) => {
+test('a route specifies whether its calls continue after a disconnect, and its upstream specifies for how long', (t) => {
   const upstreamOf = (graceMs: number): string => `  lab: { kind: builtin, disconnectGraceMs: ${graceMs} }`;
   const model =
     'type: chat\ncontext: 9\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, model: m, onDisconnect: drain }]';
@@ -186,7 +186,7 @@ test('vectors are cached only if the file specifies it, by default for a day and
   });
 });
 
-test('the start date of a price is its since, otherwise the day it was first seen, otherwise today', (t) => {
+test('the start date of a price is its `since` field, otherwise the day on which the price was first seen, otherwise today', (t) => {
   const dayOf = (text: string, seen?: string) =>
     parse(text, { findPriceDay: () => seen }).find('first')?.pricing.date_of_use;
   const dated = fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-03'));
@@ -292,7 +292,7 @@ test('prices that would make requests free by mistake get a warning', (t) => {
   ]);
 });
 
-const faults: [title: string, text: string, expected: string[]][] = [
+const invalidFiles: [title: string, text: string, expected: string[]][] = [
   [
     'broken YAML',
     'upstreams:\n  lab: { kind: builtin\nmodels: []\n',
@@ -327,7 +327,7 @@ const faults: [title: string, text: string, expected: string[]][] = [
     ['catalog.yaml:3:1 model is not a known field; did you mean "models"?'],
   ],
   [
-    'unknown fields below',
+    'unknown fields of a model',
     fileOf(`${chat}\nalias: [x]\ncolour: red`),
     [
       'catalog.yaml:9:5 models[0].alias is not a known field; did you mean "aliases"?',
@@ -554,8 +554,8 @@ const faults: [title: string, text: string, expected: string[]][] = [
   ],
 ];
 
-for (const [title, text, expected] of faults) {
-  test(`rejected with line and column: ${title}`, (t) => failsWith(t, text, expected));
+for (const [title, text, expected] of invalidFiles) {
+  test(`rejected with line and column: ${title}`, (t) => expectProblems(t, text, expected));
 }
 
 test('all problems of a file are reported together, in line order', (t) => {
@@ -663,7 +663,7 @@ test('a route may limit its concurrent calls and specify how its model is asked 
 });
 
 test("a model of a type that its upstream's kind does not support is rejected at the route", (t) => {
-  failsWith(
+  expectProblems(
     t,
     fileOf(
       'type: embedding\ncontext: 100\ndimensions: { default: 8 }\npricing: { prompt: 1 }\nroutes: [{ upstream: lab }]',
@@ -676,7 +676,7 @@ test("a model of a type that its upstream's kind does not support is rejected at
 });
 
 test('thinking on a route and imageUrls on an upstream must be one of the known values', (t) => {
-  failsWith(
+  expectProblems(
     t,
     fileOf(
       'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, thinking: much }]',

@@ -16,7 +16,7 @@ test('origins are normalized to the form that browsers send', (t) => {
   t.deepEqual(readCorsOrigins(apps.join(',')), { origins: new Set(apps), wrong: [] });
 });
 
-test('any origin is a single star, and an empty list allows none', (t) => {
+test('a single star allows any origin, and an empty list allows none', (t) => {
   t.deepEqual(readCorsOrigins(' * '), { origins: '*', wrong: [] });
   for (const text of ['', ' ', ' , ']) t.deepEqual(readCorsOrigins(text), { origins: null, wrong: [] });
 });

@@ -9,7 +9,7 @@ const instructions = {
   ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обновите|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
 };
 
-test('every text of the table says what to do', (t) => {
+test('every error text says what to do', (t) => {
   for (const [code, { en, ru }] of Object.entries({ ...errorKinds, ...httpStatusErrors })) {
     t.regex(en, instructions.en, code);
     t.regex(ru, instructions.ru, code);

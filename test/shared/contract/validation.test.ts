@@ -81,7 +81,7 @@ test('embedding inputs are one text or up to 2048 texts, none of them empty', (t
   );
 });
 
-test('embedding inputs may be token numbers, for one text or for several', (t) => {
+test('embedding inputs may be token IDs, for one text or for several', (t) => {
   const issues = (input: unknown) => issuesOf(() => embedding({ model: 'm', input }));
   t.deepEqual(issues([9906, 1917]), []);
   t.deepEqual(issues([[9906], [1917, 0]]), []);
@@ -113,8 +113,8 @@ test('errors in a list of inputs depend on the type of its first item', (t) => {
   }
 });
 
-test('the largest request of token numbers is validated without checking each of them', (t) => {
-  const of = (length: number) => {
+test('the largest request of token IDs is validated without checking each of them', (t) => {
+  const requestOf = (length: number) => {
     const tokens = Array.from({ length }, () => 1);
     return { model: 'm', input: Array.from({ length: 2_048 }, () => tokens) };
   };
@@ -124,8 +124,8 @@ test('the largest request of token numbers is validated without checking each of
     return readThreadMs() - startedMs;
   };
   const best = (body: object): number => Math.min(...Array.from({ length: 5 }, () => measureMs(body)));
-  best(of(1));
-  const [shortMs, longMs] = [best(of(1)), best(of(8_192))];
+  best(requestOf(1));
+  const [shortMs, longMs] = [best(requestOf(1)), best(requestOf(8_192))];
   t.true(longMs < 3 * shortMs + 20, `${longMs} ms, and ${shortMs} ms for short ones`);
 });
 
@@ -152,7 +152,8 @@ test('for many errors the response stays short, and for very many it reports onl
 });
 
 test('an invalid body with any number of fields is rejected because of its error', (t) => {
-  // In a process 150 000 fields overflowed the stack. Test threads have a larger stack, hence the higher number.
+  // In an ordinary process 150 000 fields overflowed the stack. Test threads have a larger stack, so this test uses more
+  // fields.
   const fields = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, 0]));
   t.deepEqual(
     issuesOf(() => chat({ ...fields, model: 7, messages: [user] })),
@@ -223,7 +224,7 @@ test('an image is an https URL within the specified length, or a data URI whose 
   t.false(isImageUrl('file:///etc/passwd'));
 });
 
-test('nothing within the base64 of an image hides content that decoders find behind it', (t) => {
+test('base64 of an image is rejected if further content follows behind filler characters, but line breaks are accepted', (t) => {
   const toUri = (base64: string): string => `data:image/gif;base64,${base64}`;
   const gif = Buffer.from('GIF89a').toString('base64');
   const pdf = Buffer.from('%PDF-1.7').toString('base64');

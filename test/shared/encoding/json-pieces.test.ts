@@ -27,7 +27,7 @@ test('a long string is written in pieces, without splitting a character', (t) =>
   }
 });
 
-test('a large value is encoded in pieces with the same result as in one go, and so is its idempotency claim', async (t) => {
+test('a large value is encoded in pieces with the same result as in one go, and its idempotency claim is the same, too', async (t) => {
   const value = { model: 'm', input: Array.from({ length: 3_000 }, (_, i) => `${i} слово`.repeat(300)) };
   t.true((await encodeLargeJson(value, 'account')).equals(Buffer.from(JSON.stringify(value))));
   t.deepEqual(
@@ -45,13 +45,13 @@ test('checking whether a value is long does not read all of it', (t) => {
       1_000,
     ),
   );
-  let looks = 0;
+  let reads = 0;
   const item = {
     get a() {
-      looks += 1;
+      reads += 1;
       return 'x'.repeat(100);
     },
   };
   t.true(isLongJson({ list: Array.from({ length: 900 }, () => item) }, 1_000));
-  t.true(looks < 100, `${looks} reads`);
+  t.true(reads < 100, `${reads} reads`);
 });

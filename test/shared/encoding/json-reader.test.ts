@@ -158,7 +158,7 @@ test('a number with thousands of digits is rejected', (t) => {
   t.deepEqual(read(Buffer.from('1'.repeat(300))), { value: Number('1'.repeat(300)) });
 });
 
-const takesIntegers = { ...requestJsonLimits, integers: 1_000_000 };
+const integerLimits = { ...requestJsonLimits, integers: 1_000_000 };
 
 test('arrays of integers that are exempt from the value limit are parsed like JSON.parse', (t) => {
   const item = fc.oneof(
@@ -185,7 +185,7 @@ test('arrays of integers that are exempt from the value limit are parsed like JS
     fc.property(fc.array(array, { maxLength: 4 }), comma, cuts, (arrays, between, positions) => {
       const rows = arrays.map((items) => `[${items.join(between)}]`);
       const bytes = Buffer.from(`[${rows.join(between)}]`);
-      return isDeepStrictEqual(read(bytes, positions, new JsonReader(takesIntegers)), parse(bytes));
+      return isDeepStrictEqual(read(bytes, positions, new JsonReader(integerLimits)), parse(bytes));
     }),
     { numRuns: 1_000 },
   );

@@ -8,8 +8,8 @@ function findErrorOffset(bytes: Buffer, lengths: readonly number[]): number {
   const check = new Utf8Check();
   let at = 0;
   for (const length of [...lengths, bytes.length]) {
-    const fault = check.push(bytes.subarray(at, at + length));
-    if (fault >= 0) return fault;
+    const errorOffset = check.push(bytes.subarray(at, at + length));
+    if (errorOffset >= 0) return errorOffset;
     at = Math.min(at + length, bytes.length);
   }
   return check.end();

@@ -128,15 +128,15 @@ test('no account has more than the specified number of waiting requests', async 
   t.is(requests.at(-1)!.state, 'queue_full');
   const { signal } = new AbortController();
   let isRefused = false;
-  const paid = budget.acquire('ann', 1, { signal, waitMs: 60_000, maxWaiting: Infinity, refuse });
-  paid.catch(() => {
+  const unlimited = budget.acquire('ann', 1, { signal, waitMs: 60_000, maxWaiting: Infinity, refuse });
+  unlimited.catch(() => {
     isRefused = true;
   });
   await nextTurn();
-  t.false(isRefused, 'a request without a wait limit waits anyway');
+  t.false(isRefused, 'a request without a limit on waiting requests waits anyway');
   for (const { caller } of requests) caller.abort();
   requests[0]!.release();
-  (await paid).release();
+  (await unlimited).release();
   t.is(budget.held, 0);
 });
 
@@ -184,7 +184,7 @@ test('smaller requests overtake one that does not fit yet; after five seconds th
   const large = request(budget, 'ann', 20);
   const early = request(budget, 'bob', 7);
   await nextTurn();
-  t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first by anything that fits');
+  t.deepEqual(statesOf([large, early]), ['waits', 'holds'], 'at first, any request that fits overtakes it');
   early.release();
   nowMs += 5_001;
   // Overtaking requests may hold eight units, a quarter of the capacity, although sixteen are unused.
@@ -200,7 +200,7 @@ test('smaller requests overtake one that does not fit yet; after five seconds th
   budget.tryAcquire('frank', 1)!.release();
   holder.release();
   await nextTurn();
-  t.is(large.state, 'holds', 'while the requests that overtook it still hold their capacity');
+  t.is(large.state, 'holds', 'it is granted while the requests that overtook it still hold their capacity');
   t.deepEqual(statesOf(overtaking), ['released', 'holds', 'holds', 'waits', 'holds', 'waits', 'holds']);
 });
 

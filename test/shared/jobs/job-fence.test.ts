@@ -44,41 +44,41 @@ test.before(async () => {
 });
 test.after.always(() => books.close());
 
-const line = { queue: 'chat', model: 'demo-echo' } as const;
+const modelQueue = { queue: 'chat', model: 'demo-echo' } as const;
 const balanceNano = 100_000_000_000n;
 
-interface Placed {
+interface JobRef {
   readonly accountId: string;
   readonly id: string;
 }
 
-async function createJob(): Promise<Placed> {
+async function createJob(): Promise<JobRef> {
   const { id: accountId } = await books.createAccount({ balanceNano });
   return { accountId, id: await enqueueChat(books, accountId, 'demo-echo') };
 }
 
-async function take({ accountId }: Placed, worker = 'worker'): Promise<TakenJob> {
-  const { job } = await takeJob(books.redis, line, accountId, worker);
+async function take({ accountId }: JobRef, worker = 'worker'): Promise<TakenJob> {
+  const { job } = await takeJob(books.redis, modelQueue, accountId, worker);
   if (job === null) throw new Error('there is no job to take');
   return job;
 }
 
 /** Simulates that the worker has been silent long enough for its lease to expire. */
-async function expireLease({ accountId, id }: Placed): Promise<void> {
+async function expireLease({ accountId, id }: JobRef): Promise<void> {
   const shard = shardOf(accountId);
   await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
   await recoverLostJobs(books.redis, shard);
 }
 
-const countWaiting = async ({ accountId }: Placed): Promise<number> =>
+const countWaiting = async ({ accountId }: JobRef): Promise<number> =>
   Number((await books.redis.hget(redisKeys.jobTotals(shardOf(accountId)), 'chat')) ?? 0);
 
-async function statusOf({ accountId, id }: Placed): Promise<string> {
+async function statusOf({ accountId, id }: JobRef): Promise<string> {
   return (await new JobStore(books.redis).find(accountId, id))!.job.status;
 }
 
 async function finish(
-  { accountId, id }: Placed,
+  { accountId, id }: JobRef,
   attempt: number,
   deliver: () => Promise<void> = async () => undefined,
 ): Promise<void> {
@@ -111,7 +111,7 @@ async function finish(
   await traffic.stop();
 }
 
-async function expectNothingHeld(t: ExecutionContext, { accountId }: Placed): Promise<void> {
+async function expectNothingHeld(t: ExecutionContext, { accountId }: JobRef): Promise<void> {
   t.is((await readBalance(books.redis, accountId)).reserved, 0n);
   const held = Object.entries(await books.redis.hgetall(redisKeys.jobsHeld(accountId)));
   t.deepEqual(
@@ -274,17 +274,17 @@ test('if the clock steps back, a lease still expires after the usual time', asyn
 test('the response of a later attempt can be read even if the response of an earlier one has moved to the object store', async (t) => {
   const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
-  const kept = new StoredFramesStore(books.redis, books.redis);
-  const responses = new ResponseStore(kept, {} as ObjectStore);
+  const storedFrames = new StoredFramesStore(books.redis, books.redis);
+  const responses = new ResponseStore(storedFrames, {} as ObjectStore);
   await take(job);
   const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
   if (!('size' in first)) throw new Error('it is not in Redis');
   // Replaces the frames in Redis with the marker that they have moved.
-  t.true(await kept.markMoved('frames', request, first.size.bytes));
+  t.true(await storedFrames.markMoved('frames', request, first.size.bytes));
   await expireLease(job);
   t.is((await take(job)).attempt, 2);
   await responses.keep({ ...request, jobAttempt: 2 }, Buffer.alloc(4_000, 2));
-  const read = await kept.readFrames(request, 0, 100_000);
+  const read = await storedFrames.readFrames(request, 0, 100_000);
   if (!('bytes' in read)) throw new Error('it is recorded as moved');
   const { frame } = decodeFirstFrame(read.bytes)!;
   t.is(frame.attempt, 2);
@@ -294,10 +294,10 @@ test('the response of a later attempt can be read even if the response of an ear
 test('a charged response is not changed by responses and errors that earlier attempts deliver later', async (t) => {
   const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
-  const kept = new StoredFramesStore(books.redis, books.redis);
+  const storedFrames = new StoredFramesStore(books.redis, books.redis);
   const written: string[] = [];
   const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
-  const responses = new ResponseStore(kept, objects);
+  const responses = new ResponseStore(storedFrames, objects);
   for (const attempt of [1, 2, 3]) {
     t.is((await take(job)).attempt, attempt);
     if (attempt < 3) await expireLease(job);
@@ -314,13 +314,15 @@ test('a charged response is not changed by responses and errors that earlier att
     const late = { ...request, jobAttempt };
     await t.throwsAsync(responses.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
     await t.throwsAsync(responses.keep(late, Buffer.alloc(200_000, 1)), { instanceOf: AttemptOvertaken });
-    await t.throwsAsync(kept.putResponse(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
+    await t.throwsAsync(storedFrames.putResponse(late, Buffer.alloc(400, 1)), {
+      instanceOf: AttemptOvertaken,
+    });
     await finish(job, jobAttempt, () => Promise.reject(new AttemptOvertaken()));
     const publisher = new ReplyPublisher({
       workerId: 'worker',
       redis: books.redis,
       payloads: books.redis,
-      storedFrames: kept,
+      storedFrames,
       log: createLogger('test', 'silent'),
       onNoListeners: () => undefined,
     });
@@ -342,7 +344,7 @@ test.serial('while the ledger has no space for the entries of a job, no job is t
   const before = await books.redis.xlen(stream);
   const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'kind', 'test') end";
   await books.redis.eval(fill, 1, stream, ledgerStreamBound - before);
-  t.deepEqual(await takeJob(books.redis, line, job.accountId, 'worker'), { left: 1, job: null });
+  t.deepEqual(await takeJob(books.redis, modelQueue, job.accountId, 'worker'), { left: 1, job: null });
   await books.redis.xtrim(stream, 'MAXLEN', before);
   t.is((await take(job)).id, job.id);
   await books.redis.del(stream);

@@ -149,10 +149,10 @@ test('callers within half a second share one read of the outlook, and a failed r
     if (reads === 1) throw new Error('Redis is away');
     return idle;
   });
-  const line = { queue: 'chat', model: 'model' } as const;
-  await t.throwsAsync(outlooks.get(line), { message: 'Redis is away' });
-  t.deepEqual(await Promise.all([outlooks.get(line), outlooks.get(line)]), [idle, idle]);
-  await outlooks.get(line);
-  await outlooks.get({ ...line, model: 'another' });
+  const modelQueue = { queue: 'chat', model: 'model' } as const;
+  await t.throwsAsync(outlooks.get(modelQueue), { message: 'Redis is away' });
+  t.deepEqual(await Promise.all([outlooks.get(modelQueue), outlooks.get(modelQueue)]), [idle, idle]);
+  await outlooks.get(modelQueue);
+  await outlooks.get({ ...modelQueue, model: 'another' });
   t.is(reads, 3);
 });

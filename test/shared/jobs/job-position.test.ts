@@ -14,7 +14,7 @@ const backlog = fc.record({
   after: fc.nat(9),
 });
 
-let lines = 0;
+let queueCount = 0;
 
 test('the position is exactly the number of jobs that start earlier, if no more jobs are added', async (t) => {
   await fc.assert(
@@ -24,20 +24,21 @@ test('the position is exactly the number of jobs that start earlier, if no more 
       fc.nat(12),
       async (backlogs, firstTakeCount, laterTakeCount) => {
         const turns = new JobTurns(redis());
-        const line: JobLine = { queue: 'chat', model: `model ${(lines += 1)}` };
+        const modelQueue: JobLine = { queue: 'chat', model: `model ${(queueCount += 1)}` };
         const take = async (count: number): Promise<string[]> => {
-          const taken = await turns.take(line.queue, count, new Map([[line.model, count]]));
+          const taken = await turns.take(modelQueue.queue, count, new Map([[modelQueue.model, count]]));
           return taken.map(({ accountId }) => accountId);
         };
         const addAll = async (which: 'before' | 'after'): Promise<void> => {
           for (const [i, account] of backlogs.entries())
-            for (let n = 0; n < account[which]; n++) await turns.add(line, `account ${i}`, account.weight);
+            for (let n = 0; n < account[which]; n++)
+              await turns.add(modelQueue, `account ${i}`, account.weight);
         };
         await addAll('before');
         await take(firstTakeCount);
         await addAll('after');
         await take(laterTakeCount);
-        const outlook = await turns.outlook(line);
+        const outlook = await turns.outlook(modelQueue);
         const order = await take(1_000);
         const ranks = new Map<string, number>();
         for (const [position, accountId] of order.entries()) {

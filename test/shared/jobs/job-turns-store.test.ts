@@ -7,39 +7,39 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 
 /** A job queue used only by one test: tests in this file share a Redis and run concurrently. */
-let lines = 0;
-const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+let queueCount = 0;
+const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(queueCount += 1)}` });
 
 const takeArguments = ({ model }: JobLine, count: number): [number, ReadonlyMap<string, number>] => [
   count,
   new Map([[model, count]]),
 ];
 
-async function takeAccounts(turns: JobTurns, line: JobLine, count: number): Promise<string[]> {
-  const taken = await turns.take(line.queue, ...takeArguments(line, count));
+async function takeAccounts(turns: JobTurns, modelQueue: JobLine, count: number): Promise<string[]> {
+  const taken = await turns.take(modelQueue.queue, ...takeArguments(modelQueue, count));
   return taken.map(({ accountId }) => accountId);
 }
 
 test("one account's 100 000 waiting jobs delay another's single job by at most one turn", async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'large', 1, 100_000);
-  t.deepEqual(await takeAccounts(turns, line, 3), ['large', 'large', 'large']);
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'large', 1, 100_000);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 3), ['large', 'large', 'large']);
   for (let i = 0; i < 20; i++) {
-    await turns.add(line, `small ${i}`, 1);
-    const taken = await takeAccounts(turns, line, 2);
+    await turns.add(modelQueue, `small ${i}`, 1);
+    const taken = await takeAccounts(turns, modelQueue, 2);
     t.true(taken.includes(`small ${i}`), taken.join(', '));
   }
 });
 
 test('if fifty accounts arrive together, each waits for at most one turn of every other account', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'large', 100, 100_000);
-  await takeAccounts(turns, line, 7);
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'large', 100, 100_000);
+  await takeAccounts(turns, modelQueue, 7);
   const small = Array.from({ length: 50 }, (_, i) => `small ${i}`);
-  await Promise.all(small.map((accountId) => turns.add(line, accountId, 1)));
-  const taken = await takeAccounts(turns, line, 51);
+  await Promise.all(small.map((accountId) => turns.add(modelQueue, accountId, 1)));
+  const taken = await takeAccounts(turns, modelQueue, 51);
   t.deepEqual(
     taken.filter((accountId) => accountId !== 'large').sort(),
     [...small].sort(),
@@ -49,21 +49,21 @@ test('if fifty accounts arrive together, each waits for at most one turn of ever
 
 test('an account of weight 3 gets three turns for each turn of an account of weight 1', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'heavy', 3, 1_000);
-  await turns.sync(line, 'light', 1, 1_000);
-  const taken = await takeAccounts(turns, line, 400);
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'heavy', 3, 1_000);
+  await turns.sync(modelQueue, 'light', 1, 1_000);
+  const taken = await takeAccounts(turns, modelQueue, 400);
   t.is(taken.filter((accountId) => accountId === 'heavy').length, 300);
 });
 
 test('an account that always has a single job alternates with an account that has a backlog', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'z backlog', 1, 100);
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'z backlog', 1, 100);
   const taken: string[] = [];
   for (let i = 0; i < 20; i++) {
-    if (taken.at(-1) !== 'z backlog') await turns.add(line, 'a single', 1);
-    taken.push(...(await takeAccounts(turns, line, 1)));
+    if (taken.at(-1) !== 'z backlog') await turns.add(modelQueue, 'a single', 1);
+    taken.push(...(await takeAccounts(turns, modelQueue, 1)));
   }
   t.is(taken.filter((accountId) => accountId === 'z backlog').length, 10);
 });
@@ -93,83 +93,83 @@ test('models take turns, and a model without a worker slot or configuration does
 
 test('a fair-queue turn that found no job removes the account, unless a job was added in between', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'account', 1, 2);
-  const [empty] = await turns.take(line.queue, ...takeArguments(line, 1));
-  await turns.settle(line.queue, empty!, 0, false);
-  t.deepEqual(await takeAccounts(turns, line, 1), []);
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'account', 1, 2);
+  const [empty] = await turns.take(modelQueue.queue, ...takeArguments(modelQueue, 1));
+  await turns.settle(modelQueue.queue, empty!, 0, false);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 1), []);
 
-  await turns.add(line, 'account', 1);
-  const [early] = await turns.take(line.queue, ...takeArguments(line, 1));
-  await turns.add(line, 'account', 1);
-  await turns.settle(line.queue, early!, 0);
-  t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
+  await turns.add(modelQueue, 'account', 1);
+  const [early] = await turns.take(modelQueue.queue, ...takeArguments(modelQueue, 1));
+  await turns.add(modelQueue, 'account', 1);
+  await turns.settle(modelQueue.queue, early!, 0);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 9), ['account']);
 });
 
 test('a fair-queue turn that found no job does not count against the account', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'a', 1, 10);
-  await turns.sync(line, 'b', 1, 10);
-  const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'a', 1, 10);
+  await turns.sync(modelQueue, 'b', 1, 10);
+  const [turn] = await turns.take(modelQueue.queue, ...takeArguments(modelQueue, 1));
   t.is(turn?.accountId, 'a');
-  await turns.add(line, 'a', 1);
-  await turns.settle(line.queue, turn!, 0, false);
-  t.deepEqual(await takeAccounts(turns, line, 2), ['a', 'b']);
+  await turns.add(modelQueue, 'a', 1);
+  await turns.settle(modelQueue.queue, turn!, 0, false);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 2), ['a', 'b']);
 });
 
 test('no job gets two fair-queue turns', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.sync(line, 'account', 1, 3);
-  const [first] = await turns.take(line.queue, ...takeArguments(line, 3));
-  await turns.settle(line.queue, first!, 2);
-  t.deepEqual(await takeAccounts(turns, line, 9), []);
+  const modelQueue = createQueue();
+  await turns.sync(modelQueue, 'account', 1, 3);
+  const [first] = await turns.take(modelQueue.queue, ...takeArguments(modelQueue, 3));
+  await turns.settle(modelQueue.queue, first!, 2);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 9), []);
 });
 
 test('the next settlement or repair restores lost index entries', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.add(line, 'account', 2);
-  const [turn] = await turns.take(line.queue, ...takeArguments(line, 1));
-  await redis().del(redisKeys.jobAccounts(line.queue, line.model));
-  await turns.settle(line.queue, turn!, 3);
-  t.deepEqual(await takeAccounts(turns, line, 9), ['account', 'account', 'account']);
+  const modelQueue = createQueue();
+  await turns.add(modelQueue, 'account', 2);
+  const [turn] = await turns.take(modelQueue.queue, ...takeArguments(modelQueue, 1));
+  await redis().del(redisKeys.jobAccounts(modelQueue.queue, modelQueue.model));
+  await turns.settle(modelQueue.queue, turn!, 3);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 9), ['account', 'account', 'account']);
 
-  await turns.sync(line, 'account', 2, 1);
-  await redis().del(redisKeys.jobAccounts(line.queue, line.model));
+  await turns.sync(modelQueue, 'account', 2, 1);
+  await redis().del(redisKeys.jobAccounts(modelQueue.queue, modelQueue.model));
   t.deepEqual(
-    await takeAccounts(turns, line, 9),
+    await takeAccounts(turns, modelQueue, 9),
     [],
     'half of the index is lost, and the other half does not block any account',
   );
-  await turns.sync(line, 'account', 2, 1);
-  t.deepEqual(await takeAccounts(turns, line, 9), ['account']);
+  await turns.sync(modelQueue, 'account', 2, 1);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 9), ['account']);
 });
 
 test('the queue does not wait for a job that was dropped', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.add(line, 'account', 1);
-  await turns.drop(line, 'account');
-  await turns.drop(line, 'account');
-  t.deepEqual((await turns.outlook(line)).accounts, []);
-  t.deepEqual(await takeAccounts(turns, line, 9), []);
+  const modelQueue = createQueue();
+  await turns.add(modelQueue, 'account', 1);
+  await turns.drop(modelQueue, 'account');
+  await turns.drop(modelQueue, 'account');
+  t.deepEqual((await turns.outlook(modelQueue)).accounts, []);
+  t.deepEqual(await takeAccounts(turns, modelQueue, 9), []);
 });
 
 test('an empty queue deletes its data about accounts within a minute', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await turns.add(line, 'account', 1);
-  await takeAccounts(turns, line, 1);
+  const modelQueue = createQueue();
+  await turns.add(modelQueue, 'account', 1);
+  await takeAccounts(turns, modelQueue, 1);
   for (const key of [
-    redisKeys.jobAccounts(line.queue, line.model),
-    redisKeys.jobIdle(line.queue, line.model),
+    redisKeys.jobAccounts(modelQueue.queue, modelQueue.model),
+    redisKeys.jobIdle(modelQueue.queue, modelQueue.model),
   ])
     t.true((await redis().pttl(key)) <= 60_000 && (await redis().pttl(key)) > 0, key);
-  await turns.add(line, 'account', 1);
+  await turns.add(modelQueue, 'account', 1);
   t.is(
-    await redis().pttl(redisKeys.jobAccounts(line.queue, line.model)),
+    await redis().pttl(redisKeys.jobAccounts(modelQueue.queue, modelQueue.model)),
     -1,
     'a waiting account does not expire',
   );
@@ -177,36 +177,40 @@ test('an empty queue deletes its data about accounts within a minute', async (t)
 
 test('resetting the virtual times to zero does not change the order of turns', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  await redis().hset(redisKeys.jobIndex(line.queue), `time:${line.model}`, String(maxVirtualTime));
+  const modelQueue = createQueue();
+  await redis().hset(
+    redisKeys.jobIndex(modelQueue.queue),
+    `time:${modelQueue.model}`,
+    String(maxVirtualTime),
+  );
   for (const [accountId, weight] of [
     ['a', 1],
     ['b', 2],
     ['c', 1],
   ] as const)
-    await turns.sync(line, accountId, weight, 4);
+    await turns.sync(modelQueue, accountId, weight, 4);
   const taken: string[] = [];
-  for (let i = 0; i < 12; i++) taken.push(...(await takeAccounts(turns, line, 1)));
+  for (let i = 0; i < 12; i++) taken.push(...(await takeAccounts(turns, modelQueue, 1)));
   t.is(taken.join(''), 'abcbabcbacac');
-  t.true((await turns.outlook(line)).virtualTime < maxVirtualTime / 2);
+  t.true((await turns.outlook(modelQueue)).virtualTime < maxVirtualTime / 2);
 });
 
 test('a job counts as running until it ends or its lease expires', async (t) => {
   const turns = new JobTurns(redis());
-  const line: JobLine = { queue: 'embedding', model: 'model' };
-  await turns.sync(line, 'account', 1, 3);
-  await turns.started(line, 'dies', 0);
-  await turns.started(line, 'ends', 60_000);
-  await turns.started(line, 'hangs', 60_000);
+  const modelQueue: JobLine = { queue: 'embedding', model: 'model' };
+  await turns.sync(modelQueue, 'account', 1, 3);
+  await turns.started(modelQueue, 'dies', 0);
+  await turns.started(modelQueue, 'ends', 60_000);
+  await turns.started(modelQueue, 'hangs', 60_000);
   t.deepEqual(await turns.counts('embedding'), { waiting: 3, running: 2 });
-  await turns.ended(line, 'ends', 1_200);
+  await turns.ended(modelQueue, 'ends', 1_200);
   t.deepEqual(await turns.counts('embedding'), { waiting: 3, running: 1 });
-  const { running, runningMs, serviceMs } = await turns.outlook(line);
+  const { running, runningMs, serviceMs } = await turns.outlook(modelQueue);
   t.deepEqual({ running, jobs: runningMs.length, serviceMs }, { running: 1, jobs: 1, serviceMs: 1_200 });
 
-  await turns.renewed([{ line, jobId: 'dies' }], 60_000);
+  await turns.renewed([{ line: modelQueue, jobId: 'dies' }], 60_000);
   t.is((await turns.counts('embedding')).running, 2, 'it is alive, and was only late');
-  await turns.renewed([{ line, jobId: 'dies' }], 0);
+  await turns.renewed([{ line: modelQueue, jobId: 'dies' }], 0);
   t.is(
     (await turns.counts('embedding')).running,
     0,
@@ -216,19 +220,19 @@ test('a job counts as running until it ends or its lease expires', async (t) => 
 
 test('a job that ends right after its lease was renewed does not count as running again', async (t) => {
   const turns = new JobTurns(redis());
-  const lines = [createQueue(), { ...createQueue(), queue: 'image' } as const];
-  const jobs = lines.map((line, i) => ({ line, jobId: `job ${i}` }));
+  const modelQueues = [createQueue(), { ...createQueue(), queue: 'image' } as const];
+  const jobs = modelQueues.map((modelQueue, i) => ({ line: modelQueue, jobId: `job ${i}` }));
   for (const { line, jobId } of jobs) await turns.started(line, jobId, 60_000);
   const renewed = turns.renewed(jobs, 60_000);
   await Promise.all(jobs.map(({ line, jobId }) => turns.ended(line, jobId, 100)));
   await renewed;
-  for (const line of lines) t.is((await turns.outlook(line)).running, 0);
+  for (const modelQueue of modelQueues) t.is((await turns.outlook(modelQueue)).running, 0);
 });
 
 test('only the latest twenty service times are used, excluding those of failed jobs', async (t) => {
   const turns = new JobTurns(redis());
-  const line = createQueue();
-  for (let i = 0; i < 30; i++) await turns.ended(line, `${i}`, i < 10 ? 1_000_000 : 100);
-  await turns.ended(line, 'failed', null);
-  t.is((await turns.outlook(line)).serviceMs, 100);
+  const modelQueue = createQueue();
+  for (let i = 0; i < 30; i++) await turns.ended(modelQueue, `${i}`, i < 10 ? 1_000_000 : 100);
+  await turns.ended(modelQueue, 'failed', null);
+  t.is((await turns.outlook(modelQueue)).serviceMs, 100);
 });

@@ -40,7 +40,7 @@ async function place(
 
 // These tests run one after another: while one of them fills a shard, every job in the shard is rejected.
 test.serial(
-  'a job above the byte limits of an account or of all accounts is rejected immediately',
+  'a job that would exceed the byte limit of its account or of its shard is rejected immediately',
   async (t) => {
     const redis = redisOf();
     const accountId = randomUUID();
@@ -92,7 +92,7 @@ test.serial(
     const accountId = randomUUID();
     const shard = shardOf(accountId);
     await redis.hset(redisKeys.account(accountId), { bal: 1000, res: 200, free: 0, fres: 0 });
-    // Not created in the same millisecond; otherwise the job with the lower id would be taken first.
+    // The two jobs have different creation times; otherwise the one with the lower id would be taken first.
     const nowMs = Date.now();
     const [waiting, running] = [await place(accountId, {}, nowMs), await place(accountId, {}, nowMs + 1)];
     const taken = await takeJob(redis, { queue: 'embedding', model: 'demo' }, accountId, 'worker');

@@ -10,8 +10,8 @@ const accounts = ['a', 'b', 'c'];
 const account = fc.constantFrom(...accounts);
 const weights = fc.record({ a: fc.nat(9), b: fc.nat(9), c: fc.nat(99) });
 
-let lines = 0;
-const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(lines += 1)}` });
+let queueCount = 0;
+const createQueue = (): JobLine => ({ queue: 'chat', model: `model ${(queueCount += 1)}` });
 const slotsFor = ({ model }: JobLine, slots: number): ReadonlyMap<string, number> =>
   new Map([[model, slots]]);
 
@@ -31,15 +31,15 @@ type Step = typeof steps extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 /** A model of the lists of waiting jobs in the shards, with the real index of accounts. */
 class ShardModel {
   readonly turns: JobTurns;
-  readonly line: JobLine;
+  readonly modelQueue: JobLine;
   readonly lists = new Map(accounts.map((accountId) => [accountId, 0]));
   readonly taken: JobTurn[] = [];
   /** Calls that have not reached the index yet. */
   readonly undelivered: (() => Promise<void>)[] = [];
 
-  constructor(turns: JobTurns, line: JobLine) {
+  constructor(turns: JobTurns, modelQueue: JobLine) {
     this.turns = turns;
-    this.line = line;
+    this.modelQueue = modelQueue;
   }
 
   change(accountId: string, by: number): void {
@@ -48,20 +48,22 @@ class ShardModel {
 
   put(accountId: string): void {
     this.change(accountId, 1);
-    this.undelivered.push(() => this.turns.add(this.line, accountId, 1));
+    this.undelivered.push(() => this.turns.add(this.modelQueue, accountId, 1));
   }
 
   /** @param isLate whether other calls may reach the index before the cancellation does */
   async cancel(accountId: string, isLate: boolean): Promise<void> {
     if (this.lists.get(accountId) === 0) return;
     this.change(accountId, -1);
-    const drop = (): Promise<void> => this.turns.drop(this.line, accountId);
+    const drop = (): Promise<void> => this.turns.drop(this.modelQueue, accountId);
     if (isLate) this.undelivered.push(drop);
     else await drop();
   }
 
   async take(count: number): Promise<void> {
-    this.taken.push(...(await this.turns.take(this.line.queue, count, slotsFor(this.line, count))));
+    this.taken.push(
+      ...(await this.turns.take(this.modelQueue.queue, count, slotsFor(this.modelQueue, count))),
+    );
   }
 
   pop(which: number): void {
@@ -70,7 +72,7 @@ class ShardModel {
     const isUsed = this.lists.get(turn.accountId)! > 0;
     if (isUsed) this.change(turn.accountId, -1);
     const remaining = this.lists.get(turn.accountId)!;
-    this.undelivered.push(() => this.turns.settle(this.line.queue, turn, remaining, isUsed));
+    this.undelivered.push(() => this.turns.settle(this.modelQueue.queue, turn, remaining, isUsed));
   }
 
   async deliver(which: number): Promise<void> {
@@ -93,7 +95,8 @@ class ShardModel {
   }
 
   async repair(): Promise<void> {
-    for (const [accountId, waiting] of this.lists) await this.turns.sync(this.line, accountId, 1, waiting);
+    for (const [accountId, waiting] of this.lists)
+      await this.turns.sync(this.modelQueue, accountId, 1, waiting);
   }
 
   /** Completes everything in progress, and then takes every job that the index knows. */
@@ -112,7 +115,7 @@ test('no waiting job is lost, for any order of additions, turns, settlements and
       const model = new ShardModel(new JobTurns(redis()), createQueue());
       await model.play(steps, false);
       await model.finish();
-      const { accounts } = await model.turns.outlook(model.line);
+      const { accounts } = await model.turns.outlook(model.modelQueue);
       return model.waiting === 0 && accounts.length === 0;
     }),
     { numRuns: 150 },
@@ -129,7 +132,7 @@ test('a repair restores accounts that were removed by a cancellation that reache
       await model.finish();
       await model.repair();
       await model.finish();
-      const { accounts } = await model.turns.outlook(model.line);
+      const { accounts } = await model.turns.outlook(model.modelQueue);
       return model.waiting === 0 && accounts.length === 0;
     }),
     { numRuns: 100 },
@@ -145,7 +148,7 @@ test('while others wait, an account gets at most its weighted share of turns plu
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), weights, async (steps, extra) => {
       const turns = new JobTurns(redis());
-      const line = createQueue();
+      const modelQueue = createQueue();
       const weightOf = (accountId: string): number => 1 + extra[accountId as keyof typeof extra];
       const waiting = new Map(accounts.map((accountId) => [accountId, 0]));
       // For each pair, the turns of both since the later of them started to wait.
@@ -158,10 +161,15 @@ test('while others wait, an account gets at most its weighted share of turns plu
         if ('jobs' in step) {
           if (waiting.get(step.account) === 0) restart(step.account);
           waiting.set(step.account, waiting.get(step.account)! + step.jobs);
-          for (let i = 0; i < step.jobs; i++) await turns.add(line, step.account, weightOf(step.account));
+          for (let i = 0; i < step.jobs; i++)
+            await turns.add(modelQueue, step.account, weightOf(step.account));
           continue;
         }
-        for (const { accountId } of await turns.take(line.queue, step.take, slotsFor(line, step.take))) {
+        for (const { accountId } of await turns.take(
+          modelQueue.queue,
+          step.take,
+          slotsFor(modelQueue, step.take),
+        )) {
           for (const other of accounts) {
             if (other === accountId || waiting.get(other) === 0) continue;
             const ownTurns = served.get(accountId + other)! + 1;
@@ -185,11 +193,13 @@ test('every waiting account is served before any other gets more than its weight
   await fc.assert(
     fc.asyncProperty(weights, async (extra) => {
       const turns = new JobTurns(redis());
-      const line = createQueue();
-      const all = accounts.map((accountId) => 1 + extra[accountId as keyof typeof extra]);
-      for (const [i, accountId] of accounts.entries()) await turns.sync(line, accountId, all[i]!, 1_000);
-      const maxTurns = all.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...all)), 0) + 1;
-      const first = await turns.take(line.queue, maxTurns, slotsFor(line, maxTurns));
+      const modelQueue = createQueue();
+      const allWeights = accounts.map((accountId) => 1 + extra[accountId as keyof typeof extra]);
+      for (const [i, accountId] of accounts.entries())
+        await turns.sync(modelQueue, accountId, allWeights[i]!, 1_000);
+      const maxTurns =
+        allWeights.reduce((sum, weight) => sum + Math.ceil(weight / Math.min(...allWeights)), 0) + 1;
+      const first = await turns.take(modelQueue.queue, maxTurns, slotsFor(modelQueue, maxTurns));
       return new Set(first.map(({ accountId }) => accountId)).size === accounts.length;
     }),
     { numRuns: 30 },

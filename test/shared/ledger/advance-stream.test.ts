@@ -13,7 +13,7 @@ test('the trim position stored in Redis never decreases', async (t) => {
     await server.close();
   });
   await waitUntilReady(redis);
-  for (const [ms, seq, remembered] of [
+  for (const [ms, seq, stored] of [
     [100, 9, '100-9'],
     // Ids are compared as numbers, not as strings.
     [100, 10, '100-10'],
@@ -21,6 +21,6 @@ test('the trim position stored in Redis never decreases', async (t) => {
     [99, 11, '100-10'],
   ] as const) {
     await advanceTrimPosition(redis, 0, { ms, seq });
-    t.is(await redis.get(redisKeys.ledgerTrimmed(0)), remembered);
+    t.is(await redis.get(redisKeys.ledgerTrimmed(0)), stored);
   }
 });

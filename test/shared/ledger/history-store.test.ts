@@ -32,7 +32,7 @@ test('a refill that moves to MongoDB between the two reads is in the log exactly
   t.is(await books.redis.xlen(stream), 0);
 });
 
-test('a refill that is in neither store is looked up once', async (t) => {
+test('a refill that is in neither store is searched for only once', async (t) => {
   const books = await openLedgerServices();
   t.teardown(() => books.close());
   const { id } = await books.createAccount();
@@ -42,7 +42,7 @@ test('a refill that is in neither store is looked up once', async (t) => {
   const redis = interruptScripts(books.redis, async () => {
     scripts += 1;
   });
-  // The account counts one refill more than there are, as after Redis has lost one and reused its number.
+  // The account counts one refill too many, as if Redis had lost a refill and reused its ordinal.
   const { totalCount, rows } = await new HistoryStore(books.ledger, redis).readRefillLog(
     { id, redeemedCodes: 2 },
     1,

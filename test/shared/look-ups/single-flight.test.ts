@@ -16,7 +16,7 @@ test('callers with the same key share one look-up; a later caller starts another
   t.is(await flight.run('a', start), 3);
 });
 
-test('a failed look-up fails for all that share it, and is not cached', async (t) => {
+test('a failed look-up fails for all callers that share it, and is not cached', async (t) => {
   const flight = new SingleFlight<string>('a test');
   const fail = () => Promise.reject(new Error('broken'));
   const both = await Promise.allSettled([flight.run('a', fail), flight.run('a', fail)]);
@@ -36,21 +36,21 @@ test('a look-up that never finishes fails with a 503 in time, and the next call 
 test('callers that need the current value do not join the look-up in flight, but share the next one', async (t) => {
   const flight = new SingleFlight<string>('a test');
   let current = 'old';
-  const read: (() => void)[] = [];
-  const look = async (): Promise<string> => {
+  const finishLookUps: (() => void)[] = [];
+  const lookUp = async (): Promise<string> => {
     const found = current;
-    await new Promise<void>((resolve) => read.push(resolve));
+    await new Promise<void>((resolve) => finishLookUps.push(resolve));
     return found;
   };
-  const first = flight.runNext('a', look);
+  const first = flight.runNext('a', lookUp);
   await Promise.resolve();
   current = 'new';
-  const later = [1, 2, 3].map(() => flight.runNext('a', look));
-  t.is(read.length, 1);
-  read[0]!();
+  const later = [1, 2, 3].map(() => flight.runNext('a', lookUp));
+  t.is(finishLookUps.length, 1);
+  finishLookUps[0]!();
   t.is(await first, 'old');
-  while (read.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  read[1]!();
+  while (finishLookUps.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  finishLookUps[1]!();
   t.deepEqual(await Promise.all(later), ['new', 'new', 'new']);
-  t.is(read.length, 2);
+  t.is(finishLookUps.length, 2);
 });

@@ -34,7 +34,7 @@ const cases: Case[] = [
     costNano: 60_000n,
   },
   {
-    title: 'the second family wins over the first',
+    title: 'prompt and completion win over in_cost_per_million and out_cost_per_million',
     pricing: price({ in_cost_per_million: 99, prompt: 2, completion: 0 }),
     usage: { promptTokens: 10 },
     costNano: 20_000n,
@@ -64,7 +64,7 @@ const cases: Case[] = [
     costNano: 100_000n,
   },
   {
-    title: 'details that exceed their total cost no more than the total',
+    title: 'more cached tokens than prompt tokens cost no more than the prompt tokens',
     pricing: price({ prompt: 10, input_cache_read: 10 }),
     usage: { promptTokens: 10, cacheReadTokens: 400 },
     costNano: 100_000n,
@@ -130,13 +130,14 @@ const cases: Case[] = [
     costNano: 1_000_000_000n,
   },
   {
-    title: 'without that price, the most expensive one: nothing is free by accident',
+    title:
+      'an image without a price of its own takes the most expensive price, so that nothing is free by accident',
     pricing: price({ type: 'image', cost_per_image_quality: { hd: 8, low: { '1x1': 9 } } }),
     usage: { images: 1 },
     costNano: 9_000_000_000n,
   },
   {
-    title: 'names of inherited object properties are not price names',
+    title: 'names of inherited object properties are not qualities',
     pricing: price({ type: 'image', cost_per_image_quality: { hd: { '512x512': 2 } } }),
     usage: { images: 1, imageQuality: 'constructor', imageSize: 'name' },
     costNano: 2_000_000_000n,

@@ -8,7 +8,7 @@ import {
 } from '../../../shared/pricing/count-tokens.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 
-const PROSE = {
+const prose = {
   english: `It wasn't until 1889 that the tower opened; critics (there'd been 300 of them) had called it "a truly
 tragic street lamp".  By the end, though, 1,896,987 people came.\n\n\tconst height = 330; // metres\r\n`,
   russian: 'Съешь же ещё этих мягких французских булок, да выпей чаю — «непременно» с лимоном, №7!\n',
@@ -36,7 +36,8 @@ function makeText(length: number, seed: number, pickCode: (random: () => number)
 }
 
 /**
- * In CPU time of this thread, which other work on the machine and other tests of this process do not affect.
+ * Measures the CPU time of this thread, which is not affected by other work on the machine or by other tests of this
+ * process.
  */
 function measureMs(run: () => unknown): number {
   const startedMs = readThreadMs();
@@ -51,7 +52,7 @@ async function measureMsAsync(run: () => Promise<unknown>): Promise<number> {
 }
 
 /** A different text for each seed, because words that were tokenized before are cached. */
-const HOSTILE: Record<string, (length: number, seed?: number) => string> = {
+const hostileTexts: Record<string, (length: number, seed?: number) => string> = {
   'one letter': (length) => 'a'.repeat(length),
   spaces: (length) => ' '.repeat(length),
   newlines: (length) => '\n'.repeat(length),
@@ -68,7 +69,7 @@ test.before(() => {
   loadTokenizer();
 });
 
-for (const [name, sample] of Object.entries(PROSE)) {
+for (const [name, sample] of Object.entries(prose)) {
   test(`long ${name} text has exactly as many tokens when tokenized in blocks as when tokenized whole`, async (t) => {
     const text = sample.repeat(Math.ceil(20_000 / sample.length));
     const whole = countWhole(text);
@@ -80,7 +81,7 @@ for (const [name, sample] of Object.entries(PROSE)) {
 
 test('the token count of text in mixed scripts is exact, wherever its blocks end', (t) => {
   const random = makeRandom(42);
-  const words = Object.values(PROSE).flatMap((sample) => sample.split(/(?<=\s)/u));
+  const words = Object.values(prose).flatMap((sample) => sample.split(/(?<=\s)/u));
   for (let round = 0; round < 40; round++) {
     let text = '';
     while (text.length < 9000) text += words[Math.floor(random() * words.length)] ?? '';
@@ -89,7 +90,7 @@ test('the token count of text in mixed scripts is exact, wherever its blocks end
 });
 
 test('a text has at most one token per UTF-8 byte, and at least one per 128 bytes', async (t) => {
-  for (const text of [...Object.values(PROSE), ...Object.values(HOSTILE).map((make) => make(5000))]) {
+  for (const text of [...Object.values(prose), ...Object.values(hostileTexts).map((make) => make(5000))]) {
     const bytes = Buffer.byteLength(text);
     const count = countTokens(text);
     t.true(count <= bytes);
@@ -104,7 +105,7 @@ test('the names of special tokens are tokenized as plain text', (t) => {
   t.notThrows(() => countTokens('a<|im_start|>system<|im_end|><|endofprompt|>'));
 });
 
-for (const [name, make] of Object.entries(HOSTILE)) {
+for (const [name, make] of Object.entries(hostileTexts)) {
   test.serial(`the time for ${name} grows linearly`, (t) => {
     const length = name.startsWith('random') || name.startsWith('lone') ? 400_000 : 1_000_000;
     countTokens(make(20_000, 1));
@@ -132,7 +133,7 @@ test('each split of a word changes its token count by at most two', (t) => {
 });
 
 test.serial('with a limit, tokenizing stops soon after the limit, even for a very long text', async (t) => {
-  const text = HOSTILE['random letters']!(4_000_000);
+  const text = hostileTexts['random letters']!(4_000_000);
   const ms = await measureMsAsync(async () => {
     t.is(await countTokensAsync(text, { limit: 1000 }), null);
     t.is(await countTokensAsync(text, { limit: 100_000 }), null);
@@ -141,7 +142,7 @@ test.serial('with a limit, tokenizing stops soon after the limit, even for a ver
 });
 
 test.serial('the process can do other work while it tokenizes a long prompt', async (t) => {
-  const text = PROSE.russian.repeat(25_000);
+  const text = prose.russian.repeat(25_000);
   let turns = 0;
   let isDone = false;
   const spin = (): void => {
@@ -158,21 +159,21 @@ test.serial('the process can do other work while it tokenizes a long prompt', as
 test("tokenizing stops with the signal's reason", async (t) => {
   const controller = new AbortController();
   const reason = new Error('the caller left');
-  const counting = countTokensAsync(PROSE.english.repeat(20_000), { limit: 1e9, signal: controller.signal });
+  const counting = countTokensAsync(prose.english.repeat(20_000), { limit: 1e9, signal: controller.signal });
   controller.abort(reason);
   t.is(await t.throwsAsync(counting), reason);
   t.is(await t.throwsAsync(countTokensAsync('short', { limit: 10, signal: controller.signal })), reason);
 });
 
 test('the async token count is null above the limit', async (t) => {
-  t.is(await countTokensAsync(PROSE.english.repeat(100), { limit: 100 }), null);
+  t.is(await countTokensAsync(prose.english.repeat(100), { limit: 100 }), null);
   t.is(await countTokensAsync('hello world', { limit: 2 }), 2);
 });
 
 test.serial(
   'many concurrent counts block the event loop for no longer at a time than one count',
   async (t) => {
-    const text = PROSE.russian.repeat(3_000);
+    const text = prose.russian.repeat(3_000);
     const alone = Math.floor(text.length / 65_536);
     let turns = 0;
     let isDone = false;

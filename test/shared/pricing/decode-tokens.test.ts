@@ -7,7 +7,7 @@ import { decodeTokens, isTokenId, measureTokens } from '../../../shared/pricing/
 import { readThreadMs } from '../../support/thread-clock.ts';
 
 const asText = { disallowedSpecial: new Set<string>() };
-const tokenNumbers = fc.array(fc.integer({ min: 0, max: maxTokenId }), { minLength: 1, maxLength: 200 });
+const tokenIdLists = fc.array(fc.integer({ min: 0, max: maxTokenId }), { minLength: 1, maxLength: 200 });
 
 test('the tokens of a text decode to it again, and their number equals the token count', (t) => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
@@ -25,10 +25,10 @@ test('the tokens of a text decode to it again, and their number equals the token
   }
 });
 
-test('every token number up to the maximum decodes to a text, and other values are not token numbers', (t) => {
+test('every token ID up to the maximum decodes to a text, and other values are not token IDs', (t) => {
   const all = Array.from({ length: maxTokenId + 1 }, (_, i) => i);
   t.true(all.every((token) => isTokenId(token) && decodeTokens([token]).length > 0));
-  // The numbers after the maximum are special tokens or have no token at all.
+  // IDs above the maximum belong to special tokens or to no token at all.
   for (const other of [maxTokenId + 1, 100_257, 100_276, 1e9, -1, 0.5, NaN, Infinity, '1', null, [1]]) {
     t.false(isTokenId(other), String(other));
   }
@@ -46,7 +46,7 @@ test('a truncated character becomes U+FFFD, and its remainder does not affect th
 
 test('any tokens decode to well-formed text, whose JSON is no longer than measureTokens predicted', (t) => {
   fc.assert(
-    fc.property(tokenNumbers, (tokens) => {
+    fc.property(tokenIdLists, (tokens) => {
       const text = decodeTokens(tokens);
       return text.isWellFormed() && Buffer.byteLength(JSON.stringify(text)) - 2 <= measureTokens(tokens);
     }),

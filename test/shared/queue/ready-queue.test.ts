@@ -5,7 +5,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/r
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { openTestRedis } from '../../support/stores.ts';
 
-async function startRig(t: ExecutionContext): Promise<Record<'redis' | 'blocking', RedisClient>> {
+async function connectClients(t: ExecutionContext): Promise<Record<'redis' | 'blocking', RedisClient>> {
   const server = await openTestRedis();
   const log = createLogger('test', 'silent');
   const redis = createRedis(server.url, 'commands', log);
@@ -19,9 +19,9 @@ async function startRig(t: ExecutionContext): Promise<Record<'redis' | 'blocking
   return { redis, blocking };
 }
 
-test('the quick lane, for accounts with few chats in flight, is taken before the bulk lane, which a worker may leave out', async (t) => {
+test('the quick lane, for accounts with few chats in flight, is taken before the bulk lane, and a worker may leave out the bulk lane', async (t) => {
   t.deepEqual([1, 16, 17, 1_000].map(chooseLane), ['quick', 'quick', 'bulk', 'bulk']);
-  const { redis, blocking } = await startRig(t);
+  const { redis, blocking } = await connectClients(t);
   const queues = { quick: new ReadyQueue(redis, 'quick'), bulk: new ReadyQueue(redis, 'bulk') };
   t.is(await queues.bulk.push('bulk 1'), 1);
   t.is(await queues.quick.push('quick 1'), 1);
@@ -33,7 +33,7 @@ test('the quick lane, for accounts with few chats in flight, is taken before the
 });
 
 test('items are taken oldest first; an item can be cancelled by its ticket until it is taken, and the others keep their order', async (t) => {
-  const { redis, blocking } = await startRig(t);
+  const { redis, blocking } = await connectClients(t);
   const queue = new ReadyQueue(redis, 'quick');
   const tickets: number[] = [];
   for (const item of ['a', 'b', 'c', 'd']) tickets.push(await queue.push(item));

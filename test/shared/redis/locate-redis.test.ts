@@ -53,7 +53,7 @@ test('an unusable server is rejected, with one sentence that gives the reason', 
     '--cluster-port',
     `${await findStablePort()}`,
   );
-  // Waits for a server that is still starting, and resolves once it responds.
+  // Waits until the server has started and responds.
   t.is(await locateRedis(`redis://127.0.0.1:${sentinel}`).catch((error: Error) => error.name), 'ConfigError');
   await assertRefused(
     t,

@@ -89,11 +89,11 @@ test.serial(
     const other = await connect(t);
     const id = await redis.client('ID');
     const large = [Buffer.alloc(4 * 1024 * 1024, 'lost')];
-    const cut = new Promise<void>((resolve) => redis.once('close', () => resolve()));
+    const disconnected = new Promise<void>((resolve) => redis.once('close', () => resolve()));
     await other.client('PAUSE', 60_000, 'WRITE');
     const lost = t.throwsAsync(publishParts(redis, channel, large));
     await other.client('KILL', 'ID', id);
-    await Promise.all([lost, cut]);
+    await Promise.all([lost, disconnected]);
     await t.throwsAsync(publishParts(redis, channel, [Buffer.from('while it is away')]));
     await other.client('UNPAUSE');
     await waitUntilReady(redis);

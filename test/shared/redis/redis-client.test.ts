@@ -10,7 +10,7 @@ test.serial('a command fails immediately while Redis is unavailable', async (t) 
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  // Checks that no timer has fired, neither for the reconnect nor for the command timeout.
+  // With mocked timers, neither the reconnect nor the command timeout can make the command fail.
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   for (const purpose of ['commands', 'payloads'] as const) {

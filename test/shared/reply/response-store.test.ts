@@ -75,7 +75,7 @@ test('a move that started before the last frame arrived does nothing, before or 
   const late = makeFrame(request, 'result', 7, 'late');
   const { bytes: longer } = (await frames.append(request, 'result', late))!;
   const before = await frames.readPart('frames', request, 0, longer);
-  t.false(await responses.move('frames', request, shorter), 'it is no longer complete');
+  t.false(await responses.move('frames', request, shorter), 'the copy would lack the last frame');
   t.true(await responses.move('frames', request, longer));
   t.false(await responses.move('frames', request, shorter));
   t.true((await responses.readMovedFrames(request, longer, 0, longer)).equals(before));
@@ -100,7 +100,7 @@ test('while the object store is unavailable everything stays in Redis, and can b
   t.true(await responses.move('frames', stream, bytes));
   t.true(await responses.move('answer', whole, response.length));
   t.true((await responses.readMovedFrames(stream, bytes, 0, bytes)).equals(before));
-  t.true((await responses.read(whole, stored))!.equals(response), 'its reader finds it there');
+  t.true((await responses.read(whole, stored))!.equals(response), 'its reader finds it in the object store');
   t.deepEqual(await readStoredBytes(redis(), whole.accountId), {});
 });
 

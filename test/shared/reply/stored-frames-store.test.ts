@@ -77,7 +77,7 @@ test('moved frames are replaced by a short marker, which tells a reader at any p
   t.deepEqual(await store.readFrames(request, 0, 100), { movedBytes: bytes });
 });
 
-test('frames stay in Redis if another was added while they were copied', async (t) => {
+test('frames stay in Redis if another frame was added while they were copied', async (t) => {
   const store = createStore();
   const request = createRequest();
   const bytes = await storeStream(store, request, [randomBytes(3_000)]);

@@ -5,7 +5,7 @@ import { isPublicAddress } from '../../../shared/runtime/address-class.ts';
 /**
  * First and last addresses of the ranges in IANA's two special-purpose registries, and others that no host may have.
  */
-const notPublic: Record<string, readonly string[]> = {
+const nonPublicAddresses: Record<string, readonly string[]> = {
   'this network': ['0.0.0.0', '0.0.0.1', '0.255.255.255'],
   'private use': [
     '10.0.0.0',
@@ -55,7 +55,7 @@ const notPublic: Record<string, readonly string[]> = {
   'not assigned': ['4000::1', '8000::1', 'e000::1', '1::1', '200::1', '400::1'],
 };
 
-const isPublic: readonly string[] = [
+const publicAddresses: readonly string[] = [
   '1.1.1.1',
   '8.8.8.8',
   '9.255.255.255',
@@ -81,14 +81,14 @@ const isPublic: readonly string[] = [
   '2003::1',
 ];
 
-for (const [name, addresses] of Object.entries(notPublic)) {
+for (const [name, addresses] of Object.entries(nonPublicAddresses)) {
   test(`not public: ${name}`, (t) => {
     for (const address of addresses) t.false(isPublicAddress(address), address);
   });
 }
 
 test('public addresses are public, including those next to the special ranges', (t) => {
-  for (const address of isPublic) t.true(isPublicAddress(address), address);
+  for (const address of publicAddresses) t.true(isPublicAddress(address), address);
 });
 
 test('an address with a zone index is not public, nor is text that is not an address', (t) => {

@@ -73,7 +73,7 @@ test('the pool never exceeds its maximum size: it drops the buffers that were re
 test('a buffer has one user at a time, and is never lent again after the callback of its user failed', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('borrow' as const), length: fc.integer({ min: 0, max: 600 * kB }) }),
-    fc.record({ kind: fc.constantFrom('give' as const, 'fail' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constantFrom('return' as const, 'fail' as const), which: fc.nat() }),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -86,7 +86,7 @@ test('a buffer has one user at a time, and is never lent again after the callbac
           t.false(lent.some((other) => memoryOf(other) === memoryOf(loan)));
           t.false(failed.has(memoryOf(loan)));
           lent.push(loan);
-        } else if (one.kind === 'give') {
+        } else if (one.kind === 'return') {
           const [loan] = lent.splice(one.which % Math.max(1, lent.length), 1);
           loan?.release();
         } else {

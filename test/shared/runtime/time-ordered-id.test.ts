@@ -3,7 +3,7 @@ import { validate, version } from 'uuid';
 import { createTimeOrderedId } from '../../../shared/runtime/time-ordered-id.ts';
 
 test('ids are UUIDs of version 7, never repeated, and each sorts after those before it', (t) => {
-  // More ids than are created in a millisecond, and more than one batch of random bytes is enough for.
+  // These are too many ids for one millisecond, and for one batch of random bytes.
   const ids = Array.from({ length: 20_000 }, createTimeOrderedId);
   t.true(ids.every((id) => validate(id) && version(id) === 7));
   t.is(new Set(ids).size, ids.length);

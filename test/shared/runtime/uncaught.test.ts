@@ -10,7 +10,7 @@ import { dist } from '../../../scripts/start/paths.ts';
 
 /** Every program exits with one `fatal` line at the first unhandled error. */
 
-interface Ended {
+interface ProcessResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -24,21 +24,21 @@ interface FatalLine {
 }
 
 /**
- * Runs in the program before its own code: throws an unrelated error as soon as the program handles uncaught
- * exceptions.
+ * Returns a module for `--import`, which Node.js runs before the code of the program. The module causes an unrelated
+ * error as soon as the program handles uncaught exceptions.
  */
-const plant = (fault: string): string => {
+const createFaultModule = (fault: string): string => {
   const wait = `const wait = () => process.listenerCount('uncaughtException') > 0 ? strike() : setImmediate(wait); wait();`;
   return `data:text/javascript,${encodeURIComponent(`function strike() { ${fault} } ${wait}`)}`;
 };
-const thrown = plant(`throw new Error('out of nowhere');`);
-const rejected = plant(`Promise.reject(new Error('out of nowhere'));`);
+const throwingModule = createFaultModule(`throw new Error('out of nowhere');`);
+const rejectingModule = createFaultModule(`Promise.reject(new Error('out of nowhere'));`);
 
 async function run(
   t: ExecutionContext,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-): Promise<Ended> {
+): Promise<ProcessResult> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   const child = spawn(process.execPath, args, {
@@ -88,14 +88,14 @@ const programs: readonly { role: string; entry: string; args?: string[]; log?: '
 ];
 
 for (const { role, entry, args = [], log = 'stderr' } of programs) {
-  for (const [fault, what] of [
-    [thrown, 'uncaught exception'],
-    [rejected, 'unhandled rejection'],
+  for (const [faultModule, what] of [
+    [throwingModule, 'uncaught exception'],
+    [rejectingModule, 'unhandled rejection'],
   ] as const) {
     test(`the ${role} logs an ${what} with its stack, whatever LOG_LEVEL is, and ends with exit code 1`, async (t) => {
-      const ended = await run(t, ['--import', fault, dist(entry), ...args]);
-      t.is(ended.code, 1);
-      const [line, ...more] = readFatal(ended[log]);
+      const result = await run(t, ['--import', faultModule, dist(entry), ...args]);
+      t.is(result.code, 1);
+      const [line, ...more] = readFatal(result[log]);
       t.deepEqual(more, []);
       t.like(line, { role, msg: what, err: { message: 'out of nowhere' } });
       t.regex(line?.err.stack ?? '', /strike/);

@@ -12,7 +12,7 @@ test('work that finishes in time returns its result or its error', async (t) => 
   await t.throwsAsync(within(longMs, Promise.reject(new Error('broken')), late), { message: 'broken' });
 });
 
-test('if the work takes too long, the fallback is returned or thrown', async (t) => {
+test('if the work takes too long, the result of the fallback is returned, or its error is thrown', async (t) => {
   t.is(await within(1, never, () => 'instead'), 'instead');
   const fail = (): never => {
     throw new Error('too late');

@@ -20,7 +20,7 @@ import { useRedis } from '../../support/use-redis.ts';
 const redis = useRedis(test);
 
 /** Admits a request whose reservation is then released as an orphan. */
-async function orphan(id: string, more: Partial<AdmissionRequest>): Promise<string> {
+async function createOrphan(id: string, more: Partial<AdmissionRequest>): Promise<string> {
   const request = admission(id, more);
   const { outcome } = await runAdmission(redis(), request);
   if (outcome !== 'ok') throw new Error(`the request was not admitted: ${outcome}`);
@@ -33,7 +33,7 @@ async function orphan(id: string, more: Partial<AdmissionRequest>): Promise<stri
 
 test('an orphan that is settled late is charged once, exactly', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
-  const requestId = await orphan(id, { fixedNano: 100n });
+  const requestId = await createOrphan(id, { fixedNano: 100n });
   t.deepEqual(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n, free: 0, freeHeld: 0 });
   const settlements = await Promise.all(
     Array.from({ length: 10 }, () => runSettlement(redis(), usageEvent(id, requestId), 70n)),
@@ -47,7 +47,7 @@ test('an orphan that is settled late is charged once, exactly', async (t) => {
 
 test('a late settlement debits the spendable balance, and the remainder is a shortfall', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
-  const requestId = await orphan(id, { fixedNano: 600n });
+  const requestId = await createOrphan(id, { fixedNano: 600n });
   const other = admission(id, { fixedNano: 900n });
   t.is((await runAdmission(redis(), other)).outcome, 'ok');
   const late = await runSettlement(redis(), usageEvent(id, requestId), 600n);
@@ -60,16 +60,16 @@ test('a late settlement debits the spendable balance, and the remainder is a sho
 
 test('a late settlement charges at most twice the former reservation', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
-  const requestId = await orphan(id, { fixedNano: 100n });
+  const requestId = await createOrphan(id, { fixedNano: 100n });
   t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n)).costNano, 200n);
   t.like((await readEntries(redis(), id))[0], { costNano: 200n, shortfallNano: 700n });
   t.like(await readBalance(redis(), id), { balance: 800n, reserved: 0n });
 });
 
-test('a late settlement of an open-ended request has the usual maximum; without it (earlier version), twice the reservation', async (t) => {
+test('a late settlement of an open-ended request has the usual maximum, or twice the reservation if an earlier version stored the orphan without a maximum', async (t) => {
   const openEnded = { fixedNano: 100n, nanoPerUnit: 1n, requestedUnits: 400, sharePermille: 500 };
   const id = await createHotAccount(redis(), 1_000n);
-  const requestId = await orphan(id, openEnded);
+  const requestId = await createOrphan(id, openEnded);
   t.is((await runSettlement(redis(), usageEvent(id, requestId), 900n)).costNano, 600n);
   const earlier = randomUUID();
   const key = redisKeys.orphans(shardOf(id));
@@ -77,9 +77,9 @@ test('a late settlement of an open-ended request has the usual maximum; without 
   t.is((await runSettlement(redis(), usageEvent(id, earlier), 900n)).costNano, 200n);
 });
 
-test('if nothing on the account is spendable, the whole late settlement is a shortfall', async (t) => {
+test('if the account has no spendable balance, the whole late settlement is a shortfall', async (t) => {
   const id = await createHotAccount(redis(), 100n);
-  const requestId = await orphan(id, { fixedNano: 100n });
+  const requestId = await createOrphan(id, { fixedNano: 100n });
   await runAdmission(redis(), admission(id, { fixedNano: 100n }));
   t.is((await runSettlement(redis(), usageEvent(id, requestId), 80n)).costNano, 0n);
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, shortfallNano: 80n, ordinal: 1 });
@@ -87,11 +87,11 @@ test('if nothing on the account is spendable, the whole late settlement is a sho
 
 test('a late settlement of a free request uses a remaining free request, otherwise money', async (t) => {
   const id = await createHotAccount(redis(), 1_000n, { free: 2 });
-  const one = await orphan(id, { fixedNano: 100n, freeAllowed: true });
+  const one = await createOrphan(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await readBalance(redis(), id), { free: 2, freeHeld: 0 });
   t.true((await runSettlement(redis(), usageEvent(id, one), 70n)).free);
   t.like(await readBalance(redis(), id), { balance: 1_000n, free: 1, freeHeld: 0 });
-  const two = await orphan(id, { fixedNano: 100n, freeAllowed: true });
+  const two = await createOrphan(id, { fixedNano: 100n, freeAllowed: true });
   const holder = admission(id, { fixedNano: 100n, freeAllowed: true });
   t.like(await runAdmission(redis(), holder), { outcome: 'ok', free: true });
   t.deepEqual(await runSettlement(redis(), usageEvent(id, two), 70n), {
@@ -106,7 +106,7 @@ test('a late settlement of a free request uses a remaining free request, otherwi
 
 test('a late failure has a ledger entry, but uses neither money nor a free request', async (t) => {
   const id = await createHotAccount(redis(), 1_000n, { free: 1 });
-  const requestId = await orphan(id, { fixedNano: 100n, freeAllowed: true });
+  const requestId = await createOrphan(id, { fixedNano: 100n, freeAllowed: true });
   t.is((await runSettlement(redis(), failureEvent(id, requestId), null)).outcome, 'settled');
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n, free: 1, freeHeld: 0 });
   t.like((await readEntries(redis(), id))[0], { costNano: 0n, free: false, ordinal: 1 });
@@ -114,7 +114,7 @@ test('a late failure has a ledger entry, but uses neither money nor a free reque
 
 test('releasing an orphan again changes nothing', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
-  const requestId = await orphan(id, { fixedNano: 100n });
+  const requestId = await createOrphan(id, { fixedNano: 100n });
   const released = await releaseReservation(redis(), { accountId: id, requestId, claimHash: null });
   t.is(released.outcome, 'absent');
   t.like(await readBalance(redis(), id), { balance: 1_000n, reserved: 0n });
@@ -122,7 +122,7 @@ test('releasing an orphan again changes nothing', async (t) => {
 
 test('if the account is not in Redis, a settlement changes nothing', async (t) => {
   const id = await createHotAccount(redis(), 1_000n);
-  const [request, late] = [admission(id, { fixedNano: 100n }), await orphan(id, { fixedNano: 50n })];
+  const [request, late] = [admission(id, { fixedNano: 100n }), await createOrphan(id, { fixedNano: 50n })];
   await runAdmission(redis(), request);
   const shard = shardOf(id);
   await redis().del(redisKeys.account(id));

@@ -93,9 +93,9 @@ test('the rules of an existing bucket are not changed unless S3_MANAGE_BUCKET is
 test('a store that does not support lifecycle rules or denies access to them is not treated as unavailable', async (t) => {
   let status = 501;
   const server = createServer((request, response) => {
-    const isOfRules = request.url?.includes('lifecycle') === true;
-    response.writeHead(isOfRules ? status : 200, { 'content-type': 'application/xml' });
-    response.end(isOfRules ? '<Error><Code>NotImplemented</Code></Error>' : '');
+    const isRulesRequest = request.url?.includes('lifecycle') === true;
+    response.writeHead(isRulesRequest ? status : 200, { 'content-type': 'application/xml' });
+    response.end(isRulesRequest ? '<Error><Code>NotImplemented</Code></Error>' : '');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

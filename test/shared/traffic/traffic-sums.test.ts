@@ -41,7 +41,7 @@ test('a clock that was set back does not subtract time', (t) => {
   t.like(sums.models.get('a'), { succeeded: 1, durationMs: 0, vendorMs: 0 });
 });
 
-test('merging sums gives the same result as adding all requests to one', (t) => {
+test('merging two objects gives the same sums as adding all requests to one object', (t) => {
   const [all, some, others] = [new TrafficSums(), new TrafficSums(), new TrafficSums()];
   for (const request of [success, { ...success, model: 'b' }]) {
     some.add(request);

@@ -9,7 +9,7 @@ for (const [what, window, periodMs] of [
 ] as const) {
   const bucketMs = window.bucketSeconds * 1_000;
 
-  test(`${what}: the window always covers the whole period, plus less than one bucket`, (t) => {
+  test(`${what}: the window always covers the whole period, and exceeds it by less than one bucket`, (t) => {
     for (const nowMs of [0, 1, bucketMs / 2, bucketMs - 1].map((ms) => 10_000 * bucketMs + ms)) {
       const buckets = findBuckets(window, nowMs);
       t.is(buckets[0], 10_000);

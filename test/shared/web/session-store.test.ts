@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import {
   checkCsrf,
-  isLastRefreshToken,
+  isCurrentRefreshToken,
   maxSessions,
   SessionStore,
   type NewSession,
@@ -28,7 +28,7 @@ const newSession = (options: Partial<NewSession> = {}): NewSession => ({
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 const lifeOf = ({ createdAt, expiresAt }: WebSession): number => expiresAt.getTime() - createdAt.getTime();
 
-test('a session is found by its access token, as it was started', async (t) => {
+test('a session is found by its access token, with the values with which it was started', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession({ now: ago(1_000) });
   const { session, accessToken } = await sessions.start(options);
@@ -89,7 +89,7 @@ test('a refresh replaces all three tokens and extends the same session by its li
   }
 });
 
-test('refreshing a session that was already found takes one more query, and does not revive it if it has ended since', async (t) => {
+test('a refresh of a session that was already looked up takes only one more query, and fails if the session has ended since', async (t) => {
   const { mongo } = await openStores(t);
   const database = openWebDatabase(mongo);
   let calls = 0;
@@ -108,7 +108,7 @@ test('refreshing a session that was already found takes one more query, and does
   t.deepEqual(await sessions.refresh(refreshToken, address, found), { kind: 'unknown' });
 });
 
-test('if a refresh fails with a 503 after any of its database calls, the old token stays valid', async (t) => {
+test('if a refresh is aborted after any of its database calls, the old tokens stay valid', async (t) => {
   const stores = await openStores(t);
   const database = openWebDatabase(stores.mongo);
   const { session, accessToken, refreshToken } = await stores.sessions.start(newSession());
@@ -215,15 +215,15 @@ test('a session is revoked immediately, and only by its user', async (t) => {
   t.false(await sessions.revoke(session.userId, session._id));
 });
 
-test('a session is found by its current refresh token or a replaced one, and isLastRefreshToken tells the two apart', async (t) => {
+test('a session is found by its current refresh token or by a replaced one, and only the current one passes isCurrentRefreshToken', async (t) => {
   const { sessions } = await openStores(t);
   const { session, accessToken, refreshToken } = await sessions.start(newSession());
   for (const token of ['', 'x', accessToken, `${refreshToken}x`])
     t.is(await sessions.findByRefreshToken(token), null);
   t.deepEqual(await sessions.findByRefreshToken(refreshToken), session);
-  t.true(isLastRefreshToken(session, refreshToken));
+  t.true(isCurrentRefreshToken(session, refreshToken));
   await sessions.refresh(refreshToken, '203.0.113.8');
-  t.false(isLastRefreshToken((await sessions.findByRefreshToken(refreshToken))!, refreshToken));
+  t.false(isCurrentRefreshToken((await sessions.findByRefreshToken(refreshToken))!, refreshToken));
 });
 
 test('all or listed sessions of a user can be revoked, but never those of another user', async (t) => {
@@ -231,7 +231,7 @@ test('all or listed sessions of a user can be revoked, but never those of anothe
   const foreignSession = await sessions.start(newSession());
   const options = newSession();
   const [remainingSession] = await Promise.all(Array.from({ length: 3 }, () => sessions.start(options)));
-  const ids = (await sessions.listIdsWhileOpen(remainingSession!.session))!;
+  const ids = (await sessions.listIdsIfOpen(remainingSession!.session))!;
   t.is(ids.length, 3);
   const others = ids.filter((id) => id !== remainingSession!.session._id);
   t.is(await sessions.revokeListed(options.userId, [...others, foreignSession.session._id]), 2);
@@ -241,7 +241,7 @@ test('all or listed sessions of a user can be revoked, but never those of anothe
   t.truthy(await sessions.find(foreignSession.accessToken));
 });
 
-test('a session that has ended cannot list sessions, so that it cannot end sessions started later', async (t) => {
+test('a session that has ended gets no list of sessions, so its requests cannot end sessions that start later', async (t) => {
   const { sessions } = await openStores(t);
   const options = newSession();
   const [own, expired] = [
@@ -249,14 +249,14 @@ test('a session that has ended cannot list sessions, so that it cannot end sessi
     await sessions.start({ ...options, now: ago(25 * hourMs) }),
   ];
   t.deepEqual(
-    await sessions.listIdsWhileOpen(own.session),
+    await sessions.listIdsIfOpen(own.session),
     [own.session._id],
     'expired sessions are not listed',
   );
-  t.is(await sessions.listIdsWhileOpen(expired.session), null);
+  t.is(await sessions.listIdsIfOpen(expired.session), null);
   await sessions.revokeAll(options.userId);
   await sessions.start(options);
-  t.is(await sessions.listIdsWhileOpen(own.session), null);
+  t.is(await sessions.listIdsIfOpen(own.session), null);
 });
 
 test('the last use of a session is recorded at most once per minute', async (t) => {

@@ -44,10 +44,10 @@ test('text without the exact form of a token is rejected, even if it decodes to 
   const last = accessToken.at(-1)!;
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const sameBytes = alphabet[alphabet.indexOf(last) + 1]!;
-  const spelled = accessToken.slice(0, -1) + sameBytes;
-  t.deepEqual(Buffer.from(spelled, 'base64url'), Buffer.from(accessToken, 'base64url'));
+  const otherSpelling = accessToken.slice(0, -1) + sameBytes;
+  t.deepEqual(Buffer.from(otherSpelling, 'base64url'), Buffer.from(accessToken, 'base64url'));
   const others = ['', ' ', `${accessToken}=`, ` ${accessToken}`, accessToken.slice(1), '%'.repeat(86)];
-  for (const token of [spelled, ...others, randomBytes(64).toString('base64url'), 'ы'.repeat(86)]) {
+  for (const token of [otherSpelling, ...others, randomBytes(64).toString('base64url'), 'ы'.repeat(86)]) {
     t.is(readToken('access', token, keys), null);
   }
 });

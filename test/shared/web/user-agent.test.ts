@@ -30,7 +30,7 @@ test('a device name omits unknown parts, and is null if nothing is known', (t) =
   t.is(formatDevice(describeUserAgent(undefined)), null);
 });
 
-test("a bot is not anyone's device", (t) => {
+test('a bot is not described as a device', (t) => {
   const bot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
   t.deepEqual(describeUserAgent(bot), unknown);
 });

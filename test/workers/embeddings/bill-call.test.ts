@@ -76,7 +76,7 @@ test('if the vendor counts a text far higher than we do, other accounts in the c
     { accountId: 'bob', tokens: 10 },
   ];
   t.is(billCall(call, 9 * 4_640 + 10).tokens.at(-1), 10);
-  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'nor if it counts a text far lower');
+  t.is(billCall(call, 9 * 20 + 10).tokens.at(-1), 10, 'not billed for a far lower count either');
 });
 
 test('an account alone in a call is billed exactly what the vendor reports', (t) => {

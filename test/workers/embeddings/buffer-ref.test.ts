@@ -25,7 +25,7 @@ const createRequest = (inputs: readonly string[], progress?: (done: number) => v
 
 test('the buffer of a call is released when the last request that received one of its vectors drops them', async (t) => {
   let releases = 0;
-  const hold = new BufferRef(() => {
+  const bufferRef = new BufferRef(() => {
     releases += 1;
   });
   const [first, second, third] = [
@@ -41,13 +41,20 @@ test('the buffer of a call is released when the last request that received one o
   b.claim(third, 0);
   third.leave(new Error('disconnected before'));
 
-  hold.take();
-  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
+  bufferRef.take();
+  const outcome = {
+    vector: Buffer.alloc(4),
+    bufferRef,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 3,
+  };
   a.deliver(outcome);
   b.deliver(outcome);
   // Delivering the same input again adds no second reference to the buffer. A cancelled request holds no reference.
   first.deliver(1, outcome);
-  hold.drop();
+  bufferRef.drop();
   t.is(releases, 0);
   dropVectors(await first.answer);
   t.is(releases, 0);
@@ -57,9 +64,9 @@ test('the buffer of a call is released when the last request that received one o
   t.is(releases, 1);
 });
 
-test('a cancelled request gets the outcomes of inputs already sent to a model, without vectors, and the cancellation for all others', async (t) => {
+test('a cancelled request gets the outcomes of the inputs already sent to a model, without vectors, and the cancellation error for all other inputs', async (t) => {
   let releases = 0;
-  const hold = new BufferRef(() => {
+  const bufferRef = new BufferRef(() => {
     releases += 1;
   });
   const cancelled = createRequest(['a', 'b', 'c']);
@@ -69,8 +76,15 @@ test('a cancelled request gets the outcomes of inputs already sent to a model, w
     return input;
   });
   const [a, b, c] = inputs as [PendingInput, PendingInput, PendingInput];
-  const outcome = { vector: Buffer.alloc(4), hold, dimensions: 1, tokens: 1, counted: false, billedMs: 3 };
-  hold.take();
+  const outcome = {
+    vector: Buffer.alloc(4),
+    bufferRef,
+    dimensions: 1,
+    tokens: 1,
+    counted: false,
+    billedMs: 3,
+  };
+  bufferRef.take();
   a.markSent();
   b.markSent();
   a.deliver(outcome);
@@ -78,10 +92,10 @@ test('a cancelled request gets the outcomes of inputs already sent to a model, w
   t.deepEqual([...cancelled.leave(reason)], [c]);
   t.false(b.isNeeded);
   b.deliver(outcome);
-  hold.drop();
+  bufferRef.drop();
   t.is(releases, 1);
   const result = await cancelled.answer;
-  const billed = { ...outcome, vector: Buffer.alloc(0), hold: null };
+  const billed = { ...outcome, vector: Buffer.alloc(0), bufferRef: null };
   t.deepEqual(result, {
     outcomes: [billed, billed, { error: reason }],
     reachedModel: true,
@@ -113,7 +127,7 @@ test('after a failed call, an input is retried only for the requests that still 
   input.markSent();
   const outcome = {
     vector: Buffer.alloc(4),
-    hold: null,
+    bufferRef: null,
     dimensions: 1,
     tokens: 1,
     counted: false,
@@ -123,7 +137,7 @@ test('after a failed call, an input is retried only for the requests that still 
   t.deepEqual(
     (await waiting.answer).outcomes,
     [outcome],
-    'the request is billed the whole time, because the input was retried for it alone',
+    'the request is billed for the whole time, because the input was retried for this request alone',
   );
 });
 
@@ -143,7 +157,7 @@ test('unsent inputs of a failed request are no longer needed, unless other reque
   t.true(c.isNeeded, 'another request needs it');
   const outcome = {
     vector: Buffer.alloc(4),
-    hold: null,
+    bufferRef: null,
     dimensions: 1,
     tokens: 1,
     counted: false,
@@ -162,7 +176,7 @@ test('a request is notified of its progress until all of its inputs are done', a
   const request = createRequest(['a', 'b', 'c', 'd'], (done) => progressValues.push(done));
   const vector = {
     vector: Buffer.alloc(4),
-    hold: null,
+    bufferRef: null,
     dimensions: 1,
     tokens: 1,
     counted: false,

@@ -9,7 +9,7 @@ const tokensOf = new Map([
   ['eve', 67],
 ]);
 const countedSum = 1_967;
-/** The tolerance: a tenth, plus two tokens per account. */
+/** A tenth of our count, plus two tokens per account. */
 const tolerance = 196 + 6;
 
 test('no account is checked if a call has only one, or if the vendor counts no more than we do', (t) => {
@@ -48,7 +48,7 @@ test('only accounts for which the excess would exceed their own tolerance are ch
   t.is(choose(8, 0), null, 'an excess of eight is within the tolerance of every account');
 });
 
-test('if the vendor counts the texts of one account higher, hidden by the tolerance of others, the account is isolated after a few calls and stays so', (t) => {
+test('an account whose texts the vendor counts higher than we do, within the tolerance of the other accounts, is isolated after a few calls and stays isolated', (t) => {
   let seed = 7;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   const quarantine = new Quarantine(() => 0);

@@ -65,14 +65,14 @@ test('when no caller waits any more, the pending acquire at the limiter is cance
 test('if a text is requested again while its call is searched for bad inputs, the text is computed again', async (t) => {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
-  const searched: (() => void)[] = [];
+  const endBadCalls: (() => void)[] = [];
   const calls: (readonly string[])[] = [];
   const upstream = {
     async embed(_: unknown, { inputs }: { inputs: readonly string[] }) {
       calls.push(inputs);
-      // The call with only the bad input gets its response last.
+      // The call with only the bad input fails last, when the test lets it.
       if (inputs.length === 1 && inputs[0] === 'bad')
-        await new Promise<void>((done) => void searched.push(done));
+        await new Promise<void>((done) => void endBadCalls.push(done));
       if (inputs.includes('bad')) throw new UpstreamError('rejected', 'no');
       return { vectors: Buffer.alloc(inputs.length * 4), dimensions: 1, promptTokens: null };
     },
@@ -107,11 +107,11 @@ test('if a text is requested again while its call is searched for bad inputs, th
   const texts = Array.from({ length: 40 }, (_, i) => `text ${i}`);
   const first = embed('ann', texts);
   const bad = embed('bob', ['bad']);
-  while (searched.length === 0) await setImmediate();
+  while (endBadCalls.length === 0) await setImmediate();
   const again = embed('ann', ['text 0']);
   t.false('error' in (await again).outcomes[0]!);
   t.false('error' in (await first).outcomes[0]!);
-  searched[0]!();
+  endBadCalls[0]!();
   t.like((await bad).outcomes[0], { error: { code: 'upstream_rejected' } });
   t.is(
     calls.filter((inputs) => inputs.includes('text 0')).length,

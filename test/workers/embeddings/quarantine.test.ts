@@ -37,7 +37,7 @@ test('all accounts of a divergent call are isolated; an account is cleared once 
   t.is(quarantine.cohortOf('bob'), null);
 });
 
-test('if a call of one account alone diverges, the account stays isolated for ten minutes, even if later calls agree or it is checked', (t) => {
+test('if a call with only one account diverges, the account stays isolated for ten minutes, even if later calls agree or it is checked', (t) => {
   let nowMs = 0;
   const quarantine = new Quarantine(() => nowMs);
   quarantine.addDivergentCall(tokens({ ann: 10, eve: 10 }));

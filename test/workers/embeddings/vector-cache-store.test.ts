@@ -43,8 +43,8 @@ async function findNames(space: VectorSpace, names: readonly string[]): Promise<
   return names.filter((_, i) => cached[i] !== null);
 }
 
-/** Checks that counts and entries match: one record per entry, and no others. */
-async function expectExact(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
+/** Asserts that each entry has exactly one record, that there are no other records, and that the counts match. */
+async function expectConsistent(t: ExecutionContext, { modelId }: VectorSpace): Promise<void> {
   const records = await redis().lrange(redisKeys.cachedVectorsOrder(modelId), 0, -1);
   const keys = await redis().keys(redisKeys.cachedVector(modelId, '*'));
   const fields = records.map((record) => record.split(' '));
@@ -114,10 +114,10 @@ test('the cache never exceeds its limit during many writes, and drops its oldest
   const { entries, bytes } = await countCachedVectors(redis(), space.modelId);
   t.true(bytes > 990_000, 'the limit is used fully');
   t.deepEqual(await findNames(space, names), names.slice(-entries));
-  await expectExact(t, space);
+  await expectConsistent(t, space);
 });
 
-test('short vectors are dropped for long ones, and vice versa', async (t) => {
+test('short vectors are evicted to make room for long ones, and vice versa', async (t) => {
   const short = createSpace({ dimensions: 8 });
   const long = createSpace({ modelId: short.modelId, dimensions: 3072 });
   for (let round = 0; round < 40; round++) {
@@ -129,7 +129,7 @@ test('short vectors are dropped for long ones, and vice versa', async (t) => {
   const last = createNames(5);
   await openStore().write(long, createVectors(long, last));
   t.deepEqual(await findNames(long, last), last);
-  await expectExact(t, short);
+  await expectConsistent(t, short);
 });
 
 test('a second write neither duplicates nor refreshes an existing entry', async (t) => {
@@ -142,7 +142,7 @@ test('a second write neither duplicates nor refreshes an existing entry', async 
   t.true((await openStore().read(space, ['first']))[0]!.vector.equals(first[0]!.vector));
   await openStore().write(space, createVectors(space, createNames(60)));
   t.deepEqual(await findNames(space, ['first']), []);
-  await expectExact(t, space);
+  await expectConsistent(t, space);
 });
 
 test('after the limit is lowered, a few writes reduce the cache to it', async (t) => {
@@ -151,10 +151,10 @@ test('after the limit is lowered, a few writes reduce the cache to it', async (t
   const narrow = createSpace({ modelId: wide.modelId, dimensions: 256 });
   for (let i = 0; i < 6; i++) await openStore().write(narrow, createVectors(narrow, createNames(1)));
   t.true((await countCachedVectors(redis(), wide.modelId)).bytes <= 1_000_000);
-  await expectExact(t, narrow);
+  await expectConsistent(t, narrow);
 });
 
-test('expired entries are no longer found or counted, and the list of their order expires too', async (t) => {
+test('expired entries are no longer found or counted, and the list that records their order expires too', async (t) => {
   const space = createSpace({ ttlSeconds: 1 });
   const store = openStore();
   const names = createNames(1_500);
@@ -170,7 +170,7 @@ test('expired entries are no longer found or counted, and the list of their orde
   await store.write(space, [again!]);
   t.like(await countCachedVectors(redis(), space.modelId), { entries: 1 });
   const ttlMs = await redis().pttl(redisKeys.cachedVectorsOrder(space.modelId));
-  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the order outlives its entries, but not forever');
+  t.true(ttlMs > 3_500_000 && ttlMs <= 3_601_000, 'the list outlives its entries, but not forever');
 });
 
 test('expired entries are dropped gradually by later writes', async (t) => {
@@ -206,7 +206,7 @@ test('if an expired entry is cached again, dropping its first record does not dr
     await openStore().write(space, createVectors(space, createNames(1)));
   }
   t.deepEqual(await findNames(space, ['old', 'text', others[0]!]), ['text', others[0]!]);
-  await expectExact(t, space);
+  await expectConsistent(t, space);
 });
 
 test('cached bytes that are not a vector of the requested length are a miss, and are replaced by the new vector', async (t) => {
@@ -238,7 +238,7 @@ test('cached bytes that are not a vector of the requested length are a miss, and
     await store.write(space, [remade!]);
     t.true((await store.read(space, [name]))[0]?.vector.equals(remade!.vector), name);
   }
-  await expectExact(t, space);
+  await expectConsistent(t, space);
   t.deepEqual(await openStore().read(createSpace({ ...space, dimensions: 5 }), ['good']), [null]);
 });
 
@@ -279,7 +279,7 @@ test('entries and counts stay consistent while many workers cache the same and d
   );
   const { bytes, entries } = await countCachedVectors(redis(), space.modelId);
   t.true(bytes <= 1_000_000 && bytes > 980_000 && entries > 300);
-  await expectExact(t, space);
+  await expectConsistent(t, space);
 });
 
 test('hits and misses are counted per input, with corrupted entries as misses', async (t) => {
@@ -298,10 +298,10 @@ test('hits and misses are counted per input, with corrupted entries as misses', 
   t.true((await redis().ttl(redisKeys.cachedVectorsUse(space.modelId))) > 29 * 86_400);
 });
 
-test('without Redis lookups find nothing and writes do nothing, without an error', async (t) => {
-  const away = createRedis('redis://127.0.0.1:1', 'commands', log);
-  t.teardown(() => away.disconnect());
-  const store = new VectorCacheStore(away, log);
+test('without Redis, lookups find nothing and writes do nothing, and neither throws an error', async (t) => {
+  const unreachable = createRedis('redis://127.0.0.1:1', 'commands', log);
+  t.teardown(() => unreachable.disconnect());
+  const store = new VectorCacheStore(unreachable, log);
   const space = createSpace();
   await t.notThrowsAsync(store.write(space, createVectors(space, ['a'])));
   t.deepEqual(await store.read(space, ['a', 'b']), [null, null]);

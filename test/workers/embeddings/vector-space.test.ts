@@ -54,7 +54,7 @@ test('prices, weights, limits and the order of routes do not change a name', (t)
     t.is(nameIn(same), name);
 });
 
-test('another account, model, text, length or route target gives another name', (t) => {
+test('another account, model, text, number of dimensions or route target gives another name', (t) => {
   const names = [
     name,
     nameIn(createModel(), null, 'bob'),

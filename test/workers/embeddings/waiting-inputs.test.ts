@@ -150,7 +150,7 @@ test('accounts share calls only within their cohort, and cohorts take turns', (t
   t.deepEqual(Array.from({ length: 6 }, takeAccounts), ['a,b', 'x1', 'b,a', 'x2,x3', 'x3,x2', 'a,b']);
 });
 
-test('inputs that share no calls are sent only with inputs of the same account and dimensions, and such groups take turns', (t) => {
+test('inputs that do not share calls are sent only with inputs of the same account and dimensions, and these groups take turns', (t) => {
   const waiting = new WaitingInputs<Item>();
   const unshared = (accountId: string, number: number, dimensions: number | null = null): Item => ({
     ...itemOf(accountId, number),
@@ -171,7 +171,7 @@ test('inputs that share no calls are sent only with inputs of the same account a
   t.deepEqual(calls, [[0, 2], [1, 3], [4], [7, 6, 8], [5]]);
 });
 
-test('a call starts with the account that it is made for, even if other accounts are first in the queue', (t) => {
+test('a call starts with the given account, even if other accounts are first in the queue', (t) => {
   const waiting = fill(['a', 'b', 'c', 'd', 'e', 'f']);
   const plan = { enough: 3, maxInputs: 3, maxTokens: 1_000 };
   const takeFor = (accountId: string): string[] =>
@@ -196,7 +196,7 @@ test('an account whose item does not fit in a call is first in the next call', (
       counts.set(accountId, counts.get(accountId)! + 1);
     }
   }
-  // Each of the sixty calls has room for four of the five accounts.
+  // Each of the sixty calls takes an item of four of the five accounts.
   t.true(
     [...counts.values()].every((count) => Math.abs(count - 48) <= 1),
     [...counts.values()].join(),

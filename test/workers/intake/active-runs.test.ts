@@ -102,12 +102,12 @@ test('when a run is cancelled, its pending and later waits fail', async (t) => {
 test('when a channel has no listener, its runs stop waiting and runs of other channels continue to wait', async (t) => {
   const { runs, run } = start();
   const other = runs.start({ ...request, requestId: 'two' }, 'other channel', 1);
-  const [requested, otherAsked] = [run.whenRequested(0), other.whenRequested(0)];
+  const [requested, otherRequested] = [run.whenRequested(0), other.whenRequested(0)];
   runs.cancelChannel('channel');
   await t.throwsAsync(requested, { instanceOf: CallerGone });
-  t.true(await isPending(otherAsked));
+  t.true(await isPending(otherRequested));
   runs.cancelChannel('other channel');
-  await t.throwsAsync(otherAsked, { instanceOf: CallerGone });
+  await t.throwsAsync(otherRequested, { instanceOf: CallerGone });
 });
 
 test('a run paused because its caller does not read resumes when the caller disconnects', async (t) => {
@@ -154,7 +154,7 @@ test('a replaced run ends, and only bytes requested from its replacement apply t
   requestUpTo(100);
   t.true(await isPending(requested), 'bytes requested from the earlier run do not apply');
   run.end();
-  t.is(runs.size, 1, 'the end of the earlier run does not end the later');
+  t.is(runs.size, 1, 'the end of the earlier run does not end the later one');
   requestUpTo(50, 'one', 2);
   t.is(await requested, 50);
 });

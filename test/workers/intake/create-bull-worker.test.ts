@@ -40,7 +40,7 @@ test('a worker with a queue of jobs does not block its process while Redis is do
 
   await server.stop();
   await waitFor('the connection loss to be noticed', () => bullmq.status !== 'ready');
-  // The first job finishes, and BullMQ requests the next one, which fails without any I/O.
+  // The first job finishes, and BullMQ requests the next one. That request fails without any I/O.
   finishFirst();
   let ticks = 0;
   const timer = setInterval(() => {

@@ -17,7 +17,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const readJob = async ({ redis }: TestStack, accountId: string, id: string): Promise<JobRecord> =>
   (await new JobStore(redis).find(accountId, id))!.job;
 
-async function whenJob(
+async function waitForJob(
   stack: TestStack,
   accountId: string,
   id: string,
@@ -29,8 +29,8 @@ async function whenJob(
   });
 }
 
-const whenEnded = (stack: TestStack, accountId: string, id: string): Promise<JobRecord> =>
-  whenJob(stack, accountId, id, hasEnded);
+const waitForEnd = (stack: TestStack, accountId: string, id: string): Promise<JobRecord> =>
+  waitForJob(stack, accountId, id, hasEnded);
 
 async function expectNothingHeld(
   t: ExecutionContext,
@@ -52,7 +52,7 @@ test('a job is run, charged once and stored with its response, and its reservati
   const { id: accountId } = await stack.createAccount();
   const before = await readBalance(stack.redis, accountId);
   const id = await enqueueChat(stack, accountId, 'demo-echo');
-  const job = await whenEnded(stack, accountId, id);
+  const job = await waitForEnd(stack, accountId, id);
   t.is(job.status, 'succeeded');
   t.deepEqual(
     job.transitions.map(({ status }) => status),
@@ -75,7 +75,7 @@ test('if a job is cancelled while it waits, it never runs and its reservation is
   await expectNothingHeld(t, stack, accountId);
   await stack.startWorker();
   const second = await enqueueChat(stack, accountId, 'demo-echo');
-  await whenEnded(stack, accountId, second);
+  await waitForEnd(stack, accountId, second);
   t.like(await readJob(stack, accountId, id), { status: 'cancelled', attempts: 0 });
 });
 
@@ -130,7 +130,7 @@ models:
       isDone = true;
       for (const { end } of calls) end();
     };
-    // Needed if the test fails too, because the worker finishes its jobs before it stops.
+    // Needed if the test fails, because the worker finishes its jobs before it stops.
     t.teardown(endAll);
     const [many, single] = [await stack.createAccount(), await stack.createAccount()];
     const backlog = Array.from({ length: 80 }, () => createJob(stack, many, path, body('many')));
@@ -150,7 +150,7 @@ models:
     }
     t.true(started.length <= 2, started.join(', '));
     endAll();
-    t.is((await whenEnded(stack, single.id, id)).status, 'succeeded');
+    t.is((await waitForEnd(stack, single.id, id)).status, 'succeeded');
   });
 }
 
@@ -197,7 +197,7 @@ models:
   const generated = [];
   for (const model of ['chat', 'drained']) {
     const id = await enqueueChat(stack, accountId, model);
-    await whenJob(stack, accountId, id, hasOutput);
+    await waitForJob(stack, accountId, id, hasOutput);
     generated.push(id);
   }
   const { id: embedding } = await createJob(stack, account, '/v1/embeddings', {
@@ -206,15 +206,15 @@ models:
   });
   await waitFor('the call for vectors', () => embeddingCalls.length > 0);
   const unstarted = await enqueueChat(stack, accountId, 'chat');
-  await whenJob(stack, accountId, unstarted, ({ workerId }) => workerId !== null);
+  await waitForJob(stack, accountId, unstarted, ({ workerId }) => workerId !== null);
 
   // The worker does not know of the cancellation yet when it returns unstarted jobs to the queue.
   await cancelJob(stack.redis, accountId, unstarted);
   const stopped = worker.stop();
-  t.like(await whenEnded(stack, accountId, unstarted), { status: 'cancelled', receipt: { costNano: 0n } });
+  t.like(await waitForEnd(stack, accountId, unstarted), { status: 'cancelled', receipt: { costNano: 0n } });
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
-    if (cancellation.outcome !== 'asked') throw new Error('no worker has it');
+    if (cancellation.outcome !== 'asked') throw new Error('no worker has the job');
     // The worker is notified only of this cancellation. If it did not stop, it would read the whole vendor response.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });
@@ -236,7 +236,7 @@ models:
   await stopped;
 });
 
-test('a worker leaves a job for an unknown model to a worker that knows it; if there is none, the job ends at its deadline', async (t) => {
+test('a job stays queued until a worker knows its model, and ends at its deadline if none does', async (t) => {
   const catalogOf = (...ids: string[]): string => `
 upstreams: { builtin: { kind: builtin } }
 models:
@@ -244,17 +244,17 @@ ${ids.map((id) => `  - { id: ${id}, aliases: [alias-of-${id}], type: chat, conte
 `;
   const stack = await useStack(t, { catalog: catalogOf('known') });
   const { id: accountId } = await stack.createAccount();
-  const place = (model: string): Promise<string> => enqueueChat(stack, accountId, model);
-  const [later, never] = [await place('later'), await place('never')];
+  const enqueue = (model: string): Promise<string> => enqueueChat(stack, accountId, model);
+  const [later, never] = [await enqueue('later'), await enqueue('never')];
   for (const model of ['known', 'alias-of-known'])
-    t.is((await whenEnded(stack, accountId, await place(model))).status, 'succeeded');
+    t.is((await waitForEnd(stack, accountId, await enqueue(model))).status, 'succeeded');
   for (const id of [later, never])
     t.like(await readJob(stack, accountId, id), { status: 'queued', attempts: 0 });
 
   await writeFile(stack.config.catalogPath, catalogOf('known', 'later'));
-  t.like(await whenEnded(stack, accountId, later), { status: 'succeeded', attempts: 1 });
+  t.like(await waitForEnd(stack, accountId, later), { status: 'succeeded', attempts: 1 });
   await stack.redis.zadd(redisKeys.jobDeadlines(shardOf(accountId)), 1, `${accountId} ${never}`);
-  const ended = await whenEnded(stack, accountId, never);
+  const ended = await waitForEnd(stack, accountId, never);
   t.like(ended, { status: 'failed', attempts: 0, error: { code: 'deadline_exceeded' } });
   await expectNothingHeld(t, stack, accountId);
 });

@@ -20,7 +20,7 @@ test.serial('a worker can stop while the Redis connections of its queues are rec
     return clients.filter((connection) => / name=\{bull\}:/.test(connection));
   };
   const idOf = (connection: string): string => /^id=(\d+)/.exec(connection)![1]!;
-  const waiting = await waitFor('the queues to wait', async () => {
+  const waiting = await waitFor('the queue connections to wait for jobs', async () => {
     const found = (await listConnections()).filter((connection) => / cmd=bzpopmin /.test(connection));
     return found.length === 4 && found;
   });

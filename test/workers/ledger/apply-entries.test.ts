@@ -57,7 +57,7 @@ async function openStore(t: ExecutionContext) {
   return { mongo, store, accounts };
 }
 
-test('entries that are applied several times, in other batches and by concurrent readers, change the sums once', async (t) => {
+test('entries that are applied several times, in different batches and by concurrent readers, change the sums once', async (t) => {
   const { mongo, store, accounts } = await openStore(t);
   await accounts.insertOne({
     _id: 'a',
@@ -119,7 +119,7 @@ test('if another reader applies entries first, a reader fails before it trims th
   t.like(await accounts.findOne({ _id: 'a' }), { balanceNano: 95n, appliedSeq: 5 });
 });
 
-test('every split of a stream into batches, with any of them applied again, gives the same sums', async (t) => {
+test('every split of a stream into batches gives the same sums, even if all earlier entries are applied again after each batch', async (t) => {
   const { mongo, store, accounts } = await openStore(t);
   const empty = { balanceNano: 0n, totalAddedNano: 0n, freeRequests: 0, appliedMs: 0, appliedSeq: 0 };
   const entries = [

@@ -19,17 +19,17 @@ import { waitFor } from '../../support/wait-for.ts';
 const errorLevel = 50;
 
 async function openStores(t: ExecutionContext) {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { id } = await books.createAccount({ balanceNano: 1_000n });
-  await books.moveAll();
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { id } = await services.createAccount({ balanceNano: 1_000n });
+  await services.moveAll();
   const shard = shardOf(id);
   const { lines, log } = captureLog();
   const faults = new Faults(log);
-  const { redis, ledger: store, accounts, hotAccounts } = books;
+  const { redis, ledger: store, accounts, hotAccounts } = services;
   const dependencies = { redis, store, accounts, hotAccounts, log };
   return {
-    books,
+    services,
     redis,
     id,
     shard,
@@ -54,8 +54,9 @@ async function listLetters(letters: DeadLetters): Promise<DeadLetter[]> {
 }
 
 /** The account's amounts in MongoDB. */
-async function readFromMongo(books: LedgerServices, id: string) {
-  const { balanceNano, totalAddedNano, freeRequests, charges, codes } = (await books.accounts.findById(id))!;
+async function readFromMongo(services: LedgerServices, id: string) {
+  const { balanceNano, totalAddedNano, freeRequests, charges, codes } =
+    (await services.accounts.findById(id))!;
   return { balanceNano, totalAddedNano, freeRequests, charges, codes };
 }
 
@@ -86,17 +87,17 @@ const chargeOf = (id: string, event: string, more: Readonly<Record<string, strin
     ...more,
   }).flat();
 
-test('if the event of an entry is of a later release, applies the amounts of the entry and copies it to the dead letters', async (t) => {
-  const { books, id, add, move, letters, errors } = await openStores(t);
+test('if the event of an entry is from a later release, the amounts of the entry are applied and the entry is copied to the dead letters', async (t) => {
+  const { services, id, add, move, letters, errors } = await openStores(t);
   const requestId = randomUUID();
   const event = JSON.stringify({ ...usageEvent(id, requestId), v: 2 });
   const fields = chargeOf(id, event, { id: requestId });
   await add(...fields);
-  t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readRestored(services, id), { balanceNano: 993n, charges: 1 });
   await move();
-  t.like(await readFromMongo(books, id), { balanceNano: 993n, charges: 1 });
-  t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
-  const row = await books.ledger.logs.findOne({ _id: requestId });
+  t.like(await readFromMongo(services, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readRestored(services, id), { balanceNano: 993n, charges: 1 });
+  const row = await services.ledger.logs.findOne({ _id: requestId });
   t.like(row, { model: unknownModel, costNano: 7n, ordinal: 1, promptTokens: 0 });
   t.like(await listLetters(letters), [
     { accountId: id, isCounted: true, reason: 'its event has version 2', fields },
@@ -105,20 +106,20 @@ test('if the event of an entry is of a later release, applies the amounts of the
   t.regex(String(errors()[0]!['msg']), /its amounts are counted/);
 });
 
-test('credits a redeemed code under its refill id even if the event is corrupt', async (t) => {
-  const { books, id, add, move, letters } = await openStores(t);
+test('a redeemed code is credited under its refill id even if its event is corrupt', async (t) => {
+  const { services, id, add, move, letters } = await openStores(t);
   const refillId = randomUUID();
   const money = ['amount', '500', 'free', '2', 'event', '{"v":1,', 'ordinal', '1'];
   await add('kind', 'refill', 'account', id, 'id', refillId, ...money);
   await move();
-  t.like(await readFromMongo(books, id), {
+  t.like(await readFromMongo(services, id), {
     balanceNano: 1_500n,
     totalAddedNano: 1_500n,
     freeRequests: 2,
     codes: 1,
   });
-  t.like(await books.ledger.findEntries([refillId]), [{ kind: 'refill', amountNano: 500n, ordinal: 1 }]);
-  t.like(await books.ledger.refillLogs.findOne({ _id: refillId }), { amountNano: 500n, ordinal: 1 });
+  t.like(await services.ledger.findEntries([refillId]), [{ kind: 'refill', amountNano: 500n, ordinal: 1 }]);
+  t.like(await services.ledger.refillLogs.findOne({ _id: refillId }), { amountNano: 500n, ordinal: 1 });
   t.like(await listLetters(letters), [{ isCounted: true, reason: 'its event is not a JSON object' }]);
 });
 
@@ -129,8 +130,8 @@ async function creditUnreadably(redis: RedisClient, id: string, fields: Readonly
   await redis.xadd(redisKeys.ledgerStream(shardOf(id)), '*', ...Object.entries(fields).flat());
 }
 
-test('skips entries that cannot be parsed, logs each once, and reverses their effect on the balance in Redis', async (t) => {
-  const { books, id, shard, redis, add, letters, errors, faults, startReader } = await openStores(t);
+test('entries that cannot be parsed are skipped and logged once each, and their effect on the balance in Redis is reversed', async (t) => {
+  const { services, id, shard, redis, add, letters, errors, faults, startReader } = await openStores(t);
   const refill = createRefillEvent('a refill', id, 'test');
   await creditUnreadably(redis, id, { kind: 'gift', account: id, amount: '300' });
   await add(...chargeOf(id, JSON.stringify({}), { cost: 'seven' }));
@@ -141,9 +142,9 @@ test('skips entries that cannot be parsed, logs each once, and reverses their ef
   await waitFor('the stream to be empty', async () => {
     return (await redis.xlen(redisKeys.ledgerStream(shard))) === 0;
   });
-  t.like(await readFromMongo(books, id), { balanceNano: 1_020n, charges: 0 });
-  t.like(await books.readHash(id), { bal: '1020', added: '1020', charges: '0' });
-  t.like(await readRestored(books, id), { balanceNano: 1_020n, charges: 0 });
+  t.like(await readFromMongo(services, id), { balanceNano: 1_020n, charges: 0 });
+  t.like(await services.readHash(id), { bal: '1020', added: '1020', charges: '0' });
+  t.like(await readRestored(services, id), { balanceNano: 1_020n, charges: 0 });
   t.deepEqual(
     (await listLetters(letters)).map(({ reason, isCounted, accountId }) => [reason, isCounted, accountId]),
     [
@@ -152,20 +153,20 @@ test('skips entries that cannot be parsed, logs each once, and reverses their ef
       ['it does not begin with its kind and its account', false, null],
     ],
   );
-  const moved = errors().filter(({ msg }) => String(msg).includes('dead letters'));
-  t.is(moved.length, 3);
+  const deadLetterErrors = errors().filter(({ msg }) => String(msg).includes('dead letters'));
+  t.is(deadLetterErrors.length, 3);
   t.is(faults.count, 0);
 });
 
 test('an entry for an account of another shard is not applied', async (t) => {
-  const { books, id, shard, move, letters, redis } = await openStores(t);
-  const other = await books.createAccount({ balanceNano: 50n, shard: (shard + 1) % shardCount });
+  const { services, id, shard, move, letters, redis } = await openStores(t);
+  const other = await services.createAccount({ balanceNano: 50n, shard: (shard + 1) % shardCount });
   await redis.xadd(redisKeys.ledgerStream(shard), '99999999999999-0', ...chargeOf(other.id, 'x'));
   await move();
-  await books.moveSome(shardOf(other.id), 10);
-  t.is((await readFromMongo(books, other.id)).balanceNano, 50n);
+  await services.moveSome(shardOf(other.id), 10);
+  t.is((await readFromMongo(services, other.id)).balanceNano, 50n);
   t.like(await listLetters(letters), [{ isCounted: false, reason: 'its account is of another shard' }]);
-  t.like(await readFromMongo(books, id), { balanceNano: 1_000n });
+  t.like(await readFromMongo(services, id), { balanceNano: 1_000n });
 });
 
 for (const [name, change] of Object.entries<object>({
@@ -174,37 +175,37 @@ for (const [name, change] of Object.entries<object>({
   'a number in a text field': { details: 5 },
   'another account': { accountId: 'someone' },
 })) {
-  test(`applies the amounts of an entry if its event has ${name}`, async (t) => {
-    const { books, id, add, move, letters } = await openStores(t);
+  test(`the amounts of an entry are applied even if its event has ${name}`, async (t) => {
+    const { services, id, add, move, letters } = await openStores(t);
     const requestId = randomUUID();
     const event = { ...usageEvent(id, requestId), ...change };
     await add(...chargeOf(id, JSON.stringify(event), { id: requestId }));
     await move();
-    t.like(await readFromMongo(books, id), { balanceNano: 993n, charges: 1 });
-    t.like(await books.ledger.logs.findOne({ _id: requestId }), { model: unknownModel, costNano: 7n });
+    t.like(await readFromMongo(services, id), { balanceNano: 993n, charges: 1 });
+    t.like(await services.ledger.logs.findOne({ _id: requestId }), { model: unknownModel, costNano: 7n });
     t.is((await listLetters(letters)).length, 1);
   });
 }
 
-test('does not store event fields that this release does not know', async (t) => {
-  const { books, id, add, move, letters } = await openStores(t);
+test('event fields that this release does not know are not stored', async (t) => {
+  const { services, id, add, move, letters } = await openStores(t);
   const requestId = randomUUID();
   const event = { ...usageEvent(id, requestId), 'a\0b': 1, $c: 2 };
   await add(...chargeOf(id, JSON.stringify(event), { id: requestId }));
   await move();
-  const row = await books.ledger.logs.findOne({ _id: requestId });
+  const row = await services.ledger.logs.findOne({ _id: requestId });
   t.is(row?.model, 'm');
   t.false('$c' in row!);
   t.deepEqual(await listLetters(letters), []);
 });
 
-test('if a reader dies before it trims the stream, it has written no dead letters; the next reader writes one per bad entry', async (t) => {
-  const { books, id, shard, add, dependencies, letters } = await openStores(t);
+test('if a reader dies before it trims the stream, it has not written any dead letters; the next reader writes one per bad entry', async (t) => {
+  const { services, id, shard, add, dependencies, letters } = await openStores(t);
   await add(...chargeOf(id, 'damaged'));
   await add('kind', 'gift', 'account', id);
   await add(...chargeOf(id, 'damaged', { ordinal: '2' }));
   for (const step of ['insertEntries', 'addToAccounts', 'writeCheckpoint'] as const) {
-    const store = Object.assign(new LedgerStore(books.mongo.db), {
+    const store = Object.assign(new LedgerStore(services.mongo.db), {
       [step]: () => Promise.reject(new Error('the process is gone')),
     });
     await t.throwsAsync(new ShardLedger({ ...dependencies, store }, shard).moveBatch());
@@ -215,11 +216,11 @@ test('if a reader dies before it trims the stream, it has written no dead letter
     (await listLetters(letters)).map(({ isCounted }) => isCounted),
     [true, false, true],
   );
-  t.like(await readFromMongo(books, id), { balanceNano: 986n, charges: 2 });
+  t.like(await readFromMongo(services, id), { balanceNano: 986n, charges: 2 });
 });
 
 test('an entry stays in the stream until it has been copied to the dead letters', async (t) => {
-  const { books, id, shard, redis, add, move, letters } = await openStores(t);
+  const { services, id, shard, redis, add, move, letters } = await openStores(t);
   await add('kind', 'gift', 'account', id);
   await redis.set(redisKeys.ledgerDead(shard), 'not a stream');
   await t.throwsAsync(move(), { message: /WRONGTYPE/ });
@@ -228,22 +229,25 @@ test('an entry stays in the stream until it has been copied to the dead letters'
   await move();
   t.is((await listLetters(letters)).length, 1);
   t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
-  t.is((await readFromMongo(books, id)).balanceNano, 1_000n);
+  t.is((await readFromMongo(services, id)).balanceNano, 1_000n);
 });
 
 test('a shard stops at its maximum number of dead letters, and continues once some are discarded', async (t) => {
-  const { books, id, shard, redis, add, letters, faults, errors, startReader } = await openStores(t);
+  const { services, id, shard, redis, add, letters, faults, errors, startReader } = await openStores(t);
   const values = ['entry', '1-1', 'reason', 'old', 'counted', '1', 'kind', 'gift'];
   for (let n = 0; n < maxDeadLetters; n++) void redis.xadd(redisKeys.ledgerDead(shard), '*', ...values);
   await add('kind', 'gift', 'account', id);
   await add(...chargeOf(id, JSON.stringify({ v: 2 })));
   startReader();
-  await waitFor('the process to report the full dead letters', () => faults.count === 1);
-  t.is((await readFromMongo(books, id)).balanceNano, 1_000n);
+  await waitFor('the process to report that the dead letters are full', () => faults.count === 1);
+  t.is((await readFromMongo(services, id)).balanceNano, 1_000n);
   t.regex(String(errors()[0]!['msg']), /1000 dead letters, and 2 more than.*"admin ledger discard"/);
   // The shard may continue before all dead letters are deleted.
   for (const letter of await listLetters(letters)) await letters.delete(letter);
-  await waitFor('the shard to continue', async () => (await readFromMongo(books, id)).balanceNano === 993n);
+  await waitFor(
+    'the shard to continue',
+    async () => (await readFromMongo(services, id)).balanceNano === 993n,
+  );
   await waitFor('the process to be healthy', () => faults.count === 0);
   await waitFor(
     'both entries to be copied',
@@ -252,13 +256,13 @@ test('a shard stops at its maximum number of dead letters, and continues once so
 });
 
 test('the amounts of an entry that is in the stream twice are applied once', async (t) => {
-  const { books, id, add, move } = await openStores(t);
+  const { services, id, add, move } = await openStores(t);
   const fields = chargeOf(id, JSON.stringify({ v: 1 }));
   await add(...fields);
   await add(...fields);
   await move();
-  t.like(await readFromMongo(books, id), { balanceNano: 993n, charges: 1 });
-  t.like(await readRestored(books, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readFromMongo(services, id), { balanceNano: 993n, charges: 1 });
+  t.like(await readRestored(services, id), { balanceNano: 993n, charges: 1 });
 });
 
 const damagedText = fc.oneof(
@@ -299,10 +303,10 @@ const names = fc.oneof(
 );
 
 test('MongoDB and a restored account apply the same entries, for any kind of corruption', async (t) => {
-  const { books, shard, move, redis, add } = await openStores(t);
+  const { services, shard, move, redis, add } = await openStores(t);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(entry, names), { minLength: 1, maxLength: 12 }), async (entries) => {
-      const { id } = await books.createAccount({ balanceNano: 1_000n, shard });
+      const { id } = await services.createAccount({ balanceNano: 1_000n, shard });
       let expected = 1_000n;
       for (const [{ kind, ...amounts }, [first, second]] of entries) {
         const fields = [first, kind, second, id, ...Object.entries(amounts).flat(), 'event', 'x'];
@@ -310,13 +314,13 @@ test('MongoDB and a restored account apply the same entries, for any kind of cor
         const read = tryParseLedgerEntry('1-1', fields);
         if (read !== null) expected += read.kind === 'charge' ? -read.costNano : read.amountNano;
       }
-      const withPendingEntries = await readRestored(books, id);
+      const withPendingEntries = await readRestored(services, id);
       await move();
       t.is(await redis.xlen(redisKeys.ledgerStream(shard)), 0);
-      const atRest = await readFromMongo(books, id);
-      t.deepEqual(withPendingEntries, atRest);
-      t.is(atRest.balanceNano, expected);
-      t.deepEqual(await readRestored(books, id), atRest);
+      const inMongo = await readFromMongo(services, id);
+      t.deepEqual(withPendingEntries, inMongo);
+      t.is(inMongo.balanceNano, expected);
+      t.deepEqual(await readRestored(services, id), inMongo);
       await redis.del(redisKeys.ledgerDead(shard));
     }),
     { numRuns: 40 },

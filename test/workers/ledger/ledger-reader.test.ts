@@ -12,28 +12,28 @@ import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('entries with ids below the recorded trim position are still read from the stream', async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { redis } = books;
-  const { id } = await books.createAccount({ balanceNano: 5n });
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis } = services;
+  const { id } = await services.createAccount({ balanceNano: 5n });
   // Simulates a Redis that lost data: its trim position is from MongoDB, and its entries have lower ids.
   const later = `${Date.now() + 60_000}-0`;
   await redis.set(redisKeys.ledgerTrimmed(shardOf(id)), later);
-  await books.moveAll();
-  t.is((await books.accounts.findById(id))?.balanceNano, 5n);
+  await services.moveAll();
+  t.is((await services.accounts.findById(id))?.balanceNano, 5n);
   t.is(await redis.get(redisKeys.ledgerTrimmed(shardOf(id))), later);
 });
 
 test('if only one worker cannot reach MongoDB, it gives its ledger shards to workers that can', async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
   const log = createLogger('test', 'silent');
   const unreachable = openMongo(`mongodb://127.0.0.1:${await findStablePort()}/`, log);
   t.teardown(() => unreachable.close());
   const workerId = randomUUID();
-  const { redis, accounts, hotAccounts } = books;
-  const { id } = await books.createAccount({ balanceNano: 5n });
-  const cutOff = startLedgerReader({
+  const { redis, accounts, hotAccounts } = services;
+  const { id } = await services.createAccount({ balanceNano: 5n });
+  const cutOffReader = startLedgerReader({
     redis,
     store: new LedgerStore(unreachable.db),
     accounts,
@@ -42,14 +42,14 @@ test('if only one worker cannot reach MongoDB, it gives its ledger shards to wor
     faults: new Faults(log),
     log,
   });
-  t.teardown(() => cutOff.stop());
+  t.teardown(() => cutOffReader.stop());
   const shards = Array.from({ length: shardCount }, (_, shard) => shard);
   await waitFor('the worker to hold every shard', async () => {
     const holders = await Promise.all(shards.map((shard) => redis.get(redisKeys.ledgerLease(shard))));
     return holders.every((holder) => holder === workerId);
   });
 
-  const reader = books.startReader();
+  const reader = services.startReader();
   t.teardown(() => reader.stop());
   const isStored = async (): Promise<boolean> => (await accounts.findById(id))?.balanceNano === 5n;
   await waitFor('the balance to be in MongoDB', isStored, 15_000);

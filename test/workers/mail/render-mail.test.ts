@@ -36,7 +36,7 @@ test('in both languages a code appears once in the text and in the HTML, with it
     }
 });
 
-test('a code is sent to users and to strangers who may sign up; strangers who sign in are informed without one', (t) => {
+test('a code is sent to users and to strangers who may sign up; strangers who try to sign in get a mail without a code', (t) => {
   const cases = [
     { purpose: 'login', isKnown: true, isSignUpOpen: false, hasCode: true },
     { purpose: 'signup', isKnown: true, isSignUpOpen: false, hasCode: true },
@@ -87,8 +87,8 @@ test('each notice states what happened, the account and the time, in both langua
   for (const language of languages) {
     const mails = events.map((event) => renderMail(createNotice({ event, language, at: now }), context));
     t.is(new Set(mails.map(({ subject }) => subject)).size, events.length);
-    for (const [at, { text }] of mails.entries()) {
-      t.is(text.includes('Main'), events[at] !== 'sessions-ended');
+    for (const [i, { text }] of mails.entries()) {
+      t.is(text.includes('Main'), events[i] !== 'sessions-ended');
       t.true(text.includes('12:00') && text.includes('UTC') && text.includes('2026'));
     }
     const ended = renderMail(
@@ -113,10 +113,10 @@ test('a notice states who acted (support, someone with a copied cookie or the si
     ['sessions-ended', { ru: /в двух местах/, en: /in use in two places/ }, false],
   ] as const;
   for (const language of languages)
-    for (const [event, words, advisesOfIntruder] of expected) {
+    for (const [event, words, warnsOfIntruder] of expected) {
       const text = read(event, language);
       t.regex(text, words[language]);
-      t.is(intruder[language].test(text), advisesOfIntruder, event);
+      t.is(intruder[language].test(text), warnsOfIntruder, event);
     }
 });
 

@@ -91,14 +91,14 @@ test('a mail arrives as text and HTML, in its language, with the right sender an
   t.is(readCode(english), '120934');
 });
 
-test('only for sign-in codes, the worker checks when it sends the mail whether the address has a user', async (t) => {
+test('when a worker sends a sign-in code, and only then, it checks whether the address belongs to a user', async (t) => {
   const { mailbox, start, add } = await createRig(t);
   const checkedEmails: string[] = [];
   let failures = 1;
   const isKnown = (email: string): Promise<boolean> => {
     checkedEmails.push(email);
     // As if MongoDB were briefly unavailable.
-    if (failures-- > 0) return Promise.reject(new Error('away'));
+    if (failures-- > 0) return Promise.reject(new Error('unavailable'));
     return Promise.resolve(email.startsWith('ann'));
   };
   await start({ isKnown });
@@ -160,7 +160,7 @@ test('an expired code is not sent, and its data is deleted', async (t) => {
   t.is(await redis.exists(...keys), 0);
 });
 
-test('a mail is not retried if its recipient is permanently refused, and is retried after any other refusal', async (t) => {
+test('a mail is not retried if the server permanently rejects its recipient or content, and is retried after any other rejection', async (t) => {
   const { redis, mailbox, start, add, whenEmpty, countFailed } = await createRig(t);
   await start();
   mailbox.refusal = { step: 'RCPT TO', status: 550 };
@@ -176,7 +176,7 @@ test('a mail is not retried if its recipient is permanently refused, and is retr
   await add(createSignInMail({ email: 'bob@example.com' }));
   await mailbox.waitForAttempts(5);
   t.notRegex(await readAllOfRedis(redis), /bob@|493021/, 'the reason why a mail failed is stored in Redis');
-  // A refusal of our own address is never permanent, because an operator can fix it.
+  // A rejected sender address is always retried, because an operator can fix it.
   mailbox.refusal = { step: 'MAIL FROM', status: 550 };
   await add(createSignInMail({ email: 'cid@example.com' }));
   mailbox.refusal = null;
@@ -218,7 +218,7 @@ test('non-ASCII domains are sent in punycode, and mails to invalid addresses are
   t.is(mailbox.received.length, 2);
 });
 
-test('a worker process sends the waiting mails, with the settings of its environment', async (t) => {
+test('a worker sends queued mails with the settings in its environment variables', async (t) => {
   const stack = await useStack(t, { mail: true, env: { MAIL_FROM: 'Шлюз <no-reply@gateway.example>' } });
   const queue = new MailQueue(stack.redis, stack.config);
   t.teardown(() => queue.close());

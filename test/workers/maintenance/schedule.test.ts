@@ -15,7 +15,7 @@ test('if a run of a task fails, the failure is logged and the task runs again', 
       expression: everySecond,
       run: async () => {
         runs += 1;
-        if (runs === 1) throw new Error('the store is away');
+        if (runs === 1) throw new Error('the store is down');
         events.emit('again');
       },
     },
@@ -24,7 +24,7 @@ test('if a run of a task fails, the failure is logged and the task runs again', 
   t.teardown(() => running.stop());
   await once(events, 'again');
   const line = await waitForLine(({ task }) => task === 'fragile');
-  t.like(line, { level: 40, err: { message: 'the store is away' } });
+  t.like(line, { level: 40, err: { message: 'the store is down' } });
 });
 
 test('stopping aborts the current run and waits for it to finish, and no run starts afterwards', async (t) => {

@@ -66,7 +66,7 @@ test.serial('the count of sweeps restarts after a failed sweep', async (t) => {
   await sweeper.sweep();
   await sweeper.sweep();
   const find = reservations.findOrphans.bind(reservations);
-  reservations.findOrphans = () => Promise.reject(new Error('Redis is away'));
+  reservations.findOrphans = () => Promise.reject(new Error('Redis is down'));
   await t.throwsAsync(sweeper.sweep());
   reservations.findOrphans = find;
   await sweeper.sweep();
@@ -94,7 +94,7 @@ test.serial('if two sweepers both assume that they hold the lease, an orphan is 
   t.is(await readReserved(), 0n);
 });
 
-/** Simulates that Redis's clock stepped back by an hour since the last sweep. All requests are older than it. */
+/** Simulates that Redis's clock stepped back by an hour since the last sweep. All requests started before that. */
 async function stepBack(shard: number, requestIds: readonly string[], accountId: string): Promise<void> {
   const hour = 3_600_000;
   await redis().incrby(redisKeys.orphanClock(shard), hour);

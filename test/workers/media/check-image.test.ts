@@ -4,16 +4,17 @@ import { createImageChecker, type CheckedImage } from '../../../workers/media/ch
 import type { ImageProblem } from '../../../workers/media/decoders.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
 
-/** A signal that is never aborted. Many checks with the same one would make Node warn of a leak. */
+/** A new signal that is never aborted. Many checks with one signal would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
 
 const checkImage = createImageChecker();
 
-async function faultOf(bytes: Buffer): Promise<string | CheckedImage> {
+/** Returns the checked image, or the message of its problem. */
+async function checkOrFault(bytes: Buffer): Promise<string | CheckedImage> {
   const checked: CheckedImage | ImageProblem = await checkImage(bytes, 'account', never());
-  return 'fault' in checked ? checked.fault : checked;
+  return 'problem' in checked ? checked.problem : checked;
 }
 
 const damaged = 'cannot be decoded: it is damaged or cut off';
@@ -58,7 +59,7 @@ const images: Record<string, () => Promise<Buffer>> = {
 for (const [name, draw] of Object.entries(images)) {
   test(`a complete ${name} is accepted with its number of pixels`, async (t) => {
     const mediaType = `image/${name.split(',')[0]}`;
-    t.deepEqual<unknown, unknown>(await faultOf(await draw()), { mediaType, pixels: 60_000 });
+    t.deepEqual<unknown, unknown>(await checkOrFault(await draw()), { mediaType, pixels: 60_000 });
   });
 
   test(`a truncated ${name} is rejected`, async (t) => {
@@ -66,23 +67,30 @@ for (const [name, draw] of Object.entries(images)) {
     // The image is complete without the gain map after it, so the truncation ends before that map.
     const end = name.includes('gain map') ? bytes.lastIndexOf(Buffer.from('ffd8ff', 'hex')) : bytes.length;
     for (const fraction of [0.999, 0.99, 0.9, 0.5, 0.1]) {
-      t.is(await faultOf(bytes.subarray(0, Math.floor(end * fraction) - 12)), damaged, `${fraction} of it`);
+      t.is(
+        await checkOrFault(bytes.subarray(0, Math.floor(end * fraction) - 12)),
+        damaged,
+        `${fraction} of it`,
+      );
     }
-    t.is(await faultOf(bytes.subarray(0, 16)), damaged);
+    t.is(await checkOrFault(bytes.subarray(0, 16)), damaged);
   });
 }
 
 test('the pixels of an animation are those of all frames; a truncated animation is rejected or has fewer frames', async (t) => {
   for (const format of ['gif', 'webp'] as const) {
     const bytes = await drawNoise(50, 400, 40)[format]().toBuffer();
-    t.deepEqual<unknown, unknown>(await faultOf(bytes), { mediaType: `image/${format}`, pixels: 20_000 });
-    const half = await faultOf(bytes.subarray(0, bytes.length / 2));
+    t.deepEqual<unknown, unknown>(await checkOrFault(bytes), {
+      mediaType: `image/${format}`,
+      pixels: 20_000,
+    });
+    const half = await checkOrFault(bytes.subarray(0, bytes.length / 2));
     // A truncated GIF is accepted, because viewers show its existing frames. A WebP is rejected: it states its length.
     t.deepEqual<unknown, unknown>(
       half,
       format === 'gif' ? { mediaType: 'image/gif', pixels: 10_000 } : damaged,
     );
-    t.is(await faultOf(bytes.subarray(0, bytes.length / 20)), damaged, format);
+    t.is(await checkOrFault(bytes.subarray(0, bytes.length / 20)), damaged, format);
   }
 });
 
@@ -97,14 +105,14 @@ test('damage is found up to the last row of a tall image and in the last frame o
     for (const position of [0.3, 0.97]) {
       const broken = Buffer.from(bytes);
       broken.fill(0xff, Math.floor(bytes.length * position), Math.floor(bytes.length * position) + 64);
-      t.is(await faultOf(broken), damaged, `${name} at ${position}`);
+      t.is(await checkOrFault(broken), damaged, `${name} at ${position}`);
     }
   }
   const jpeg = await drawNoise(20, 3_000).jpeg().toBuffer();
-  t.is(await faultOf(jpeg.subarray(0, jpeg.length - 200)), damaged);
+  t.is(await checkOrFault(jpeg.subarray(0, jpeg.length - 200)), damaged);
 });
 
-test('SVG, PDF, TIFF, HEIF and text never reach a decoder, nor does SVG after an XML declaration, a BOM or white space', async (t) => {
+test('SVG, PDF, TIFF, HEIF and text never reach a decoder, not even SVG that starts with an XML declaration, a BOM or white space', async (t) => {
   const svg =
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>';
   const disguises = [
@@ -115,12 +123,12 @@ test('SVG, PDF, TIFF, HEIF and text never reach a decoder, nor does SVG after an
     '%PDF-1.7\n',
     '<!DOCTYPE html>',
   ];
-  for (const text of disguises) t.is(await faultOf(Buffer.from(text)), unknown, text);
-  t.is(await faultOf(await drawNoise(9, 9).tiff().toBuffer()), unknown);
-  t.is(await faultOf(await drawNoise(9, 9).avif().toBuffer()), unknown);
-  t.is(await faultOf(Buffer.alloc(0)), unknown);
-  t.is(await faultOf(Buffer.alloc(100)), unknown);
-  t.is(await faultOf(Buffer.from('RIFF\0\0\0\0WAVEfmt ')), unknown);
+  for (const text of disguises) t.is(await checkOrFault(Buffer.from(text)), unknown, text);
+  t.is(await checkOrFault(await drawNoise(9, 9).tiff().toBuffer()), unknown);
+  t.is(await checkOrFault(await drawNoise(9, 9).avif().toBuffer()), unknown);
+  t.is(await checkOrFault(Buffer.alloc(0)), unknown);
+  t.is(await checkOrFault(Buffer.alloc(100)), unknown);
+  t.is(await checkOrFault(Buffer.from('RIFF\0\0\0\0WAVEfmt ')), unknown);
   // Data that starts like an image goes to the decoder of its format, which rejects it.
   for (const start of [
     'GIF89a',
@@ -129,7 +137,7 @@ test('SVG, PDF, TIFF, HEIF and text never reach a decoder, nor does SVG after an
     '\xff\xd8\xff',
     'RIFF\x20\0\0\0WEBP',
   ]) {
-    t.is(await faultOf(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(svg)])), damaged, start);
+    t.is(await checkOrFault(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(svg)])), damaged, start);
   }
 });
 
@@ -137,7 +145,7 @@ test('data after the end of an image is ignored', async (t) => {
   for (const [name, draw] of Object.entries(images)) {
     const bytes = Buffer.concat([await draw(), Buffer.from('<svg/><script>alert(1)</script>PK\x03\x04')]);
     t.deepEqual<unknown, unknown>(
-      await faultOf(bytes),
+      await checkOrFault(bytes),
       { mediaType: `image/${name.split(',')[0]}`, pixels: 60_000 },
       name,
     );
@@ -148,10 +156,10 @@ test('too many pixels are rejected after reading only the header', async (t) => 
   const tooMany = 'has more than 50 million pixels';
   const bomb = makeBlackPng(30_000, 30_000, 30_000);
   t.true(bomb.length < 1_000_000);
-  t.is(await faultOf(bomb), tooMany);
-  t.is(await faultOf(makeBlackPng(7_200, 7_000, 1)), tooMany);
-  t.is(await faultOf(makeBlackPng(7_000, 7_000, 1)), damaged);
-  t.deepEqual<unknown, unknown>(await faultOf(makeBlackPng(7_000, 7_000, 7_000)), {
+  t.is(await checkOrFault(bomb), tooMany);
+  t.is(await checkOrFault(makeBlackPng(7_200, 7_000, 1)), tooMany);
+  t.is(await checkOrFault(makeBlackPng(7_000, 7_000, 1)), damaged);
+  t.deepEqual<unknown, unknown>(await checkOrFault(makeBlackPng(7_000, 7_000, 7_000)), {
     mediaType: 'image/png',
     pixels: 49_000_000,
   });
@@ -168,9 +176,12 @@ test('animations have a maximum number of pixels and of frames', async (t) => {
   const animation = await sharp(frames, { raw, limitInputPixels: false })
     .gif({ effort: 1, colours: 8 })
     .toBuffer();
-  t.is(await faultOf(animation), 'has more than 50 million pixels');
-  t.deepEqual<unknown, unknown>(await faultOf(makeGif(1_000)), { mediaType: 'image/gif', pixels: 1_000 });
-  t.is(await faultOf(makeGif(1_001)), 'has more than 1000 frames');
+  t.is(await checkOrFault(animation), 'has more than 50 million pixels');
+  t.deepEqual<unknown, unknown>(await checkOrFault(makeGif(1_000)), {
+    mediaType: 'image/gif',
+    pixels: 1_000,
+  });
+  t.is(await checkOrFault(makeGif(1_001)), 'has more than 1000 frames');
 });
 
 test('two images are decoded at a time, and aborting a waiting check rejects it with the abort reason', async (t) => {

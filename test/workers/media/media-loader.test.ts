@@ -10,7 +10,7 @@ import { useHttpsServer } from '../../support/https-server.ts';
 import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A signal that is never aborted. Many loads with the same one would make Node warn of a leak. */
+/** A new signal that is never aborted. Many loads with one signal would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
@@ -261,7 +261,7 @@ test('memory for images is reserved before they are fetched, and released when t
   t.is(memory.held, 0);
 });
 
-test('memory for all links of a request is reserved together, by its deadline; what an image does not need is released when it arrives', async (t) => {
+test('memory for all links of a request is reserved together, before its deadline; memory that an image does not need is released when the image arrives', async (t) => {
   let fetched = 0;
   const { fetchClient, checkImage, memory } = createFakeSources(3_000_000, 1);
   const sources: MediaSources = {

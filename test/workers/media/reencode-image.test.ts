@@ -19,16 +19,16 @@ import { waitFor } from '../../support/wait-for.ts';
 const reencodeImage = createImageReencoder(new Decoders());
 const signal = new AbortController().signal;
 
-const remake = (bytes: Buffer, more: Partial<ReencodeOptions> = {}) =>
+const reencode = (bytes: Buffer, more: Partial<ReencodeOptions> = {}) =>
   reencodeImage(bytes, { accountId: 'a', signal, waitMs: 60_000, format: null, quality: null, ...more });
 
 const draw = (width = 40, height = 20, background: Color = 'red') =>
   sharp({ create: { width, height, channels: 4, background } });
 
-async function remakeValid(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
-  const remade = await remake(bytes, more);
-  if ('fault' in remade) throw new Error(remade.fault);
-  return remade;
+async function reencodeValid(bytes: Buffer, more: Partial<ReencodeOptions> = {}) {
+  const reencoded = await reencode(bytes, more);
+  if ('problem' in reencoded) throw new Error(reencoded.problem);
+  return reencoded;
 }
 
 test('location, camera, comments, profile and trailing data are removed, and the image is upright', async (t) => {
@@ -41,24 +41,24 @@ test('location, camera, comments, profile and trailing data are removed, and the
       .toBuffer();
     const before = await sharp(file).metadata();
     t.truthy(before.exif);
-    const remade = await remakeValid(Buffer.concat([file, Buffer.from('a secret behind the end')]));
-    const after = await sharp(remade.bytes).metadata();
-    t.is(remade.contentType, `image/${format}`);
+    const reencoded = await reencodeValid(Buffer.concat([file, Buffer.from('a secret after the end')]));
+    const after = await sharp(reencoded.bytes).metadata();
+    t.is(reencoded.contentType, `image/${format}`);
     t.deepEqual(
       [after.exif, after.icc, after.xmp, after.orientation],
       [undefined, undefined, undefined, undefined],
     );
-    t.deepEqual([remade.width, remade.height], [20, 40], 'rotated as EXIF specifies');
-    t.false(remade.bytes.includes('at home') || remade.bytes.includes('secret'));
+    t.deepEqual([reencoded.width, reencoded.height], [20, 40], 'rotated as EXIF specifies');
+    t.false(reencoded.bytes.includes('at home') || reencoded.bytes.includes('secret'));
   }
 });
 
 test('a PNG keeps all of its pixels and its transparency', async (t) => {
   const file = await draw(3, 2, { r: 1, g: 2, b: 3, alpha: 0.5 }).png().toBuffer();
-  const remade = await remakeValid(file);
-  t.true(remade.hasAlpha);
+  const reencoded = await reencodeValid(file);
+  t.true(reencoded.hasAlpha);
   const pixels = (bytes: Buffer): Promise<Buffer> => sharp(bytes).raw().toBuffer();
-  t.deepEqual(await pixels(remade.bytes), await pixels(file));
+  t.deepEqual(await pixels(reencoded.bytes), await pixels(file));
 });
 
 test('only the first frame of an animation is kept, as a PNG if it is a GIF', async (t) => {
@@ -66,36 +66,36 @@ test('only the first frame of an animation is kept, as a PNG if it is a GIF', as
   const gif = await sharp(Buffer.alloc(8 * 24 * 3, 77), { raw })
     .gif()
     .toBuffer();
-  const remade = await remakeValid(gif);
-  t.is(remade.contentType, 'image/png');
-  t.deepEqual([remade.width, remade.height], [8, 8]);
+  const reencoded = await reencodeValid(gif);
+  t.is(reencoded.contentType, 'image/png');
+  t.deepEqual([reencoded.width, reencoded.height], [8, 8]);
 });
 
 test('an image is written in another format if requested, and transparent areas do not become black', async (t) => {
   const file = await draw(4, 4, { r: 0, g: 0, b: 0, alpha: 0 }).png().toBuffer();
-  const jpeg = await remakeValid(file, { format: 'jpeg' });
+  const jpeg = await reencodeValid(file, { format: 'jpeg' });
   t.is(jpeg.contentType, 'image/jpeg');
   t.is((await sharp(jpeg.bytes).raw().toBuffer())[0], 255);
   const [fine, rough] = [
-    await remakeValid(file, { format: 'webp', quality: 100 }),
-    await remakeValid(file, { format: 'webp', quality: 0 }),
+    await reencodeValid(file, { format: 'webp', quality: 100 }),
+    await reencodeValid(file, { format: 'webp', quality: 0 }),
   ];
   t.is(fine.contentType, 'image/webp');
   t.true(rough.bytes.length <= fine.bytes.length);
 });
 
-for (const [name, bytes, fault] of [
+for (const [name, bytes, problem] of [
   ['a decompression bomb', makeBlackPng(10_000, 10_000, 100), 'has more than 50 million pixels'],
   ['a truncated file', makeBlackPng(2_000, 2_000, 10), 'cannot be decoded: it is damaged or cut off'],
   ['an SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'is not a PNG, JPEG, WebP or GIF'],
   [
-    'a header without a file',
+    'a PNG signature without an image',
     Buffer.from('89504e470d0a1a0a', 'hex'),
     'cannot be decoded: it is damaged or cut off',
   ],
 ] as const) {
   test(`${name} is rejected`, async (t) => {
-    t.deepEqual(await remake(bytes), { fault });
+    t.deepEqual(await reencode(bytes), { problem });
   });
 }
 
@@ -111,13 +111,13 @@ function load(
   {
     fetchClient = noFetches,
     memory = new FairBudget({ capacity: 512_000_000 }),
-    remaker = reencodeImage,
-  }: { fetchClient?: SafeFetchClient; memory?: FairBudget; remaker?: ReencodeImage } = {},
+    reencoder = reencodeImage,
+  }: { fetchClient?: SafeFetchClient; memory?: FairBudget; reencoder?: ReencodeImage } = {},
 ) {
   const request = { accountId: 'a', deadlineAtMs: Date.now() + deadlineInMs };
   const inputLocs = inputs.map((_, i) => ['body', 'image', i]);
   const job = { request, inputs, inputLocs, mask, options: noImageOptions } as unknown as ImageJob;
-  return loadInputImages({ fetchClient, memory, reencodeImage: remaker }, job, signal);
+  return loadInputImages({ fetchClient, memory, reencodeImage: reencoder }, job, signal);
 }
 
 test('input images hold memory until their request releases them, and no more than their size', async (t) => {
@@ -136,22 +136,22 @@ test('if re-encoding a photograph makes it exceed the size limit, it is re-encod
   const grain = sharp({ create: { width: 400, height: 400, channels: 3, background: 'grey', noise } });
   for (const format of ['jpeg', 'webp'] as const) {
     const photo = await grain.clone().toFormat(format, { quality: 80 }).toBuffer();
-    const fine = await remakeValid(photo);
+    const fine = await reencodeValid(photo);
     t.true(fine.bytes.length > 1.2 * photo.length, `${format}: ${photo.length}, ${fine.bytes.length}`);
     // Simulates the size that the result would have with as many pixels as a real photograph.
-    const remaker: ReencodeImage = async (bytes, options) =>
+    const reencoder: ReencodeImage = async (bytes, options) =>
       options.quality === null
         ? { ...fine, bytes: Buffer.alloc(20_000_001) }
         : await reencodeImage(bytes, options);
-    const { inputs } = await load({ inputs: [toUri(photo)] }, { remaker });
+    const { inputs } = await load({ inputs: [toUri(photo)] }, { reencoder });
     t.true(inputs[0]!.bytes.length <= photo.length);
   }
   const endless: ReencodeImage = async () => ({
-    ...(await remakeValid(await draw().png().toBuffer())),
+    ...(await reencodeValid(await draw().png().toBuffer())),
     bytes: Buffer.alloc(20_000_001),
   });
   const png = toUri(await draw().png().toBuffer());
-  await t.throwsAsync(load({ inputs: [png] }, { remaker: endless }), {
+  await t.throwsAsync(load({ inputs: [png] }, { reencoder: endless }), {
     message: /more than 20 MB of pixels/,
   });
 });

@@ -32,7 +32,7 @@ test('names from the hosts file and from search domains are not resolved', async
   t.deepEqual(await resolveHost('localhost', never), []);
   t.deepEqual(await resolveHost('redis', never), []);
   t.deepEqual(
-    [...new Set(server.asked)].filter((name) => name !== 'localhost'),
+    [...new Set(server.queriedNames)].filter((name) => name !== 'localhost'),
     ['redis'],
   );
 });
@@ -42,7 +42,7 @@ test('aborting a lookup rejects it immediately with the abort reason', async (t)
   const resolveHost = createHostResolver({ servers: [server.address], timeoutMs: 60_000 });
   const abort = new AbortController();
   const resolving = resolveHost('silent.test', abort.signal);
-  await waitFor('the query', () => server.asked.length > 0);
+  await waitFor('the query', () => server.queriedNames.length > 0);
   const reason = new Error('gone');
   abort.abort(reason);
   t.is(await t.throwsAsync(resolving), reason);

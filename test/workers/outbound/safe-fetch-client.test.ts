@@ -14,7 +14,7 @@ import { useHttpsServer } from '../../support/https-server.ts';
 import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A signal that is never aborted. Many fetches with the same one would make Node warn of a leak. */
+/** A new signal that is never aborted. Many fetches with one signal would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
@@ -215,7 +215,7 @@ test('URLs with a literal public IP address are fetched like those with a name',
   t.is(await fetchText(client, `https://127.0.0.1:${server.port}/`), 'literal');
 });
 
-test('three redirects are followed, also relative ones and those to other names; a fourth redirect or a loop is an error', async (t) => {
+test('three redirects are followed, including relative ones and those to other names; a fourth redirect or a loop is an error', async (t) => {
   const server = await useHttpsServer(t, (request, response) => {
     const { port } = server;
     const next: Record<string, string> = {

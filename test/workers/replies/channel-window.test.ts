@@ -15,10 +15,10 @@ test('at most 2 MB are in flight: the rest waits until enough bytes have been ac
   }
   t.true(sent >= 2048 * KB && sent < 2148 * KB);
   t.deepEqual(marks.slice(0, 2), [300 * KB, 600 * KB]);
-  const room = window.whenWritable()!;
-  t.is(window.whenWritable(), room, 'all senders wait for the same promise');
+  const writable = window.whenWritable()!;
+  t.is(window.whenWritable(), writable, 'all senders wait for the same promise');
   window.acknowledge(marks[0]!);
-  await room;
+  await writable;
   t.is(window.whenWritable(), null);
 });
 
@@ -27,9 +27,9 @@ test('bytes queued until the end of the event loop turn also use up the window',
   window.queue(1024 * KB);
   t.is(window.whenWritable(), null);
   window.queue(1024 * KB);
-  const room = window.whenWritable()!;
+  const writable = window.whenWritable()!;
   window.acknowledge(window.send(2048 * KB)!);
-  await room;
+  await writable;
   t.is(window.whenWritable(), null);
 });
 
@@ -38,8 +38,8 @@ test.serial('a lost acknowledgement blocks sending for at most two seconds', asy
   t.teardown(() => mock.timers.reset());
   const window = new ChannelWindow();
   window.send(3 * 1024 * KB);
-  const room = window.whenWritable()!;
+  const writable = window.whenWritable()!;
   mock.timers.tick(2_000);
-  await room;
+  await writable;
   t.is(window.whenWritable(), null);
 });

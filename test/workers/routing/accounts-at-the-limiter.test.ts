@@ -76,8 +76,7 @@ test('an outage opens the breaker for all accounts, and an account without failu
   t.deepEqual(slots, [null, null, null, null]);
   // Each failed probe doubles the pause for the accounts that failed.
   for (const pauseMs of [1_000, 2_000]) {
-    const slot = await probe(callers, 'a', pauseMs);
-    t.true(slot);
+    t.true(await failProbe(callers, 'a', pauseMs));
   }
   t.is(await callers.acquire('a', 1_500), null);
   t.true((await callers.acquire('new', 1_500))?.isProbe);
@@ -85,7 +84,8 @@ test('an outage opens the breaker for all accounts, and an account without failu
   for (const accountId of ['a', 'b', 'well', 'new']) t.false((await callers.acquire(accountId))?.isProbe);
 });
 
-async function probe(callers: Callers, accountId: string, pauseMs: number): Promise<boolean> {
+/** Makes a call that fails after the pause. @returns whether the call was a probe */
+async function failProbe(callers: Callers, accountId: string, pauseMs: number): Promise<boolean> {
   await callers.acquire(accountId, pauseMs + 500);
   return (await callers.call(accountId, 'bad')).isProbe;
 }

@@ -70,8 +70,8 @@ test('a vendor failure is recorded for the route even if the caller has disconne
       return Promise.reject(new UpstreamError('unavailable', 'it broke', { status: 500 }));
     };
     const { signal } = cancellation;
-    const one = { ...limits, waitLimits, routes: [route], signal, hasOutput: () => false, attempt };
-    t.is(await t.throwsAsync(callRoute(routing, one)), reason);
+    const routeCall = { ...limits, waitLimits, routes: [route], signal, hasOutput: () => false, attempt };
+    t.is(await t.throwsAsync(callRoute(routing, routeCall)), reason);
   }
   await routing.limiter.stop();
   const { signal } = new AbortController();
@@ -176,7 +176,7 @@ test('when images are made one per call, the calls of all workers together stay 
   const workers = [createRouting(t), createRouting(t), createRouting(t)];
   t.deepEqual(await Promise.all(workers.map((routing) => call(routing, [route], attempt))), ['4', '4', '4']);
   t.is(maxInFlight, 2);
-  // Every slot was released.
+  // All slots are free again.
   await Promise.all(workers.map(({ limiter }) => limiter.stop()));
   const result = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
   t.is(result, '1 more');

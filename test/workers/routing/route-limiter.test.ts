@@ -42,7 +42,7 @@ async function readWaiting(routeId: string): Promise<string[]> {
   return await redis().zrange(key, '0', '-1');
 }
 
-/** Resolves once the lease on the only slot of an upstream was renewed beyond its first expiry. */
+/** Resolves once the lease on the only slot of an upstream has outlived its first expiry through renewals. */
 async function waitForRenewal(upstream: string, leaseMs: number): Promise<void> {
   const key = redisKeys.callsOfUpstream(upstream);
   const readExpiryMs = async (): Promise<number> =>
@@ -121,10 +121,10 @@ test('when a limiter returns all of its slots, they are free immediately and it 
   };
   const waiting = acquire();
   await waitFor('the call to wait', async () => (await readWaiting(route.id)).length === 1);
-  const handed = stopping.handBack();
+  const handedBack = stopping.handBack();
   // This call acquires a slot, or waits for one, while the limiter returns its slots.
   const late = acquire();
-  await handed;
+  await handedBack;
   const slots = redisKeys.callsOfUpstream(route.upstream.name);
   t.is(await redis().zcard(slots), 0);
   for (const slot of await acquireAll([other], candidates, 2)) other.release(slot, 'ok');
@@ -175,7 +175,7 @@ test('an account may use all slots, but at most half of them while another accou
   const acquire = async (by: RouteLimiter, accountId: string): Promise<CallSlot> =>
     (await by.acquire(candidates, acquireOptions({ accountIds: () => [accountId] })))!;
   const flood = await Promise.all(Array.from({ length: 4 }, () => acquire(limiter, 'many')));
-  t.is(flood.length, 4, 'it gets all slots while no other account waits');
+  t.is(flood.length, 4, 'the account gets all slots while no other account waits');
   const granted: CallSlot[] = [];
   const wait = async (by: RouteLimiter, accountId: string): Promise<void> => {
     granted.push(await acquire(by, accountId));
@@ -234,11 +234,11 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   };
   const crowd = Array.from('abcd').flatMap((id) => Array.from({ length: 6 }, () => keepCalling(id)));
   await waitFor('the busy model to fill the slots', () => busyGrants > 4);
-  const passed: number[] = [];
+  const grantsPerWait: number[] = [];
   for (let i = 0; i < 10; i++) {
     const before = busyGrants;
     const slot = (await limiter.acquire(quiet!, acquireOptions({ accountIds: () => ['quiet'] })))!;
-    passed.push(busyGrants - before);
+    grantsPerWait.push(busyGrants - before);
     await delay(20);
     limiter.release(slot, 'ok');
     await delay(50);
@@ -246,7 +246,7 @@ test('a model does not wait for a slot behind a busy model of the same upstream'
   done.abort(new Error('done'));
   await Promise.allSettled(crowd);
   // If both models used one queue, some calls would wait for hundreds of calls of the busy model.
-  t.true(Math.max(...passed) < 30, passed.join(' '));
+  t.true(Math.max(...grantsPerWait) < 30, grantsPerWait.join(' '));
 });
 
 test('with an odd number of slots, none stays free while two accounts wait', async (t) => {
@@ -575,35 +575,35 @@ test('a renewal does not restore a lease that is released right after it', async
   t.is(await redis().zcard(key), 0);
 });
 
-/** A Redis client that loses the replies to scripts while `away`. The scripts run only if `arrive` is set. */
-function createCutOff(arrive: boolean): { client: RedisClient; away: boolean } {
-  const cut: { client: RedisClient; away: boolean } = { client: redis(), away: false };
+/** A Redis client that loses the replies to scripts while `isCutOff` is set. The scripts run only if `scriptsRun`. */
+function createLossyClient(scriptsRun: boolean): { client: RedisClient; isCutOff: boolean } {
+  const lossy: { client: RedisClient; isCutOff: boolean } = { client: redis(), isCutOff: false };
   const lost = new Error('Connection is closed.');
-  cut.client = new Proxy(redis(), {
+  lossy.client = new Proxy(redis(), {
     get(target, name) {
       const value = Reflect.get(target, name) as unknown;
       if (typeof value !== 'function') return value;
       const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
       if (name !== 'evalsha' && name !== 'eval' && name !== 'zrem') return method;
       return async (...args: unknown[]) => {
-        if (!cut.away) return await method(...args);
-        if (arrive) await method(...args);
+        if (!lossy.isCutOff) return await method(...args);
+        if (scriptsRun) await method(...args);
         throw lost;
       };
     },
   });
-  return cut;
+  return lossy;
 }
 
 test('if calls finish while Redis is down, their slots are free when it is back', async (t) => {
-  const cut = createCutOff(false);
-  const limiter = new RouteLimiter(cut.client, randomUUID(), log);
-  const candidates = listCandidates(createRoute('ends-while-away', { maxConcurrency: 1 }));
+  const lossy = createLossyClient(false);
+  const limiter = new RouteLimiter(lossy.client, randomUUID(), log);
+  const candidates = listCandidates(createRoute('ends-during-outage', { maxConcurrency: 1 }));
   const slot = (await limiter.acquire(candidates, acquireOptions()))!;
-  cut.away = true;
+  lossy.isCutOff = true;
   limiter.release(slot, 'ok');
   await delay(300);
-  cut.away = false;
+  lossy.isCutOff = false;
   const other = openLimiter(t);
   // Before the lease would have expired.
   const next = await other.acquire(candidates, acquireOptions());
@@ -613,13 +613,13 @@ test('if calls finish while Redis is down, their slots are free when it is back'
 });
 
 test('a slot is released if the reply that granted it was lost', async (t) => {
-  const cut = createCutOff(true);
-  const limiter = new RouteLimiter(cut.client, randomUUID(), log);
-  const candidates = listCandidates(createRoute('lost-answer', { maxConcurrency: 1 }));
-  cut.away = true;
+  const lossy = createLossyClient(true);
+  const limiter = new RouteLimiter(lossy.client, randomUUID(), log);
+  const candidates = listCandidates(createRoute('lost-reply', { maxConcurrency: 1 }));
+  lossy.isCutOff = true;
   const waiting = limiter.acquire(candidates, acquireOptions());
   await delay(100);
-  cut.away = false;
+  lossy.isCutOff = false;
   // Before the lease would have expired.
   const slot = await waiting;
   t.not(slot, null);
@@ -630,7 +630,7 @@ test('a slot is released if the reply that granted it was lost', async (t) => {
 test('a probe that has started to respond admits other calls before it finishes', async (t) => {
   const limiter = openLimiter(t);
   const other = openLimiter(t);
-  const candidates = listCandidates(createRoute('long-answers'));
+  const candidates = listCandidates(createRoute('long-responses'));
   for (const slot of await acquireAll([limiter], candidates, breakerRules.minCalls))
     limiter.release(slot, 'bad');
   const wait = acquireOptions({ waitLimits: { keyMs: 0, breakerMs: 10_000 } });

@@ -111,7 +111,7 @@ test('a draining call and a non-streamed call continue until the process stops, 
   t.true(stopped.call.signal.aborted);
 });
 
-test('a call cancelled by an internal error or by another run is aborted immediately', (t) => {
+test('a call is aborted immediately after an internal error, or if another run replaced its run', (t) => {
   for (const reason of [new CallerGone(true), new RunReplaced()]) {
     const { call, cancel } = start('drain');
     call.markSent();

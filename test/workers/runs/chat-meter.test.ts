@@ -65,7 +65,7 @@ test('charges the larger of reported and seen usage for an incomplete call, with
   t.is(meter.completionTokens, 400, 'the completion tokens sent in frames');
 });
 
-test('after a disconnect, charges a report that covers all output unchanged; later output makes the report outdated', (t) => {
+test('after a disconnect, a report that covers all output is charged as it is; later output makes the report outdated', (t) => {
   const { meter, report } = start({}, { reasoning: true });
   emit(meter, 50);
   report({ promptTokens: 12, completionTokens: 45 });
@@ -208,9 +208,10 @@ test('a report above max_tokens is accepted up to the output seen, or up to what
     report({ promptTokens: 12, completionTokens: reported });
     meter.end();
     t.is(meter.measure('complete').counted, !isAccepted, `${reported} of ${seen} seen in ${seconds} s`);
-    t.is(logged.length, 1, 'both are logged for operators');
+    t.is(logged.length, 1, 'logged for operators, whether accepted or not');
   }
 });
+
 test('charges for the silence since the last report only if the model may generate unseen output', (t) => {
   for (const { published, unseen } of [
     { published: { reasoning: true }, unseen: 5_000 },
@@ -234,7 +235,7 @@ test('charges for the silence since the last report only if the model may genera
   }
 });
 
-test('adds to a report the output after it and what may have been generated unseen since it', (t) => {
+test('after a disconnect, the output since the last report and what may have been generated unseen since then are added to that report', (t) => {
   let nowMs = 1_000;
   const { meter, report } = start({ max_tokens: 100_000 }, { reasoning: true }, () => nowMs);
   nowMs += 20_000;

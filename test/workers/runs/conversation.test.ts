@@ -16,7 +16,7 @@ import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
 const log = createLogger('test', 'silent');
-// Loading it later would take long enough to distort the timings below.
+// Loading the tokenizer later would take long enough to distort the timings below.
 loadTokenizer();
 
 async function* emitAndTimeOut(): AsyncGenerator<ChatEvent> {
@@ -88,7 +88,7 @@ test('if a call is aborted after one choice, charges for what may have been gene
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', stream: true, messages, max_tokens: 20, n: 2 };
   const pause = async (): Promise<void> => {
-    // A pause longer than the time between two words of a model.
+    // Longer than the time between two words of a model.
     await delay(600);
     caller.abort(new CallerGone());
   };
@@ -108,7 +108,7 @@ test('if a call is aborted after one choice, charges for what may have been gene
   t.like(conversation.measure(), { completionTokens: 40, counted: true });
 });
 
-test('if a stop aborts a non-streamed call after a disconnect, charges for what may have been generated', async (t) => {
+test('if stopping the worker aborts a non-streamed call after a disconnect, charges for what may have been generated', async (t) => {
   const limiter = new RouteLimiter(redis(), randomUUID(), log);
   t.teardown(() => limiter.stop());
   const route = createRoute('stopped');

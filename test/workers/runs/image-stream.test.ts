@@ -22,12 +22,12 @@ function createRun() {
   const abort = new AbortController();
   const texts: string[] = [];
   const ends: unknown[] = [];
-  const waits = { room: null as Promise<void> | null, reader: null as Promise<void> | null };
+  const waits = { writable: null as Promise<void> | null, reader: null as Promise<void> | null };
   const reply = {
     delta: (text: string) => void texts.push(text),
     result: () => void ends.push('result'),
     error: (error: { code: string }) => void ends.push(error.code),
-    whenWritable: () => waits.room,
+    whenWritable: () => waits.writable,
   };
   const run = {
     reply,
@@ -57,16 +57,16 @@ test('an image of any size is sent in frames of at most 64 KB, which form one ev
 
 test('no frames are sent while the channel is full or the reader has paused', async (t) => {
   const { run, texts, waits } = createRun();
-  for (const wait of ['room', 'reader'] as const) {
+  for (const wait of ['writable', 'reader'] as const) {
     let resume!: () => void;
     waits[wait] = new Promise((resolve) => (resume = resolve));
     const before = texts.length;
-    const shown = new ImageStream(job, run).show({ ...image, index: 0 }, notContested);
+    const sending = new ImageStream(job, run).show({ ...image, index: 0 }, notContested);
     await new Promise((resolve) => setImmediate(resolve));
     t.is(texts.length, before + 1, wait);
     waits[wait] = null;
     resume();
-    await shown;
+    await sending;
     t.true(texts.length > before + 4, wait);
   }
 });

@@ -23,7 +23,7 @@ import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const log = createLogger('test', 'silent');
-const noStores = { answers: undefined as never, mover: undefined as never };
+const noStores = { responses: undefined as never, mover: undefined as never };
 let server: OpenedRedis;
 
 test.before(async () => {
@@ -50,7 +50,7 @@ interface Rig {
   readonly stopListening: () => Promise<void>;
   /** The next frame that the process receives. */
   readonly receive: () => Promise<Frame>;
-  /** Waits until everything sent has arrived. @returns the frames not received by the test yet */
+  /** Waits until everything sent has arrived. @returns the frames that `receive` has not returned yet */
   readonly findUnread: () => Promise<readonly Frame[]>;
   readonly send: (parts: readonly Buffer[]) => Promise<void>;
 }
@@ -71,7 +71,7 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
     payloads,
     storedFrames,
     log,
-    onNoListeners: (deaf) => runs.cancelChannel(deaf),
+    onNoListeners: (name) => runs.cancelChannel(name),
   });
   const request = { requestId: randomUUID(), accountId: 'ann', claimHash: null } as AdmittedRequest;
   const { requestId } = request;
@@ -128,7 +128,7 @@ test('a piece consists of views of the parts, without copies', (t) => {
   t.deepEqual([first, second], [[Buffer.from('xxxx')], [Buffer.from('xx')]]);
 });
 
-test('a result of up to 64 KB is sent as one frame; a larger one is offered, to be requested', async (t) => {
+test('a result of up to 64 KB is sent as one frame; a larger one is offered, and sent when it is requested', async (t) => {
   const { run, receive, findUnread, send, requestUpTo } = await setUp(t);
   const bytes = randomBytes(64 * 1024);
   await send([bytes.subarray(0, 10), bytes.subarray(10)]);
@@ -188,13 +188,13 @@ test('a result that is to be stored is written to the store, and its location is
   });
   t.teardown(() => objects.close());
   await objects.prepareBucket();
-  const answers = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
+  const responses = new ResponseStore(new StoredFramesStore(redis, payloads), objects);
   const parts = [randomBytes(pieceBytes), randomBytes(100)];
   const request = { requestId, accountId: 'ann' };
-  await sendResult({ ...noStores, answers }, { ...request, claimHash: 'claim' }, run, parts);
+  await sendResult({ ...noStores, responses }, { ...request, claimHash: 'claim' }, run, parts);
   const { kind, payload } = await receive();
   t.is(kind, 'stored');
-  t.deepEqual(await answers.read(request, decodeStored(payload)), Buffer.concat(parts));
+  t.deepEqual(await responses.read(request, decodeStored(payload)), Buffer.concat(parts));
   t.deepEqual(await findUnread(), []);
 });
 
@@ -216,7 +216,7 @@ const disconnects: readonly { readonly how: string; readonly disconnect: (rig: R
     },
   ];
 for (const { how, disconnect } of disconnects) {
-  test(`if ${how}, a result stops midway without an error`, async (t) => {
+  test(`a result stops midway without an error if ${how}`, async (t) => {
     const rig = await setUp(t);
     const sent = rig.send([Buffer.alloc(4 * pieceBytes)]);
     await rig.receive();
@@ -286,14 +286,14 @@ test('storing the result of a durable job is retried while Redis is down, and fa
   let tries = 0;
   let moved = 0;
   const stores = {
-    answers: {
+    responses: {
       keep: () => {
         tries += 1;
         const failure = failures.shift();
         return failure === undefined ? Promise.resolve({ size: {} }) : Promise.reject(failure);
       },
     },
-    mover: { frames: () => (moved += 1) },
+    mover: { queueFrames: () => (moved += 1) },
   } as never;
   const afterSettlement = await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
   t.is(tries, 2);

@@ -24,7 +24,7 @@ function setUp(): { readonly mover: StoredResponseMover; readonly copies: Copy[]
         request,
         bytes,
         succeed: () => resolve(true),
-        fail: () => reject(new Error('away')),
+        fail: () => reject(new Error('the object store is down')),
       };
       copies.push(copy);
     });
@@ -36,8 +36,8 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 test('short responses stay in Redis; if the account has many there, all but the shortest move to the object store', async (t) => {
   const { mover, copies } = setUp();
   for (const bytes of [100, 1_024, 1_025, 65_536, 65_537]) {
-    mover.frames(createRequest(), { bytes, isAboveMoveThreshold: false });
-    mover.frames(createRequest('crowded'), { bytes, isAboveMoveThreshold: true });
+    mover.queueFrames(createRequest(), { bytes, isAboveMoveThreshold: false });
+    mover.queueFrames(createRequest('crowded'), { bytes, isAboveMoveThreshold: true });
   }
   await nextTurn();
   t.deepEqual(
@@ -53,9 +53,9 @@ test('short responses stay in Redis; if the account has many there, all but the 
 
 test('a response does not wait behind those of another account', async (t) => {
   const { mover, copies } = setUp();
-  for (let i = 0; i < 2_000; i++) mover.answer(createRequest('many'), 1);
+  for (let i = 0; i < 2_000; i++) mover.queueResponse(createRequest('many'), 1);
   const few = createRequest('few');
-  mover.answer(few, 1);
+  mover.queueResponse(few, 1);
   await nextTurn();
   for (let done = 0; done < 2; done++) {
     copies[done]!.succeed();
@@ -67,10 +67,10 @@ test('a response does not wait behind those of another account', async (t) => {
   await stopped;
 });
 
-test('copies all responses, only a few at a time', async (t) => {
+test('all responses are copied, only a few at a time', async (t) => {
   const { mover, copies } = setUp();
   const requests = Array.from({ length: 20 }, () => createRequest());
-  for (const request of requests) mover.answer(request, 1);
+  for (const request of requests) mover.queueResponse(request, 1);
   let maxRunning = 0;
   for (let done = 0; done < requests.length; done++) {
     await waitFor('the next copy', () => copies.length > done);
@@ -89,7 +89,7 @@ test('copies all responses, only a few at a time', async (t) => {
 test('a failed copy is retried later', async (t) => {
   const { mover, copies } = setUp();
   const request = createRequest();
-  mover.answer(request, 7);
+  mover.queueResponse(request, 7);
   await waitFor('the copy', () => copies.length === 1);
   copies[0]!.fail();
   await waitFor('the second copy', () => copies.length === 2);
@@ -100,7 +100,7 @@ test('a failed copy is retried later', async (t) => {
 
 test('running copies finish on stop, and no more are started', async (t) => {
   const { mover, copies } = setUp();
-  for (let i = 0; i < 6; i++) mover.answer(createRequest(), 1);
+  for (let i = 0; i < 6; i++) mover.queueResponse(createRequest(), 1);
   await waitFor('the copies', () => copies.length === 4);
   let isStopped = false;
   const stopped = mover.stop().then(() => {

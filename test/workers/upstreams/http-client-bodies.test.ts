@@ -34,7 +34,7 @@ test('a body sent in pieces arrives with its full length, also on a reused conne
   ]);
 });
 
-test('a response sent before the body is read is received, and a server that hangs up fails the call', async (t) => {
+test('a response that the server sends before it reads the body is received; a closed connection fails the call', async (t) => {
   let hangsUp = false;
   const server = createServer((request, response) => {
     if (hangsUp) request.socket.destroy();

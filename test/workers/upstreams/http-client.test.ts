@@ -61,7 +61,7 @@ async function readChunks(httpResponse: HttpResponse): Promise<string[]> {
   return chunks;
 }
 
-async function failWith(
+async function expectFailure(
   t: ExecutionContext,
   promise: Promise<unknown>,
   failure: UpstreamFailure,
@@ -121,15 +121,15 @@ test('a response body is read completely, with or without a declared length', as
 });
 
 test('a body over its limit is rejected, with or without a declared length', async (t) => {
-  for (const declares of [true, false]) {
+  for (const isDeclared of [true, false]) {
     const { post } = await startRig(t, (_request, response) => {
-      if (declares) {
+      if (isDeclared) {
         response.setHeader('content-length', 1000);
       }
       response.write('x'.repeat(500));
       response.end('x'.repeat(500));
     });
-    await failWith(t, (await post()).readAll(999), 'unavailable');
+    await expectFailure(t, (await post()).readAll(999), 'unavailable');
     t.is((await (await post()).readAll(1000)).length, 1000);
   }
 });
@@ -160,14 +160,18 @@ test('failing to connect in time is a timeout', async (t) => {
     await client.close();
   });
   const { signal } = new AbortController();
-  const error = await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'timeout');
+  const error = await expectFailure(
+    t,
+    client.post({ path: '/', headers: {}, body: '{}', signal }),
+    'timeout',
+  );
   t.regex(error.message, /no connection within 100 ms/);
   t.false(error.mayStillRun, 'no request was sent');
 });
 
 test('a late first byte is a timeout, both of the response head and of the body', async (t) => {
   const silent = await startRig(t, () => {}, { timeouts: { firstByteMs: 50 } });
-  const error = await failWith(t, silent.post(), 'timeout');
+  const error = await expectFailure(t, silent.post(), 'timeout');
   t.regex(error.message, /no response within 50 ms/);
   t.true(error.mayStillRun);
   // This timeout is longer, because the head must arrive in time even on a busy machine.
@@ -175,7 +179,7 @@ test('a late first byte is a timeout, both of the response head and of the body'
     timeouts: { firstByteMs: 1_000 },
   });
   const httpResponse = await headOnly.post();
-  await failWith(t, httpResponse.next(), 'timeout');
+  await expectFailure(t, httpResponse.next(), 'timeout');
 });
 
 test('silence between chunks is a timeout, which follows the received chunks', async (t) => {
@@ -184,7 +188,7 @@ test('silence between chunks is a timeout, which follows the received chunks', a
   });
   const httpResponse = await post();
   t.is((await httpResponse.next())?.toString(), 'a');
-  const error = await failWith(t, httpResponse.next(), 'timeout');
+  const error = await expectFailure(t, httpResponse.next(), 'timeout');
   t.regex(error.message, /nothing more within 50 ms/);
   t.false(error.isRequestFailure);
 });
@@ -199,7 +203,7 @@ test('the time of a whole call is limited, even if the response keeps sending da
     // The response must have started by then, even on a busy machine.
     { timeouts: { totalMs: 2_000 } },
   );
-  const error = await failWith(t, post().then(readChunks), 'timeout');
+  const error = await expectFailure(t, post().then(readChunks), 'timeout');
   t.regex(error.message, /over 2000 ms/);
   t.true(error.isRequestFailure, 'the request takes longer than the time limit');
   t.true(error.mayStillRun);
@@ -213,7 +217,7 @@ test.serial('a call that times out before it has a connection is never sent', as
   };
   const { post, server } = await startRig(t, respondToSecond, { connections: 1, timeouts: { totalMs } });
   server.on('request', () => (requests += 1));
-  const calls = [failWith(t, post(), 'timeout'), failWith(t, post(), 'timeout')];
+  const calls = [expectFailure(t, post(), 'timeout'), expectFailure(t, post(), 'timeout')];
   const startedAtMs = performance.now();
   // Blocks so that both calls time out in one event loop turn. Otherwise the second might get the first's connection.
   server.once('request', () => {
@@ -228,11 +232,11 @@ test.serial('a call that times out before it has a connection is never sent', as
   t.is(requests, 2);
 });
 
-test('a vendor that sends no body within the time limit of a call is a vendor failure, not one of the request', async (t) => {
+test('if a vendor sends no body within the time limit of a call, the failure is the vendor’s, not the request’s', async (t) => {
   const { post } = await startRig(t, (_request, response) => response.flushHeaders(), {
     timeouts: { totalMs: 100 },
   });
-  const error = await failWith(t, post().then(readChunks), 'timeout');
+  const error = await expectFailure(t, post().then(readChunks), 'timeout');
   t.false(error.isRequestFailure);
 });
 
@@ -273,19 +277,23 @@ test('a refused connection is an unavailable failure', async (t) => {
   const client = createHttpClient({ baseUrl: `http://127.0.0.1:${port}` });
   t.teardown(() => client.close());
   const { signal } = new AbortController();
-  const error = await failWith(t, client.post({ path: '/', headers: {}, body: '', signal }), 'unavailable');
+  const error = await expectFailure(
+    t,
+    client.post({ path: '/', headers: {}, body: '', signal }),
+    'unavailable',
+  );
   t.regex(error.message, /no connection \(ECONNREFUSED\)/);
 });
 
 test('a connection cut before or during the response is an unavailable failure', async (t) => {
   const before = await startRig(t, (request) => request.socket.destroy());
-  await failWith(t, before.post(), 'unavailable');
+  await expectFailure(t, before.post(), 'unavailable');
   const within = await startRig(t, (_request, response) => {
     response.write('abc', () => response.socket?.destroySoon());
   });
   const httpResponse = await within.post();
   t.is((await httpResponse.next())?.toString(), 'abc');
-  await failWith(t, httpResponse.next(), 'unavailable');
+  await expectFailure(t, httpResponse.next(), 'unavailable');
 });
 
 test('data received before the connection was cut can still be read afterwards', async (t) => {
@@ -297,7 +305,7 @@ test('data received before the connection was cut can still be read afterwards',
   await closed;
   await new Promise((resolve) => setImmediate(resolve));
   t.is((await httpResponse.next())?.toString(), 'abc');
-  await failWith(t, httpResponse.next(), 'unavailable');
+  await expectFailure(t, httpResponse.next(), 'unavailable');
 });
 
 test('a response that is not HTTP is an unavailable failure', async (t) => {
@@ -311,19 +319,23 @@ test('a response that is not HTTP is an unavailable failure', async (t) => {
     await client.close();
   });
   const { signal } = new AbortController();
-  await failWith(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'unavailable');
+  await expectFailure(t, client.post({ path: '/', headers: {}, body: '{}', signal }), 'unavailable');
 });
 
-test('a key that is not a valid header value is an error that does not echo it', async (t) => {
+test('a key that is not a valid header value is an error that does not echo the key', async (t) => {
   const { client } = await startRig(t, (_request, response) => response.end());
   const { signal } = new AbortController();
   const headers = { authorization: 'Bearer secret\nx: y' };
-  const error = await failWith(t, client.post({ path: '/', headers, body: '{}', signal }), 'unavailable');
+  const error = await expectFailure(
+    t,
+    client.post({ path: '/', headers, body: '{}', signal }),
+    'unavailable',
+  );
   t.false(`${error.message} ${String(error.cause)}`.includes('secret'));
 });
 
 test.serial(
-  'in every phase, aborting a call rejects it immediately with the abort reason and cuts it off',
+  'in every phase, aborting a call rejects it immediately with the abort reason and cuts off its connection',
   async (t) => {
     const reason = new Error('the caller disconnected');
     const abortDuring = async (

@@ -85,7 +85,7 @@ test('anything that a vendor sends instead of an image is a vendor error', async
   t.like(await t.throwsAsync(unfinished), { failure: 'unavailable', mayStillRun: true });
 });
 
-test('of several calls only the successful ones are returned and counted, and the failure of the others is reported', async (t) => {
+test('if some of several calls fail, only the successful ones are counted, their images are returned, and the failure is reported', async (t) => {
   const some = await make(openAi, 'dall-e-3+flaky-50', { inputs: [], n: 10 });
   t.true(some.images.length > 0 && some.images.length < 10, String(some.images.length));
   t.is(some.calls, some.images.length);

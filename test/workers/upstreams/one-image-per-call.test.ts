@@ -37,7 +37,7 @@ test('several responses are joined into one, with their tokens added up if all r
   });
 });
 
-test('the images made are returned with the failure of the others; if there are none, a refusal outranks a failure', (t) => {
+test('finished images are returned with the failure of the others; if no image is finished, a rejection outranks other failures', (t) => {
   const [refused, broken] = [new UpstreamError('rejected', 'no'), new UpstreamError('unavailable', 'down')];
   const some = mergeImageResponses([rejected(broken), uncounted, rejected(refused), uncounted]);
   t.is(some.images.length, 2);
@@ -89,7 +89,7 @@ test('all calls run in parallel, and fail with the caller’s reason if they are
   t.is(await t.throwsAsync(made), reason);
 });
 
-test('calls run only with a slot each, and every slot is released', async (t) => {
+test('each call needs its own slot, and every slot is released', async (t) => {
   const slots = new Slots(1);
   let inFlight = 0;
   let maxInFlight = 0;
@@ -125,7 +125,7 @@ test('calls run only with a slot each, and every slot is released', async (t) =>
   (await slots.acquire(new AbortController().signal, Date.now() + 60_000))();
 });
 
-test('images are made one after another in the only slot if no further slot becomes free', async (t) => {
+test('images are made one after another in the first slot if no further slot becomes free', async (t) => {
   let inFlight = 0;
   const slotSignals: AbortSignal[] = [];
   const acquireExtraSlot: AcquireExtraSlot = (signal) => {
@@ -166,14 +166,14 @@ test('no further call starts after a failure that would recur, or if nobody wait
     t.is(made.images.length, 1);
     t.is(made.missing, error);
   }
-  const awaited = new AbortController();
+  const caller = new AbortController();
   let calls = 0;
   const made = await makeOneImagePerCall(
     4,
-    createContext({ ...noFurtherSlots, awaited: awaited.signal }),
+    createContext({ ...noFurtherSlots, callerSignal: caller.signal }),
     async () => {
       calls += 1;
-      awaited.abort();
+      caller.abort();
       return toResponse(1, 1);
     },
   );

@@ -5,8 +5,8 @@ import { SseJsonReader } from '../../../workers/upstreams/sse-json-reader.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 
 function createReader(chunks: readonly Buffer[], maxEventBytes = 1_000): SseJsonReader {
-  const waiting = chunks.toReversed();
-  const response: Pick<HttpResponse, 'next'> = { next: () => Promise.resolve(waiting.pop() ?? null) };
+  const remaining = chunks.toReversed();
+  const response: Pick<HttpResponse, 'next'> = { next: () => Promise.resolve(remaining.pop() ?? null) };
   return new SseJsonReader(response as HttpResponse, maxEventBytes, 'account');
 }
 

@@ -120,14 +120,14 @@ test('a line or an event over the limit is rejected, even before it ends', (t) =
 
 test('a line of a megabyte in small pieces does not take quadratic time', (t) => {
   const parser = createSseParser();
-  const started = performance.now();
+  const startedAtMs = performance.now();
   parser.push(Buffer.from('data: '));
   const piece = Buffer.alloc(64, 'x');
   for (let bytes = 0; bytes < 1_000_000; bytes += piece.length) {
     parser.push(piece);
   }
   t.is(parser.push(Buffer.from('\n\n'))[0]?.data.length, 1_000_000);
-  t.true(performance.now() - started < 2000);
+  t.true(performance.now() - startedAtMs < 2000);
 });
 
 test('a line received byte by byte takes little more memory than its bytes', (t) => {

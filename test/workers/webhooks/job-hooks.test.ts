@@ -16,25 +16,25 @@ import { admitChat } from '../../support/place-jobs.ts';
 import { createTestWebhookClient, startTestIntake, useReceiver } from '../../support/webhooks.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-let books: LedgerServices;
+let services: LedgerServices;
 test.before(async () => {
-  books = await openLedgerServices();
+  services = await openLedgerServices();
 });
-test.after.always(() => books.close());
+test.after.always(() => services.close());
 
 const log = createLogger('test', 'silent');
 
 async function endWithHook(url: string): Promise<{ accountId: string; id: string }> {
-  const { redis } = books;
-  const { id: accountId } = await books.createAccount({ balanceNano: 100_000_000_000n });
-  const job = await admitChat(books, accountId, 'demo-echo');
+  const { redis } = services;
+  const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
+  const job = await admitChat(services, accountId, 'demo-echo');
   await placeJob(redis, redis, { ...job, webhookUrl: url });
   await cancelJob(redis, accountId, job.id);
   return { accountId, id: job.id };
 }
 
 function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']): JobKeeper {
-  const { redis } = books;
+  const { redis } = services;
   const leases = new ShardLeases(redis, worker, redisKeys.jobsLease);
   return new JobKeeper({
     redis,
@@ -47,19 +47,19 @@ function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']):
 }
 
 test.serial('when a job ends, its webhook is called, and the job shows the delivery', async (t) => {
-  const { redis } = books;
+  const { redis } = services;
   const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
   const queue = new WebhookQueue(redis);
   t.teardown(() => queue.close());
   const hooks = new JobHooks(redis, queue);
-  const intake = await startTestIntake(books.redisUrl, redis, {
+  const intake = await startTestIntake(services.redisUrl, redis, {
     client: createTestWebhookClient(receiver.port),
     reporter: hooks,
     loadPayload: (delivery) => hooks.loadPayload(delivery),
   });
   t.teardown(() => intake.stop());
   const { accountId, id } = await endWithHook(receiver.url);
-  await createKeeper('one', (hook) => hooks.queue(hook)).look();
+  await createKeeper('one', (hook) => hooks.queue(hook)).maintainShards();
   const job = await waitFor('the report', async () => {
     const found = await new JobStore(redis).find(accountId, id);
     return typeof found?.job.webhook?.report === 'string' ? found.job : null;
@@ -83,21 +83,21 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
 test.serial(
   'if a webhook cannot be queued, other maintenance of jobs continues, and the webhook is queued later',
   async (t) => {
-    const { redis } = books;
+    const { redis } = services;
     const { accountId, id } = await endWithHook('https://example.com/hook');
     const shard = shardOf(accountId);
     await redis.zadd(redisKeys.jobsEnded(shard), 1, `${accountId} gone`);
     await redis.del(redisKeys.jobsLease(shard));
     const queued: string[] = [];
-    let isAway = true;
+    let isDown = true;
     const keeper = createKeeper('two', async ({ jobId }) => {
-      if (isAway) throw new Error('the queue is away');
+      if (isDown) throw new Error('the queue is down');
       queued.push(jobId);
     });
-    await keeper.look();
+    await keeper.maintainShards();
     t.is(await redis.zscore(redisKeys.jobsEnded(shard), `${accountId} gone`), null);
-    isAway = false;
-    await keeper.look();
+    isDown = false;
+    await keeper.maintainShards();
     t.deepEqual(queued, [id]);
   },
 );

@@ -105,7 +105,7 @@ test('the webhooks library and the OpenAI SDK can verify a webhook, with either 
   t.throws(() => new Webhook(other).verify(body, headers));
 });
 
-test('a failed webhook is retried with the same id, and its state shows that until it is delivered', async (t) => {
+test('a failed webhook is retried with the same id, and its state shows the failure until the webhook is delivered', async (t) => {
   const { queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response, count) => {
     response.writeHead(count === 1 ? 500 : 200, { 'retry-after': '7' }).end('thanks');
@@ -128,7 +128,7 @@ test('a failed webhook is retried with the same id, and its state shows that unt
   t.deepEqual(ids, [deliveryIdOf(delivery), deliveryIdOf(delivery)]);
 });
 
-test('a redirect is not followed, and after its last attempt a webhook has failed and remains in the queue', async (t) => {
+test('a redirect is not followed, and a webhook whose last attempt failed remains in the queue as failed', async (t) => {
   const { redis, queue, states, start } = await createRig(t);
   const receiver = await useReceiver(t, (_webhook, response) => {
     response.writeHead(307, { location: '/elsewhere' }).end();
@@ -209,9 +209,9 @@ test('if the receiver of one account does not respond, webhooks of other account
   });
   const dead = receiver.url.replace('/hook', '/dead');
   for (let i = 0; i < 20; i++) await queue.add(createDelivery(dead, 'dead'));
-  const allTaken = once(arrived, 'held 2');
+  const bothSlotsHeld = once(arrived, 'held 2');
   await start({ client: createTestWebhookClient(receiver.port), concurrency: 4 });
-  await allTaken;
+  await bothSlotsHeld;
   const others = ['bob', 'cid', 'dan'].map((accountId) => createDelivery(receiver.url, accountId));
   for (const delivery of others) await queue.add(delivery);
   for (const { jobId } of others) t.is((await states.when(jobId, 'delivered')).attempts, 1);
@@ -269,7 +269,7 @@ test('a webhook that is delayed after a failure is not released early when other
   );
 });
 
-test('if its worker is killed, a webhook is delivered by another worker with the same id', async (t) => {
+test('if the worker that sends a webhook is killed, another worker delivers the webhook, with the same webhook id', async (t) => {
   const { redisUrl, queue, states, start } = await createRig(t);
   const arrived = new EventEmitter();
   const receiver = await useReceiver(t, (_webhook, response, count) => {
@@ -301,7 +301,7 @@ test('an internal error does not use up an attempt, and the webhook of a deleted
     loadPayload: ({ jobId }) => {
       if (jobId === deleted.jobId) return Promise.resolve(null);
       events.emit('payload');
-      return Promise.reject(new Error('the store is away'));
+      return Promise.reject(new Error('the store is down'));
     },
   });
   const payloadRequested = once(events, 'payload');
@@ -325,7 +325,7 @@ test('while the gateway cannot prepare webhooks, delayed webhooks are not releas
     concurrency: 8,
     loadPayload: () => {
       preparations += 1;
-      return Promise.reject(new Error('the store is away'));
+      return Promise.reject(new Error('the store is down'));
     },
   });
   for (let i = 0; i < 20; i++) await queue.add(createDelivery('https://pictures.test/hook'));

@@ -53,24 +53,24 @@ async function* chat(
   const media = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
-  const answer = createMessageTranslator({ model: target.model, remembers: first.thinks });
+  const translator = createMessageTranslator({ model: target.model, remembers: first.thinks });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
     // Servers that cannot stream send a complete response even if a stream was requested.
     if (!stream || isJson(response)) {
-      yield* fromMessage(await readText(response, MAX_BODY_BYTES), answer, target.apiKey);
+      yield* fromMessage(await readText(response, MAX_BODY_BYTES), translator, target.apiKey);
     } else {
-      yield* readChatStream(response, createChatStreamTranslator(answer, target.apiKey), context);
+      yield* readChatStream(response, createChatStreamTranslator(translator, target.apiKey), context);
     }
-    if (!answer.isPaused) {
+    if (!translator.isPaused) {
       return;
     }
     request =
       continuations === MAX_CONTINUATIONS
         ? null
-        : continueRequest(request, answer.blocks, first.body.max_tokens - (answer.outputTokens ?? 0));
+        : continueRequest(request, translator.blocks, first.body.max_tokens - (translator.outputTokens ?? 0));
   }
-  yield* answer.giveUp();
+  yield* translator.giveUp();
 }
 
 async function post(

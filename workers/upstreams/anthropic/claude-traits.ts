@@ -6,7 +6,10 @@
 export interface ClaudeTraits {
   /** How thinking is requested; null if the model cannot think. */
   readonly thinking: 'budget' | 'effort' | null;
-  /** How to turn off thinking, for models controlled by effort; `never` for those that always think. */
+  /**
+   * How to turn off thinking, for models controlled by effort: `unasked` if it is off unless requested, `disabled` or
+   * `between_tools` if the request must set this type, `never` for models that always think.
+   */
   readonly thinkingOff: 'unasked' | 'disabled' | 'between_tools' | 'never';
   /** Whether it thinks if the request does not mention thinking. */
   readonly thinksByDefault: boolean;
@@ -21,25 +24,25 @@ export interface ClaudeTraits {
 }
 
 interface ClaudeName {
-  readonly line: string;
+  readonly family: string;
   /** Major and minor, e.g. 406 for 4.6. */
   readonly version: number;
 }
 
 /** `claude-opus-4-6`, `claude-sonnet-4-20250514`, `us.anthropic.claude-opus-4-6-v1:0`, `anthropic/claude-opus-4.6`. */
-const LINE_FIRST = /(opus|sonnet|haiku|fable|mythos|instant)-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/;
+const FAMILY_FIRST = /(opus|sonnet|haiku|fable|mythos|instant)-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/;
 /** `claude-3-5-sonnet-20241022`, `claude-3-opus-20240229`, `claude-2.1`. */
 const VERSION_FIRST = /claude-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?(?:-(opus|sonnet|haiku))?/;
 
 /**
  * Derives the traits from a model's name. A name without a known version is treated as the newest model: fields that
  * newer models reject are omitted, which older models tolerate. But if the route sets `thinking: budget` for such a
- * name, it is an older kind of model, most likely another vendor's behind this API.
+ * name, the model is treated as an older one. It is most likely another vendor's model behind this API.
  */
 export function readClaudeTraits(model: string, configured: 'budget' | 'effort' | null): ClaudeTraits {
   const name = readName(model);
   if (name === null) {
-    return configured === 'budget' ? describe({ line: 'sonnet', version: 307 }) : unknown;
+    return configured === 'budget' ? describe({ family: 'sonnet', version: 307 }) : unknown;
   }
   return describe(name);
 }
@@ -67,14 +70,14 @@ const newest: ClaudeTraits = {
 /** Thinking is only requested if the caller requests it, because another vendor's server may not support it. */
 const unknown: ClaudeTraits = { ...newest, thinksByDefault: false, bindsThinking: false };
 
-function describe({ line, version }: ClaudeName): ClaudeTraits {
+function describe({ family, version }: ClaudeName): ClaudeTraits {
   if (version < 307) return older;
   if (version < 400) return { ...older, thinking: 'budget' };
   if (version < 406) return { ...older, thinking: 'budget', sampling: 'one' };
   const adaptive: ClaudeTraits = { ...older, thinking: 'effort', sampling: 'one', supportsPrefill: false };
   if (version < 407) return adaptive;
   if (version < 500) return { ...adaptive, sampling: 'none', hasXhigh: true };
-  const alwaysThinks = line === 'fable' || line === 'mythos';
+  const alwaysThinks = family === 'fable' || family === 'mythos';
   if (version < 505) {
     return {
       ...newest,
@@ -82,17 +85,18 @@ function describe({ line, version }: ClaudeName): ClaudeTraits {
       bindsThinking: alwaysThinks && version > 500,
     };
   }
-  if (line === 'sonnet') return { ...newest, thinkingOff: 'between_tools' };
-  if (line === 'haiku') return { ...newest, thinkingOff: 'disabled' };
+  if (family === 'sonnet') return { ...newest, thinkingOff: 'between_tools' };
+  if (family === 'haiku') return { ...newest, thinkingOff: 'disabled' };
   return newest;
 }
 
 function readName(model: string): ClaudeName | null {
   const name = model.toLowerCase();
-  const [, line, major, minor] = LINE_FIRST.exec(name) ?? [];
-  if (line !== undefined) return { line, version: toVersion(major, minor) };
-  const [, majorFirst, minorAfter, lineAfter] = VERSION_FIRST.exec(name) ?? [];
-  if (majorFirst !== undefined) return { line: lineAfter ?? '', version: toVersion(majorFirst, minorAfter) };
+  const [, family, major, minor] = FAMILY_FIRST.exec(name) ?? [];
+  if (family !== undefined) return { family, version: toVersion(major, minor) };
+  const [, majorFirst, minorAfter, familyAfter] = VERSION_FIRST.exec(name) ?? [];
+  if (majorFirst !== undefined)
+    return { family: familyAfter ?? '', version: toVersion(majorFirst, minorAfter) };
   return null;
 }
 

@@ -5,7 +5,7 @@ import { lookUp, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
-/** The meaning of each error type, and its status if it occurs before the response. */
+/** What each error type means, and the HTTP status that it has unless the response has already begun. */
 const TYPES: Readonly<Record<string, { readonly failure: UpstreamFailure; readonly status: number }>> = {
   invalid_request_error: { failure: 'rejected', status: 400 },
   authentication_error: { failure: 'auth', status: 401 },

@@ -5,7 +5,7 @@ import type { MessageTranslator } from './response-translator.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 /** Translates a complete message into the events of an equivalent stream. Pure. */
-export function fromMessage(text: string, answer: MessageTranslator, apiKey: string | null): ChatEvent[] {
+export function fromMessage(text: string, translator: MessageTranslator, apiKey: string | null): ChatEvent[] {
   const message = parseRecord(text, 'a chat answer');
   if (isErrorBody(message)) {
     throw toEmbeddedError(message, apiKey);
@@ -15,13 +15,13 @@ export function fromMessage(text: string, answer: MessageTranslator, apiKey: str
     throw new UpstreamError('unavailable', 'the upstream sent a chat answer without content');
   }
   // The usage is only reported at the end, because nothing can fail in between.
-  const events = answer.beginMessage({});
+  const events = translator.beginMessage({});
   for (const [index, block] of content.entries()) {
     if (isRecord(block)) {
-      events.push(...answer.beginBlock(index, block), ...answer.endBlock(index));
+      events.push(...translator.beginBlock(index, block), ...translator.endBlock(index));
     }
   }
-  answer.takeEnd(message['stop_reason'], message['usage']);
-  events.push(...answer.endMessage());
+  translator.takeEnd(message['stop_reason'], message['usage']);
+  events.push(...translator.endMessage());
   return events;
 }

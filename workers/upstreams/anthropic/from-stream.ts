@@ -15,7 +15,7 @@ const MAX_EVENT_BYTES = 8 * 1024 * 1024;
  * `event:` line is not needed. `ping` may occur anywhere, and unknown events are skipped.
  */
 export function createChatStreamTranslator(
-  answer: MessageTranslator,
+  translator: MessageTranslator,
   apiKey: string | null,
 ): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
@@ -32,7 +32,7 @@ export function createChatStreamTranslator(
     }
     if (event['type'] === 'message_start' && !hasBegun) {
       hasBegun = true;
-      return answer.beginMessage(readRecord(event['message']));
+      return translator.beginMessage(readRecord(event['message']));
     }
     return hasBegun ? takeEvent(event) : [];
   }
@@ -41,16 +41,16 @@ export function createChatStreamTranslator(
     const index = readCount(event['index']) ?? 0;
     switch (event['type']) {
       case 'content_block_start':
-        return answer.beginBlock(index, readRecord(event['content_block']));
+        return translator.beginBlock(index, readRecord(event['content_block']));
       case 'content_block_delta':
-        return answer.extendBlock(index, readRecord(event['delta']));
+        return translator.extendBlock(index, readRecord(event['delta']));
       case 'content_block_stop':
-        return answer.endBlock(index);
+        return translator.endBlock(index);
       case 'message_delta':
-        return answer.takeEnd(readRecord(event['delta'])['stop_reason'], event['usage']);
+        return translator.takeEnd(readRecord(event['delta'])['stop_reason'], event['usage']);
       case 'message_stop':
         isDone = true;
-        return answer.endMessage();
+        return translator.endMessage();
       default:
         return [];
     }

@@ -59,11 +59,9 @@ class TurnWriter {
   readonly #options: MessageOptions;
   readonly #showsNames: boolean;
   readonly #ids = new WireIds();
-  /**
-   * The tool calls of the last assistant turn. The next field has their results by ID, which are null until they
-   * arrive.
-   */
+  /** The tool calls of the last assistant turn. */
   #calls: readonly ToolCall[] = [];
+  /** The results of these calls, by call ID; null until they arrive. */
   #results = new Map<string, Block | null>();
 
   constructor(options: MessageOptions, showsNames: boolean) {

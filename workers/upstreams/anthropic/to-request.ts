@@ -58,17 +58,17 @@ export function toChatRequest(
       : requestedPlan;
   const thinks = plan.kind !== 'off';
 
-  let hasRecalled = false;
+  let hasSavedThinking = false;
   const conversation = toConversation(request.messages, {
     media,
     supportsPrefill: traits.supportsPrefill && !thinks,
     findSavedThinking: (messageIndex) => {
       const blocks = (thinks ? findBlocks(messageIndex) : null) ?? [];
-      hasRecalled ||= blocks.length > 0;
+      hasSavedThinking ||= blocks.length > 0;
       return blocks;
     },
   });
-  const drops = hasRecalled && traits.bindsThinking && plan.kind === 'adaptive';
+  const mayDropBlocks = hasSavedThinking && traits.bindsThinking && plan.kind === 'adaptive';
   const { system, turns } = conversation;
   const user = readText(request['user']);
   return {
@@ -80,12 +80,12 @@ export function toChatRequest(
       ...toToolFields(request, conversation.calledNames),
       ...toSamplingFields(request, traits, thinks),
       ...toStopField(request['stop']),
-      ...toThinkingFields(plan, drops),
+      ...toThinkingFields(plan, mayDropBlocks),
       ...toOutputConfig(plan, request['response_format']),
       ...(user !== null && { metadata: { user_id: user } }),
       ...(stream && { stream: true }),
     },
-    betas: drops ? [BINDING_BETA] : [],
+    betas: mayDropBlocks ? [BINDING_BETA] : [],
     thinks,
   };
 }
@@ -119,7 +119,7 @@ function dropFields(body: ChatBody, drops: ReadonlySet<string>): ChatBody {
   return { ...Object.fromEntries(remainingFields), messages: body.messages };
 }
 
-/** The API requires a token limit. Exactly one of the two fields is above zero. */
+/** The API requires a token limit. Exactly one of `max_tokens` and `max_completion_tokens` is above zero. */
 function readMaxTokens(body: ChatBody): number {
   const [older, newer] = [body['max_tokens'], body['max_completion_tokens']];
   return typeof newer === 'number' && newer > 0 ? newer : Number(older);
@@ -152,7 +152,7 @@ function toStopField(stop: unknown): { stop_sequences?: string[] } {
   return texts.length > 0 ? { stop_sequences: texts } : {};
 }
 
-function toThinkingFields(plan: ThinkingPlan, drops: boolean): { thinking?: object } {
+function toThinkingFields(plan: ThinkingPlan, mayDropBlocks: boolean): { thinking?: object } {
   switch (plan.kind) {
     case 'budget':
       return { thinking: { type: 'enabled', budget_tokens: plan.budgetTokens } };
@@ -162,7 +162,7 @@ function toThinkingFields(plan: ThinkingPlan, drops: boolean): { thinking?: obje
           type: 'adaptive',
           // As of Opus 4.7, thinking is hidden unless its display is requested.
           display: plan.isShown ? 'summarized' : 'omitted',
-          ...(drops && { block_binding: { prefix_mismatch_behavior: 'drop_block' } }),
+          ...(mayDropBlocks && { block_binding: { prefix_mismatch_behavior: 'drop_block' } }),
         },
       };
     case 'off':

@@ -119,9 +119,9 @@ export function findThinking(
  */
 export function isOpenRoundKnown(
   messages: readonly ChatMessage[],
-  recall: (messageIndex: number) => readonly Block[] | null,
+  findBlocks: (messageIndex: number) => readonly Block[] | null,
 ): boolean {
-  const round = findOpenRound(messages).map(recall);
+  const round = findOpenRound(messages).map(findBlocks);
   return round.length === 0 || (round.every((blocks) => blocks !== null) && (round[0]?.length ?? 0) > 0);
 }
 

@@ -5,7 +5,7 @@ import {
   type CallContext,
   type ChatBody,
   type ChatEvent,
-  type EmbeddingAnswer,
+  type EmbeddingResponse,
   type EmbeddingCall,
   type ImageResponse,
   type ImageCall,
@@ -67,7 +67,7 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
       target: UpstreamTarget,
       call: EmbeddingCall,
       { signal }: CallContext,
-    ): Promise<EmbeddingAnswer> {
+    ): Promise<EmbeddingResponse> {
       requireModel(target, 'use-lite-en-512');
       if (call.dimensions !== null && call.dimensions !== ENCODER_DIMENSIONS) {
         throw new UpstreamError('rejected', `dimensions must be ${ENCODER_DIMENSIONS}`);

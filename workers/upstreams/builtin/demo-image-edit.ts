@@ -11,7 +11,7 @@ import {
 import { checkDemoCount, type DemoSize, readDemoSize } from './demo-sizes.ts';
 import { applyEdits } from './edit/apply-edits.ts';
 import { parseEdits, type ImageEdit } from './edit/parse-edits.ts';
-import { clear, openRaster, type Raster, toRaster } from './edit/raster.ts';
+import { transparent, openRaster, type Raster, toRaster } from './edit/raster.ts';
 import { applyMask, readInputs } from './edit/read-inputs.ts';
 import { getPosterFont } from './poster/poster-font.ts';
 import { sendPreviews } from './send-previews.ts';
@@ -69,7 +69,7 @@ async function editImages(call: ImageCall, signal: AbortSignal): Promise<Generat
   const images: GeneratedImage[] = [];
   for (let index = 0; index < call.n; index++) {
     signal.throwIfAborted();
-    const variant = await flatten(edited, index);
+    const variant = await reduceContrast(edited, index);
     const masked = call.mask === null ? variant : await applyMask(source, variant, call.mask);
     images.push(await encode(size === null ? masked : await fitInto(masked, size), call.options));
   }
@@ -77,7 +77,7 @@ async function editImages(call: ImageCall, signal: AbortSignal): Promise<Generat
   return images;
 }
 
-async function flatten(image: Raster, index: number): Promise<Raster> {
+async function reduceContrast(image: Raster, index: number): Promise<Raster> {
   if (index === 0) return image;
   const contrastLoss = 0.08 * index;
   const [gain, offset] = [1 - contrastLoss, 128 * contrastLoss];
@@ -92,7 +92,7 @@ async function flatten(image: Raster, index: number): Promise<Raster> {
 /** Scales the whole image to fit this size, centred. */
 async function fitInto(image: Raster, { width, height }: DemoSize): Promise<Raster> {
   const sharpImage = await openRaster(image);
-  return await toRaster(sharpImage.resize(width, height, { fit: 'contain', background: clear }));
+  return await toRaster(sharpImage.resize(width, height, { fit: 'contain', background: transparent }));
 }
 
 async function encode(

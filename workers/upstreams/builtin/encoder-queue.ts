@@ -38,7 +38,8 @@ interface WaitingCall<C extends EncoderCall> {
 export class EncoderQueue<C extends EncoderCall> {
   /** In order of arrival. */
   #waiting: WaitingCall<C>[] = [];
-  #wasLastShortest = false;
+  /** Whether the latest batch began with the call with the least remaining work. */
+  #startsWithShortest = false;
 
   /** The approximate number of waiting batches. */
   get batches(): number {
@@ -75,8 +76,8 @@ export class EncoderQueue<C extends EncoderCall> {
   }
 
   #chooseFirst(): WaitingCall<C> | undefined {
-    this.#wasLastShortest = !this.#wasLastShortest;
-    return this.#wasLastShortest ? findShortest(this.#waiting) : this.#waiting[0];
+    this.#startsWithShortest = !this.#startsWithShortest;
+    return this.#startsWithShortest ? findShortest(this.#waiting) : this.#waiting[0];
   }
 }
 

@@ -22,7 +22,7 @@ export interface Candidate {
   readonly native: string | null;
   readonly hasCalls: boolean;
   /** Whether it contained anything besides thoughts. */
-  readonly hasAnswered: boolean;
+  readonly hasOutput: boolean;
   take(candidate: JsonRecord): ChatEvent[];
   /** Returns the opening delta of the response if it has not been sent. */
   open(): ChatEvent[];
@@ -37,7 +37,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
   let isOpen = false;
   let native: string | null = null;
   let calls = 0;
-  let hasAnswered = false;
+  let hasOutput = false;
 
   function toDelta(delta: JsonRecord): Delta {
     const opening = isOpen ? {} : { role: 'assistant' };
@@ -59,11 +59,11 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
       return text === null ? [] : [toDelta({ reasoning_content: text })];
     }
     if (text !== null) {
-      hasAnswered = true;
+      hasOutput = true;
       return [toDelta({ content: text })];
     }
     if (isRecord(part['functionCall'])) {
-      hasAnswered = true;
+      hasOutput = true;
       return takeCall(part['functionCall'], readText(part['thoughtSignature']));
     }
     return isRecord(part['inlineData']) ? takeImage(part['inlineData']) : [];
@@ -96,7 +96,7 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
     if (data === null || !mimeType.startsWith('image/')) {
       return [];
     }
-    hasAnswered = true;
+    hasOutput = true;
     const url = `data:${mimeType};base64,${data}`;
     return [toDelta({ images: [{ type: 'image_url', image_url: { url } }] })];
   }
@@ -126,8 +126,8 @@ export function createCandidate(index: number, { model, oneCall }: CandidateOpti
       return calls > 0;
     },
 
-    get hasAnswered() {
-      return hasAnswered;
+    get hasOutput() {
+      return hasOutput;
     },
 
     take(candidate) {

@@ -1,7 +1,7 @@
 import { findInvalidVectors } from '../finite-vectors.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount } from '../json-value.ts';
-import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
+import { type EmbeddingResponse, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 const BYTES_PER_FLOAT = 4;
@@ -13,7 +13,7 @@ export function fromEmbeddingResponse(
   text: string,
   call: EmbeddingCall,
   apiKey: string | null,
-): EmbeddingAnswer {
+): EmbeddingResponse {
   const body = parseRecord(text, 'an embedding answer');
   if (isErrorBody(body)) {
     throw toEmbeddedError(body, apiKey);

@@ -11,7 +11,7 @@ import { readCounts, toUsage } from './from-usage.ts';
 /**
  * Returns the first image of a response, and its usage. The model may also report that it ended without an image. If
  * the vendor reported tokens, that is a valid response: it is charged, and a retry would cost the same again.
- * @throws UpstreamError if there is neither
+ * @throws UpstreamError if there is neither an image nor such a report
  */
 export async function fromImageResponse(
   body: JsonRecord,

@@ -26,7 +26,7 @@ export function readCounts(response: JsonRecord, known: GeminiCounts | null): Ge
   };
 }
 
-export function isSameCounts(one: GeminiCounts, other: GeminiCounts | null): boolean {
+export function areCountsEqual(one: GeminiCounts, other: GeminiCounts | null): boolean {
   const names = Object.keys(one) as (keyof GeminiCounts)[];
   return other !== null && names.every((name) => one[name] === other[name]);
 }
@@ -34,12 +34,12 @@ export function isSameCounts(one: GeminiCounts, other: GeminiCounts | null): boo
 /**
  * Converts the counts to OpenAI's. Gemini counts thoughts separately from the response, and search results separately
  * from the prompt; OpenAI includes both. Cached tokens are part of the prompt in both.
- * @param hasAnswered whether the model sent anything besides thoughts. If not, a missing count of the response means
+ * @param hasOutput whether the model sent anything besides thoughts. If not, a missing count of the response means
  * zero; otherwise it is unknown.
  */
-export function toUsage(counts: GeminiCounts, hasAnswered: boolean): UpstreamUsage {
+export function toUsage(counts: GeminiCounts, hasOutput: boolean): UpstreamUsage {
   const { prompt, cached, candidates, thoughts, toolUse } = counts;
-  const candidateTokens = candidates ?? (hasAnswered ? null : 0);
+  const candidateTokens = candidates ?? (hasOutput ? null : 0);
   return {
     ...noUpstreamUsage,
     promptTokens: prompt === null ? null : prompt + (toolUse ?? 0),

@@ -13,7 +13,7 @@ import type {
   CallContext,
   ChatBody,
   ChatEvent,
-  EmbeddingAnswer,
+  EmbeddingResponse,
   EmbeddingCall,
   ImageResponse,
   ImageCall,
@@ -43,7 +43,11 @@ export function createGeminiUpstream(options: HttpClientOptions): Required<Upstr
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
     needsImageBytes: isSentAsBytes,
 
-    async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
+    async embed(
+      target: UpstreamTarget,
+      call: EmbeddingCall,
+      context: CallContext,
+    ): Promise<EmbeddingResponse> {
       const request = toEmbeddingRequest(target, call);
       const response = await post(client, 'batchEmbedContents', request, target, context);
       return fromEmbeddingResponse(await readText(response, MAX_ANSWER_BYTES), call, target.apiKey);

@@ -5,7 +5,7 @@ import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
 import { createCandidate, type Candidate, type CandidateOptions } from './from-candidate.ts';
-import { type GeminiCounts, isSameCounts, readCounts, toUsage } from './from-usage.ts';
+import { type GeminiCounts, areCountsEqual, readCounts, toUsage } from './from-usage.ts';
 
 export interface ResponseOptions extends CandidateOptions {
   readonly apiKey: string | null;
@@ -61,8 +61,8 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
   }
 
   /**
-   * Returns the finish event of a candidate. If the prompt is blocked, there are no candidates, or unfinished ones end
-   * here.
+   * Returns the finish event of a candidate. Only a blocked prompt leaves a candidate without a finish reason, so the
+   * block reason is used instead.
    */
   function finish(candidate: Candidate): ChatEvent {
     const native = candidate.native ?? blockReason;
@@ -80,14 +80,14 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
     take,
 
     reportUsage() {
-      if (counts === null || isSameCounts(counts, reported)) {
+      if (counts === null || areCountsEqual(counts, reported)) {
         return [];
       }
       reported = counts;
-      const hasAnswered = [...candidates.values()].some((candidate) => candidate.hasAnswered);
+      const hasOutput = [...candidates.values()].some((candidate) => candidate.hasOutput);
       // Without either count, the generated tokens, in particular the thoughts, are not known yet.
       const isPartial = counts.candidates === null && counts.thoughts === null;
-      return [{ type: 'usage', usage: toUsage(counts, hasAnswered), ...(isPartial && { isPartial }) }];
+      return [{ type: 'usage', usage: toUsage(counts, hasOutput), ...(isPartial && { isPartial }) }];
     },
 
     get isFinished() {
@@ -102,9 +102,9 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
         find(0);
       }
       const all = [...candidates.values()];
-      const hasAnswer = all.some(({ hasAnswered }) => hasAnswered);
+      const hasAnyOutput = all.some(({ hasOutput }) => hasOutput);
       const failedCandidate = all.find(({ native }) => native !== null && toFinishReason(native) === null);
-      if (failedCandidate !== undefined && !hasAnswer && counts === null) {
+      if (failedCandidate !== undefined && !hasAnyOutput && counts === null) {
         // If the model failed before any output, a retry is better than an empty text. But if the vendor reported
         // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
@@ -115,7 +115,7 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
       }
       return [
         ...all.flatMap((candidate) => [...candidate.open(), finish(candidate)]),
-        ...(counts === null ? [] : [{ type: 'usage', usage: toUsage(counts, hasAnswer) } as const]),
+        ...(counts === null ? [] : [{ type: 'usage', usage: toUsage(counts, hasAnyOutput) } as const]),
       ];
     },
   };

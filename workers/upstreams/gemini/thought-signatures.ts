@@ -32,7 +32,7 @@ function readSavedSignatures(value: unknown, model: string): string | null {
     : null;
 }
 
-/** Prefers the signature that the client sent back, because it certainly belongs to this call, to the saved one. */
+/** Prefers the client's signature to the saved one, because it certainly belongs to this call. */
 export function findSignature(
   call: JsonRecord,
   messageIndex: number,

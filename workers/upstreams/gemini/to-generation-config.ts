@@ -5,7 +5,7 @@ import { readTraits } from './gemini-traits.ts';
 import { toImageConfig } from './to-image-config.ts';
 import { toThinkingConfig } from './to-thinking.ts';
 
-/** Fields whose meaning is the same and whose name differs only in its case. */
+/** Fields with the same meaning, whose names differ only in case: snake case and camel case. */
 const SAME_FIELDS: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
@@ -24,8 +24,8 @@ export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): Json
     }
   }
   // Zero means "no limit" to OpenAI-compatible servers; Gemini rejects it.
-  Object.assign(config, readCountAs('topK', body['top_k']));
-  Object.assign(config, readCountAs('maxOutputTokens', findTokenLimit(body)));
+  Object.assign(config, toPositiveField('topK', body['top_k']));
+  Object.assign(config, toPositiveField('maxOutputTokens', findTokenLimit(body)));
   if (typeof body['n'] === 'number' && body['n'] > 1) {
     config['candidateCount'] = body['n'];
   }
@@ -35,7 +35,7 @@ export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): Json
   }
   if (body['logprobs'] === true) {
     config['responseLogprobs'] = true;
-    Object.assign(config, readCountAs('logprobs', body['top_logprobs']));
+    Object.assign(config, toPositiveField('logprobs', body['top_logprobs']));
   }
   Object.assign(config, toResponseFormat(body['response_format']), toImageFormat(target, body));
   const effort = readText(body['reasoning_effort']);
@@ -46,7 +46,7 @@ export function toGenerationConfig(target: UpstreamTarget, body: ChatBody): Json
   return config;
 }
 
-function readCountAs(name: string, value: unknown): JsonRecord {
+function toPositiveField(name: string, value: unknown): JsonRecord {
   return typeof value === 'number' && value > 0 ? { [name]: value } : {};
 }
 

@@ -12,12 +12,12 @@ import { toTools } from './to-tools.ts';
 export function toChatRequest(
   target: UpstreamTarget,
   body: ChatBody,
-  gathered: ConversationInputs,
+  inputs: ConversationInputs,
 ): JsonRecord {
   const request = dropFields(body, target.drops);
   const generationConfig = toGenerationConfig(target, request);
   return {
-    ...toContents(target, request, gathered),
+    ...toContents(target, request, inputs),
     ...toTools(target, request),
     ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),
   };

@@ -19,7 +19,7 @@ const ORDER: readonly ThinkingLevel[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'];
 
 /**
  * Builds `thinkingConfig` for one of OpenAI's efforts; null if the model cannot think. It contains a budget or a level,
- * never both, which the vendor rejects. `none` requests the minimum that the model allows, and no thoughts in the
+ * never both, because the vendor rejects that. `none` requests the minimum that the model allows, and no thoughts in the
  * response. For an unknown effort, the model chooses the amount.
  */
 export function toThinkingConfig(target: UpstreamTarget, effort: string): JsonRecord | null {

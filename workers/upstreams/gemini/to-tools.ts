@@ -7,17 +7,18 @@ import { readTraits } from './gemini-traits.ts';
 export function toTools(target: UpstreamTarget, body: ChatBody): JsonRecord {
   const choice = readChoice(body['tool_choice']);
   const declared = readArray(body['tools']).map((tool) => toDeclaration(isRecord(tool) ? tool : {}));
-  const functions = declared.filter(({ name }) => choice.only?.has(name) ?? true);
+  const functions = declared.filter(({ name }) => choice.declaredNames?.has(name) ?? true);
   const tools: JsonRecord[] = [];
   if (functions.length > 0) {
     tools.push({ functionDeclarations: functions });
   }
-  const searches = isWebSearchOn(body);
-  if (searches) {
+  const isSearchOn = isWebSearchOn(body);
+  if (isSearchOn) {
     tools.push({ googleSearch: {} });
   }
-  // Generation 3 rejects both kinds of tools together without this setting, and with it uses another name for `AUTO`.
-  const isMixed = searches && functions.length > 0 && readTraits(target.model).requiresSignatures;
+  // Generation 3 rejects functions together with search unless `includeServerSideToolInvocations` is set. The mode
+  // `AUTO` is then called `VALIDATED`.
+  const isMixed = isSearchOn && functions.length > 0 && readTraits(target.model).requiresSignatures;
   const calling = functions.length > 0 ? toCallingConfig(choice, isMixed) : null;
   const toolConfig = {
     ...(calling === null ? {} : { functionCallingConfig: calling }),
@@ -58,29 +59,29 @@ interface Choice {
   readonly mode: 'AUTO' | 'NONE' | 'ANY' | null;
   /** The functions that may be called; null for all. */
   readonly allowed: readonly string[] | null;
-  /** The functions that are declared at all; null for all. */
-  readonly only: ReadonlySet<string> | null;
+  /** The names of the functions that are declared to the model; null for all. */
+  readonly declaredNames: ReadonlySet<string> | null;
 }
 
 const MODES: Readonly<Record<string, Choice['mode']>> = { auto: 'AUTO', none: 'NONE', required: 'ANY' };
 
 function readChoice(choice: unknown): Choice {
   if (choice === undefined || choice === null) {
-    return { mode: null, allowed: null, only: null };
+    return { mode: null, allowed: null, declaredNames: null };
   }
   const mode = typeof choice === 'string' ? lookUp(MODES, choice) : undefined;
   if (mode !== undefined) {
-    return { mode, allowed: null, only: null };
+    return { mode, allowed: null, declaredNames: null };
   }
   if (isRecord(choice) && isRecord(choice['allowed_tools'])) {
     const { mode, tools } = choice['allowed_tools'];
     const names = readArray(tools).map(readFunctionName);
     // Gemini accepts names only with `ANY`. In `auto` mode, functions that are not allowed are not declared.
     return mode === 'required'
-      ? { mode: 'ANY', allowed: names, only: null }
-      : { mode: 'AUTO', allowed: null, only: new Set(names) };
+      ? { mode: 'ANY', allowed: names, declaredNames: null }
+      : { mode: 'AUTO', allowed: null, declaredNames: new Set(names) };
   }
-  return { mode: 'ANY', allowed: [readFunctionName(choice)], only: null };
+  return { mode: 'ANY', allowed: [readFunctionName(choice)], declaredNames: null };
 }
 
 function readFunctionName(choice: unknown): string {

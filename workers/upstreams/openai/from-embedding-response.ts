@@ -1,6 +1,6 @@
 import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
 import { isFiniteVector } from '../finite-vectors.ts';
-import { type EmbeddingAnswer, type EmbeddingCall, UpstreamError } from '../upstream.ts';
+import { type EmbeddingResponse, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';
 import { isErrorBody, readUsage } from './from-response.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
@@ -11,15 +11,15 @@ const BYTES_PER_FLOAT = 4;
 const vectorBuffers = new BufferPool(64 * 1024 * 1024);
 
 /**
- * Returns the vectors as bytes, in the order of `index`. Base64 vectors are decoded directly from the body into the
- * result, not into numbers or parts of a parsed value, so the largest response (2048 vectors of 3072 dimensions) needs
+ * Returns the vectors as bytes, in the order of `index`. Base64 vectors are decoded one by one from the body into the
+ * result and are never part of the parsed JSON, so the largest response (2048 vectors of 3072 dimensions) needs
  * little more memory than its 34 MB body and the 25 MB result.
  */
 export function fromEmbeddingResponse(
   body: Buffer,
   call: EmbeddingCall,
   apiKey: string | null,
-): EmbeddingAnswer {
+): EmbeddingResponse {
   const { text, spans } = cutBase64(body);
   const response = parseRecord(text, 'an embedding answer');
   if (isErrorBody(response)) {
@@ -148,11 +148,11 @@ function countDimensions(source: VectorSource | undefined): number {
 function readIndex(item: unknown, position: number, count: number): number {
   // Some servers omit the index and keep the order.
   const index = isRecord(item) ? (item['index'] ?? position) : position;
-  const valid = readCount(index);
-  if (valid === null || valid >= count) {
+  const validIndex = readCount(index);
+  if (validIndex === null || validIndex >= count) {
     throw new UpstreamError('unavailable', 'the upstream sent a vector with an invalid index');
   }
-  return valid;
+  return validIndex;
 }
 
 function writeVector(source: VectorSource, vectors: Buffer, index: number, dimensions: number): void {

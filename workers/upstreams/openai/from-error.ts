@@ -47,7 +47,7 @@ interface VendorError {
   readonly message: string;
   readonly code: string | null;
   readonly type: string | null;
-  /** OpenRouter rejected the request's content: a 403 that is not a problem with the key. */
+  /** Whether OpenRouter rejected the content of the request: a 403 that is not a problem with the key. */
   readonly isFlagged: boolean;
 }
 

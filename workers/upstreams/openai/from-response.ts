@@ -5,9 +5,7 @@ import { lookUp, parseRecord, readArray, readCount, readText } from '../json-val
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
-/** Translates complete OpenAI chat responses. Pure; anything undocumented becomes an UpstreamError. */
-
-/** Translates a complete chat response into the events of an equivalent stream. */
+/** Translates a complete chat response into the events of an equivalent stream. Pure. */
 export function fromChatResponse(text: string, apiKey: string | null): ChatEvent[] {
   const body = parseRecord(text, 'a chat answer');
   if (isErrorBody(body)) {

@@ -11,7 +11,7 @@ import {
   type CallContext,
   type ChatBody,
   type ChatEvent,
-  type EmbeddingAnswer,
+  type EmbeddingResponse,
   type EmbeddingCall,
   type Upstream,
   type UpstreamTarget,
@@ -38,7 +38,11 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
     chat: (target, body, stream, context) => chat(client, target, body, stream, context),
     needsImageBytes,
 
-    async embed(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingAnswer> {
+    async embed(
+      target: UpstreamTarget,
+      call: EmbeddingCall,
+      context: CallContext,
+    ): Promise<EmbeddingResponse> {
       const response = await post(
         client,
         { path: '/embeddings', body: toEmbeddingRequest(target, call), isStream: false },

@@ -22,7 +22,7 @@ const CHAT_FIELDS = `
 
 type JsonBody = Record<string, unknown>;
 
-/** @param images the images that are sent as bytes, by URL */
+/** @param images the images that are sent as bytes, keyed by URL */
 export function toChatRequest(
   target: UpstreamTarget,
   body: ChatBody,
@@ -53,8 +53,8 @@ export function toChatRequest(
 }
 
 /**
- * Returns the requested image format for models that generate images, in OpenRouter's format. No other server with this
- * API generates images in a chat.
+ * Returns the requested aspect ratio and size of images, for chat models that generate them, as OpenRouter's
+ * `image_config`. No other server with this API generates images in a chat.
  */
 function toImageConfig(body: ChatBody): JsonBody {
   const modalities = body['modalities'];
@@ -70,8 +70,9 @@ function toImageConfig(body: ChatBody): JsonBody {
 }
 
 /**
- * OpenAI rejects a request with both names, and its reasoning models only accept the newer one. So only one is sent,
- * with the smaller value: the older name, unless the route drops it or the caller used only the newer one.
+ * OpenAI rejects a request with both `max_tokens` and `max_completion_tokens`, and its reasoning models only accept the
+ * latter. So only one field is sent, with the smaller value: `max_tokens`, unless the route drops it or the caller used
+ * only `max_completion_tokens`.
  */
 function toTokenLimit(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
   const older = readLimit(body['max_tokens']);

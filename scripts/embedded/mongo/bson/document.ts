@@ -49,7 +49,7 @@ export function isOperatorObject(value: unknown): value is Doc {
   return isObject(value) && Object.keys(value)[0]?.startsWith('$') === true;
 }
 
-/** Returns a field's own value, so that a field named like a method of objects reads as missing. */
+/** Returns an own field of the object, so that an inherited name such as `toString` reads as missing. */
 export function getField(object: Doc, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

@@ -40,14 +40,14 @@ export const findAndModify: Command = {
 function changeOne(context: CommandContext, query: Query, update: Updater | undefined): Doc {
   const collection = findCollection(context);
   const [stored] = collection === undefined ? [] : Array.from(findDocuments(collection, query));
-  const ifUpdated = update && { updatedExisting: stored !== undefined };
+  const updateFields = update && { updatedExisting: stored !== undefined };
   if (collection === undefined || stored === undefined)
-    return { lastErrorObject: { n: 0, ...ifUpdated }, value: null, ok: 1 };
+    return { lastErrorObject: { n: 0, ...updateFields }, value: null, ok: 1 };
   let value = stored.document;
   if (update === undefined) collection.remove(stored);
   else {
     const { document } = updateStored(collection, stored, update);
     if (context.body.new === true) value = document;
   }
-  return { lastErrorObject: { n: 1, ...ifUpdated }, value, ok: 1 };
+  return { lastErrorObject: { n: 1, ...updateFields }, value, ok: 1 };
 }

@@ -49,21 +49,21 @@ export const indexCommands: Record<string, Command> = {
  * is an error.
  */
 function hasIndex({ indexes }: Collection, requested: IndexSpec): boolean {
-  const isSameKey = ({ spec }: Index) =>
+  const isEquivalent = ({ spec }: Index) =>
     areEqual(spec.key, requested.key) &&
     spec.unique === requested.unique &&
     areEqual(spec.partialFilterExpression ?? null, requested.partialFilterExpression ?? null);
   const sameName = indexes.find(({ spec }) => spec.name === requested.name);
   if (sameName !== undefined) {
     if (areEqual(optionsOf(sameName.spec), optionsOf(requested))) return true;
-    throw isSameKey(sameName)
+    throw isEquivalent(sameName)
       ? new MongoError(
           'IndexOptionsConflict',
           `An index named ${requested.name} exists with different options`,
         )
       : new MongoError('IndexKeySpecsConflict', `Another index is named ${requested.name} already`);
   }
-  const equivalent = indexes.find(isSameKey);
+  const equivalent = indexes.find(isEquivalent);
   if (equivalent === undefined) return false;
   if (equivalent.spec.name === '_id_') return true;
   throw new MongoError(

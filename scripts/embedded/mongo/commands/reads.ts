@@ -48,8 +48,8 @@ export const readCommands: Record<string, Command> = {
 };
 
 /**
- * Rejects projections without `_id`. For them, an index may contain all requested fields. MongoDB then reads only the
- * index, which has null for missing fields.
+ * Rejects projections without `_id`. If an index contains all requested fields, MongoDB reads only the index, which has
+ * null for missing fields. This server always reads the documents.
  */
 function parseProjection(projection: unknown): Doc | undefined {
   const spec = optionalObject(projection, 'projection');

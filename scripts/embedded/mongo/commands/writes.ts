@@ -69,7 +69,7 @@ export const writeCommands: Record<string, Command> = {
   },
 };
 
-/** MongoDB tracks whether a document was already changed only for statements about one document. */
+/** As MongoDB does, allows retries only for statements that change at most one document. */
 function checkRetryable({ body }: CommandContext, isSingle: boolean): void {
   if (!isSingle && body.txnNumber !== undefined)
     throw unsupported('a retryable write of many documents', 'InvalidOptions');
@@ -145,8 +145,8 @@ export function upsertDocument(collection: Collection, filter: Doc, update: Upda
 function insertDocument(collection: Collection, document: Doc, raw: Buffer | undefined): Doc {
   const { _id = new ObjectId(), ...fields } = document;
   if (Array.isArray(_id)) throw new MongoError('InvalidIdField', "The '_id' value cannot be an array");
-  const isInOrder = raw !== undefined && Object.keys(document)[0] === '_id';
-  const ordered = isInOrder ? document : { _id, ...fields };
-  collection.insert(ordered, isInOrder ? raw : encodeDocument(ordered));
+  const hasIdFirst = raw !== undefined && Object.keys(document)[0] === '_id';
+  const ordered = hasIdFirst ? document : { _id, ...fields };
+  collection.insert(ordered, hasIdFirst ? raw : encodeDocument(ordered));
   return ordered;
 }

@@ -68,18 +68,18 @@ function planWith(
   const order = ranges.length === 1 ? compareOrder(index, depth, constraints, sort) : 0;
   if (order !== 0) score += 5;
   if (depth === index.fields.length && index.isUnique) score += 50;
-  const ranged = range === undefined ? undefined : next?.path;
-  const isExact = isFilterCovered(index, filter, depth, ranged);
+  const rangedPath = range === undefined ? undefined : next?.path;
+  const isExact = isFilterCovered(index, filter, depth, rangedPath);
   return { plan: { index, ranges, isSorted: order !== 0, isReverse: order < 0, isExact }, score };
 }
 
 /** Returns whether the ranges cover every clause of the filter: equality on the first fields, bounds on the next. */
-function isFilterCovered(index: Index, filter: Doc, depth: number, ranged: string | undefined): boolean {
+function isFilterCovered(index: Index, filter: Doc, depth: number, rangedPath: string | undefined): boolean {
   const equalPaths = new Set(index.fields.slice(0, depth).map(({ path }) => path));
   return Object.entries(filter).every(([path, condition]) => {
     const operators = isOperatorObject(condition) ? Object.keys(condition) : ['$eq'];
     if (equalPaths.has(path)) return operators.length === 1 && /^\$(eq|in)$/.test(operators[0]!);
-    if (path !== ranged || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
+    if (path !== rangedPath || !/^\$(gte?(,\$lte?)?|lte?(,\$gte?)?)$/.test(operators.join())) return false;
     const bounds = Object.values(condition as Doc);
     // Bounds of two types contradict each other.
     if (!bounds.every((bound) => getTypeOrder(bound) === getTypeOrder(bounds[0]))) return false;
@@ -115,15 +115,15 @@ function applyDirection(index: Index, depth: number, key: Buffer): Buffer {
 }
 
 /**
- * Returns the range of bytes for a field's values. A comparison selects only values of its type, so the type is the
- * other bound.
+ * Returns the range of bytes for a field's values. A comparison selects only values of the same type as its operand, so
+ * a side without a bound ends where that type ends in the index.
  */
 function rangeOf(index: Index, depth: number, { low, high }: Constraint): KeyRange | undefined {
   const bound = low ?? high;
   if (bound === undefined) return undefined;
   const type = getTypeOrder(bound.value);
-  const isBoth = low !== undefined && high !== undefined && getTypeOrder(high.value) === type;
-  const upper = low === undefined || isBoth ? high : undefined;
+  const hasBothBounds = low !== undefined && high !== undefined && getTypeOrder(high.value) === type;
+  const upper = low === undefined || hasBothBounds ? high : undefined;
   const isAscending = index.fields[depth]!.direction > 0;
   const first = isAscending ? low : upper;
   const last = isAscending ? upper : low;

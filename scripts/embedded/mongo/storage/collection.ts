@@ -36,7 +36,7 @@ function shortenRange({ start, end }: KeyRange): KeyRange {
   return { start: start.subarray(0, maxEntryBytes), end: end.subarray(0, maxEntryBytes) };
 }
 
-type Identity = { id: number; db: string; name: string; indexes?: Doc[] };
+type CollectionRecord = { id: number; db: string; name: string; indexes?: Doc[] };
 
 const firstChunkSize = 64;
 const maxChunkSize = 2048;
@@ -52,7 +52,7 @@ export class Collection {
   #nextRecordId: number | undefined;
   #count: number | undefined;
 
-  constructor(store: Store, { id, db, name, indexes }: Identity) {
+  constructor(store: Store, { id, db, name, indexes }: CollectionRecord) {
     this.id = id;
     this.db = db;
     this.name = name;

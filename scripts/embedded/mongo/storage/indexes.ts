@@ -19,7 +19,7 @@ export type IndexSpec = {
 };
 
 const recordIdBytes = 6;
-/** LMDB's limit for a key. The numbers of the index and the document take 10 bytes of an entry. */
+/** LMDB's limit for a key. The index id and the record id take 10 bytes of an entry. */
 export const maxEntryBytes = 1978;
 const maxKeyBytes = maxEntryBytes - 10;
 const specFields = ['v', 'key', 'name', 'unique', 'expireAfterSeconds', 'partialFilterExpression'];
@@ -50,8 +50,8 @@ export class Index {
   }
 
   /**
-   * Returns a document's key without the numbers of index and document, or `undefined` if the index does not include
-   * the document.
+   * Returns a document's key without the index id and the record id, or `undefined` if the index does not include the
+   * document.
    */
   keyOf(document: Doc): Buffer | undefined {
     if (this.#covers?.(document) === false) return undefined;
@@ -71,11 +71,11 @@ export class Index {
     return writer.toBuffer();
   }
 
-  /** Builds an index entry: the numbers of index and document around the key. */
+  /** Builds an index entry: the index id, the key and the record id. */
   entryKey(key: Buffer, recordId: number): Buffer {
-    const number = Buffer.alloc(recordIdBytes);
-    number.writeUIntBE(recordId, 0, recordIdBytes);
-    return Buffer.concat([this.prefix(), key, number]);
+    const idBytes = Buffer.alloc(recordIdBytes);
+    idBytes.writeUIntBE(recordId, 0, recordIdBytes);
+    return Buffer.concat([this.prefix(), key, idBytes]);
   }
 
   prefix(): Buffer {

@@ -17,7 +17,7 @@ export function compileUpdate(update: unknown): Updater {
   const assignments = parseAssignments(update);
   return (document, isInsert) => {
     const id = getId(document);
-    // Store encoded bytes, because an object id could be changed in place.
+    // Keep the encoded bytes for the comparison, because an _id that is an object could be changed in place.
     const idBytes = id === undefined ? undefined : encodeDocument({ id });
     for (const assignment of assignments) {
       if (assignment.operator === '$setOnInsert' && !isInsert) continue;
@@ -55,7 +55,7 @@ function parseAssignments(update: Doc): Assignment[] {
   return assignments.sort((a, b) => compareParts(a.parts, b.parts));
 }
 
-/** Rejects a path that is set twice or leads through another one. */
+/** Rejects a path that is set twice, or that is inside or around another path that is set. */
 class AssignedPaths {
   readonly #codeName: string;
   readonly #setPaths = new Set<string>();
@@ -137,8 +137,8 @@ export function buildUpsertSeed(filter: Doc): Doc {
   const seed: Doc = {};
   const assigned = new AssignedPaths('NotSingleValueField');
   const equalities = Object.entries(filter).map(([path, condition]) => {
-    const isOther = path.startsWith('$') || (isOperatorObject(condition) && !isEquality(condition));
-    if (isOther) throw unsupported('an upsert by anything but equality', 'BadValue');
+    const isUnsupported = path.startsWith('$') || (isOperatorObject(condition) && !isEquality(condition));
+    if (isUnsupported) throw unsupported('an upsert by anything but equality', 'BadValue');
     const parts = parseUpdatePath(path);
     assigned.add(path, parts);
     const operand = isOperatorObject(condition) ? condition.$eq : condition;

@@ -72,32 +72,36 @@ const validate = compileValidator(ChatRequest, 'body');
 const { signal } = new AbortController();
 const png = makePng(8, 8, [200, 10, 10]).toString('base64');
 
-interface Counted {
+interface CountedChat {
   readonly body: ChatRequest;
   readonly tokens: number;
   /** Number of tokens reserved for the prompt. */
   readonly reserved: number;
-  readonly wanted: number;
+  readonly requestedUnits: number;
   readonly reasoning: readonly LoadedReasoning[];
 }
 
-async function count(id: string, body: object, reasoning: ChatContents['reasoning'] = []): Promise<Counted> {
+async function count(
+  id: string,
+  body: object,
+  reasoning: ChatContents['reasoning'] = [],
+): Promise<CountedChat> {
   const model = catalog.find(id)!;
   const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
   const files = await readFiles(documents, 'account', prepared, model, signal);
   const counted = await estimateChat(prepared, model, { files, reasoning }, new CountingTurn());
-  const { promptTokens: tokens, fixedNano, requestedUnits: wanted } = counted.estimate;
+  const { promptTokens: tokens, fixedNano, requestedUnits } = counted.estimate;
   return {
     body: prepared,
     tokens,
     reserved: Number(fixedNano) / nanoPerToken,
-    wanted,
+    requestedUnits,
     reasoning: counted.reasoning,
   };
 }
 
 /** The vendor request that the worker would send. */
-function translate(dialect: Dialect, { body, reasoning }: Counted): object {
+function translate(dialect: Dialect, { body, reasoning }: CountedChat): object {
   const target = createTarget(vendorModels[dialect]);
   const sent = { ...body, max_tokens: 8_000 } as unknown as ChatBody;
   const recalled: Recalled = new Map(
@@ -220,7 +224,11 @@ const request = fc.record(
 );
 
 /** The saved reasoning that each vendor requires for the conversation's tool calls. */
-function keep(dialect: Dialect, messages: readonly object[], text: string): LoadedReasoning[] {
+function createSavedReasoning(
+  dialect: Dialect,
+  messages: readonly object[],
+  text: string,
+): LoadedReasoning[] {
   const { [dialect]: model } = vendorModels;
   const values = {
     openai: { kind: 'openai', model, reasoning: text },
@@ -242,7 +250,7 @@ for (const dialect of Object.keys(vendorModels) as Dialect[]) {
     let translated = 0;
     await fc.assert(
       fc.asyncProperty(request, fc.lorem({ maxCount: 60 }), async (body, thought) => {
-        const counted = await count(dialect, body, keep(dialect, body.messages, thought));
+        const counted = await count(dialect, body, createSavedReasoning(dialect, body.messages, thought));
         let sent: object;
         try {
           sent = translate(dialect, counted);
@@ -380,11 +388,11 @@ test('saved reasoning is added latest first, to at most half of the context left
     toolCallId: `call_${index}`,
     value: value('word '.repeat(1_500)),
   }));
-  const without = await count('small-openai', { messages: turns });
+  const withoutReasoning = await count('small-openai', { messages: turns });
   const counted = await count('small-openai', { messages: turns }, saved);
   t.deepEqual(counted.reasoning, saved.slice(2));
-  t.true(counted.tokens > without.tokens + 3_000);
-  t.true(counted.tokens - without.tokens <= (8_192 - without.tokens) / 2);
+  t.true(counted.tokens > withoutReasoning.tokens + 3_000);
+  t.true(counted.tokens - withoutReasoning.tokens <= (8_192 - withoutReasoning.tokens) / 2);
 });
 
 const user = (content: unknown): object => ({ messages: [{ role: 'user', content }] });
@@ -424,7 +432,7 @@ test('the reservation covers as many choices as the routes that serve the reques
     ['openai', 8, 8],
     ['single', 1, 1],
   ] as const) {
-    const { wanted } = await count(id, { messages, max_tokens: 100, n });
-    t.is(wanted, 100 * choices, `${id}, n: ${n}`);
+    const { requestedUnits } = await count(id, { messages, max_tokens: 100, n });
+    t.is(requestedUnits, 100 * choices, `${id}, n: ${n}`);
   }
 });

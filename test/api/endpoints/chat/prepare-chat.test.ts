@@ -56,7 +56,7 @@ function findRejection(id: string, more: object): string {
       return error.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('\n');
     throw error;
   }
-  return 'not refused';
+  return 'not rejected';
 }
 
 const serving = (id: string, more: object): string[] =>
@@ -79,7 +79,7 @@ test("a model's default reasoning effort applies if the caller sets none, and no
   );
 });
 
-test('a request to an image model requests images by default, in the model’s default quality unless the caller sets one', (t) => {
+test('a request to an image model requests images by default, at the model’s default quality unless the caller sets one', (t) => {
   const prepared = prepare('painter', {});
   t.deepEqual(prepared.modalities, ['image', 'text']);
   t.is(prepared.image_quality, '1K');
@@ -102,17 +102,17 @@ test('an unsupported parameter is rejected with the reason if it would change th
     { response_format: { type: 'json_object' } },
     withPart(sound),
   ]) {
-    t.is(findRejection('gemini', body), 'not refused');
-    t.is(findRejection('plain', body), 'not refused');
+    t.is(findRejection('gemini', body), 'not rejected');
+    t.is(findRejection('plain', body), 'not rejected');
   }
   for (const body of [{ n: 1 }, { logprobs: false }, { logit_bias: {} }, { seed: 7, frequency_penalty: 1 }]) {
-    t.is(findRejection('claude', body), 'not refused');
+    t.is(findRejection('claude', body), 'not rejected');
   }
 });
 
-test('a route that supports a parameter receives it, and a route that drops it serves the request without it', (t) => {
-  t.is(findRejection('either', { n: 2 }), 'not refused');
-  t.is(findRejection('lenient-claude', { n: 2 }), 'not refused');
+test('a parameter is accepted if one of the routes supports it or drops it', (t) => {
+  t.is(findRejection('either', { n: 2 }), 'not rejected');
+  t.is(findRejection('lenient-claude', { n: 2 }), 'not rejected');
 });
 
 test('a route that drops a parameter is used only if no other route supports it, and generates one choice', (t) => {
@@ -143,21 +143,21 @@ test('the legacy tool parameters are rejected with a reference to their replacem
     findRejection('plain', { function_call: 'auto' }),
     /body\.function_call: is the older form of tool_choice/,
   );
-  t.is(findRejection('plain', { functions: [], function_call: null }), 'not refused');
+  t.is(findRejection('plain', { functions: [], function_call: null }), 'not rejected');
 });
 
 test('web search is rejected if the catalog disables it for the model', (t) => {
   t.regex(findRejection('offline', { web_search: true }), /body\.web_search: offline cannot search/);
   t.regex(findRejection('offline', { web_search_options: {} }), /body\.web_search_options/);
-  t.is(findRejection('offline', { web_search: false }), 'not refused');
-  t.is(findRejection('plain', { web_search: 'links' }), 'not refused');
+  t.is(findRejection('offline', { web_search: false }), 'not rejected');
+  t.is(findRejection('plain', { web_search: 'links' }), 'not rejected');
 });
 
-test('files must be inline, of a type that the model reads, and no more than its maximum number', (t) => {
-  t.is(findRejection('reader', withPart(file('a.pdf'))), 'not refused');
+test('files must be inline and of a supported type, and no more than the model accepts', (t) => {
+  t.is(findRejection('reader', withPart(file('a.pdf'))), 'not rejected');
   t.is(
     findRejection('reader', withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,aGk=' } })),
-    'not refused',
+    'not rejected',
   );
   t.regex(
     findRejection('reader', withPart(file('a.docx'))),
@@ -181,7 +181,7 @@ test('files must be inline, of a type that the model reads, and no more than its
   t.regex(findRejection('reader', three), /at most 2 files/);
 });
 
-test('unknown fields, service tiers and unknown message parts are dropped', (t) => {
+test('unknown fields of the request, of messages and of their parts are dropped, and so is the service tier', (t) => {
   const prepared = prepare('plain', {
     service_tier: 'priority',
     some_new_field: 1,
@@ -196,18 +196,18 @@ test('unknown fields, service tiers and unknown message parts are dropped', (t) 
 test('a request beyond a limit of one dialect is served by a route with another dialect', (t) => {
   const stop = ['1', '2', '3', '4', '5', '6'];
   t.regex(findRejection('gemini', { stop }), /body\.stop: gemini takes at most 5/);
-  t.is(findRejection('gemini', { stop: [...stop.slice(1), ''] }), 'not refused');
+  t.is(findRejection('gemini', { stop: [...stop.slice(1), ''] }), 'not rejected');
   const sound = (format: string): object =>
     withPart({ type: 'input_audio', input_audio: { data: 'AAAA', format } });
   t.regex(findRejection('gemini', sound('flac')), /body\.messages: gemini hears wav and mp3/);
-  t.is(findRejection('gemini', sound('mp3')), 'not refused');
+  t.is(findRejection('gemini', sound('mp3')), 'not rejected');
   t.is(findRejection('gemini', sound('constructor')).startsWith('body.messages'), true);
   const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
   t.regex(
     findRejection('claude-reader', withPart(file('a.docx', `data:${word};base64,AAAA`))),
     /body\.messages: claude-reader reads PDF and text/,
   );
-  t.is(findRejection('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not refused');
+  t.is(findRejection('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not rejected');
   for (const body of [{ stop }, sound('flac')]) {
     t.deepEqual(serving('google-or-open', body), ['open']);
   }
@@ -246,5 +246,5 @@ test('individual messages may be empty if the chat has any content', (t) => {
       { role: 'tool', content: '', tool_call_id: 'a' },
     ],
   ];
-  for (const messages of conversations) t.is(findRejection('plain', { messages }), 'not refused');
+  for (const messages of conversations) t.is(findRejection('plain', { messages }), 'not rejected');
 });

@@ -19,14 +19,14 @@ import { showJob, shownJobId } from '../../../support/show-job.ts';
 
 /** Calls to the jobs API while the job changes, or Redis fails, between two reads of the job. */
 
-interface Served extends CapturedLog {
+interface TestServer extends CapturedLog {
   readonly url: string;
   /** Resolves when the first call has been handled, even if its caller has disconnected. */
   readonly handled: Promise<unknown>;
 }
 
 /** @param find called for each read of the job; may throw */
-async function serve(t: ExecutionContext, find: () => Promise<JobView | null>): Promise<Served> {
+async function serve(t: ExecutionContext, find: () => Promise<JobView | null>): Promise<TestServer> {
   const captured = captureLog();
   const durableJobs = { find, cancel: async () => true, closing: new AbortController().signal };
   const services = { durableJobs } as unknown as Services;
@@ -75,8 +75,13 @@ test('a caller that cancels a job and disconnects is not logged as a failure, an
 });
 
 test('an event stream survives an outage of Redis, and sends the remaining events afterwards', async (t) => {
-  const away = new AppError('service_unavailable');
-  const reads = [showJob(['queued'], { position: 3 }), away, away, showJob(['queued', 'failed'])];
+  const unavailable = new AppError('service_unavailable');
+  const reads = [
+    showJob(['queued'], { position: 3 }),
+    unavailable,
+    unavailable,
+    showJob(['queued', 'failed']),
+  ];
   const { url } = await serve(t, async () => {
     const next = reads.shift()!;
     if (next instanceof AppError) throw next;

@@ -47,7 +47,7 @@ test('filters work for values that are too long for an index key', async (t) => 
   t.is((await texts.updateOne({ _id: long }, { $set: { b: 1 } })).matchedCount, 0);
 });
 
-test('unique indexes may be compound and partial', async (t) => {
+test('unique indexes may be compound or partial', async (t) => {
   const compound = collectionOf(t);
   await compound.createIndex({ a: 1, b: -1 }, { unique: true });
   await compound.insertMany([

@@ -55,7 +55,7 @@ test('after kill -9 during writes, no acknowledged write is lost and the indexes
     };
     const writers = Array.from({ length: 8 }, (_, writer) => write(writer));
     await exited;
-    // Ends the writes that wait for a server.
+    // Fails the writes for which the driver still looks for a server.
     await client.close(true);
     const ends = await Promise.allSettled(writers);
     t.true(ends.every(({ status }) => status === 'rejected'));
@@ -118,14 +118,14 @@ test('the lock of a process that no longer exists is ignored', async (t) => {
   await t.notThrowsAsync(startMongo(t, { dir }));
 });
 
-test('with NODE_ENV=production it refuses to start, in one sentence', async (t) => {
+test('with NODE_ENV=production the server refuses to start, and prints one sentence', async (t) => {
   const child = startProcess(t, await makeTempDir(t), { NODE_ENV: 'production' });
   const [stderr, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
   t.is(code, 1);
   t.is(stderr.trim(), 'The embedded MongoDB does not run with NODE_ENV=production; set MONGODB_URL.');
 });
 
-test('on SIGTERM it completes the writes in flight and exits with 0', async (t) => {
+test('on SIGTERM the server completes the writes in flight and exits with 0', async (t) => {
   const dir = await makeTempDir(t);
   const child = startProcess(t, dir);
   const url = await readUrl(child);
@@ -141,7 +141,7 @@ test('on SIGTERM it completes the writes in flight and exits with 0', async (t) 
   };
   const inserts = Promise.allSettled(Array.from({ length: 500 }, (_, i) => insert(i)));
   t.deepEqual(await exited, [0, null]);
-  // Ends the writes that wait for a server.
+  // Fails the writes for which the driver still looks for a server.
   await client.close(true);
   await inserts;
   const mongo = await startMongo(t, { dir });

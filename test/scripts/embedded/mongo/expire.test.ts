@@ -9,8 +9,11 @@ import { makeTempDir } from './mongo-fixture.ts';
 /** One more than a batch of deletions. */
 const documents = 501;
 
-/** A store with expired documents. Calls `between` once, after the first batch of them has been deleted. */
-async function openStore(dir: string, between: (store: Store, rows: Collection) => void): Promise<Store> {
+/** A store with expired documents. Calls `betweenBatches` once, after the first batch of documents has been deleted. */
+async function openStore(
+  dir: string,
+  betweenBatches: (store: Store, rows: Collection) => void,
+): Promise<Store> {
   const store = new Store(dir, false, () => undefined);
   await store.write(() => {
     const rows = store.ensureCollection('test', 'rows');
@@ -24,7 +27,7 @@ async function openStore(dir: string, between: (store: Store, rows: Collection) 
   let isFirst = true;
   store.write = async (action) => {
     const outcome = await write(action);
-    if (isFirst) between(store, store.findCollection('test', 'rows')!);
+    if (isFirst) betweenBatches(store, store.findCollection('test', 'rows')!);
     isFirst = false;
     return outcome;
   };

@@ -68,7 +68,7 @@ onLinux(
     for (let round = 0; round < 4 && !hasDied(); round += 1) await writeMany('rows');
     // This collection cannot be created. `checkRecovery` verifies that it does not exist in memory either.
     await write('never made', 5_000_000);
-    if (hasDied()) t.log('the process died of its message about the full disk');
+    if (hasDied()) t.log('the process died while lmdb formatted its message about the full disk');
     else await checkRecovery();
     await client.close();
     child.kill('SIGKILL');
@@ -108,7 +108,7 @@ onLinux(
 
       t.true(limitFiles(child.pid!, 'unlimited'));
       await writeMany('rows');
-      t.is(n - acknowledged.size, refused, 'all are accepted again');
+      t.is(n - acknowledged.size, refused, 'all writes are accepted again');
     }
   },
 );

@@ -52,15 +52,15 @@ const documents = fc.array(
 test('a query has the same result with and without an index', async (t) => {
   const store = new Store(await makeTempDir(t), false, () => undefined);
   t.teardown(() => store.close());
-  let number = 0;
+  let collectionCount = 0;
   await fc.assert(
     fc.asyncProperty(
       documents,
       fc.array(dictionary(direction, 1, 3), { minLength: 1, maxLength: 3 }),
       fc.array(fc.record({ filter, sort }), { minLength: 5, maxLength: 5 }),
       async (documents, keys, queries) => {
-        number += 1;
-        const name = `c${number}`;
+        collectionCount += 1;
+        const name = `c${collectionCount}`;
         const [plain, indexed] = await store.write(() => {
           const both = [
             store.ensureCollection('plain', name),
@@ -78,14 +78,14 @@ test('a query has the same result with and without an index', async (t) => {
         for (const query of queries) {
           const expected = runQuery(plain, query);
           const found = runQuery(indexed, query);
-          const shown = JSON.stringify({ query, keys });
-          t.deepEqual(idsOf(found), idsOf(expected), shown);
-          t.is(countMatching(indexed, { filter: query.filter }), expected.length, shown);
+          const failureMessage = JSON.stringify({ query, keys });
+          t.deepEqual(idsOf(found), idsOf(expected), failureMessage);
+          t.is(countMatching(indexed, { filter: query.filter }), expected.length, failureMessage);
           // A stable sort does not change the order of sorted documents, so this accepts any order of ties.
           t.deepEqual(
             found,
             sortDocuments(found, parseSort(query.sort), ({ document }) => document),
-            shown,
+            failureMessage,
           );
         }
         await store.write(() => {
@@ -118,13 +118,13 @@ test('a numeric range is exact in the index, so documents need no check, unless 
   });
   const isExact = (n: Doc): boolean =>
     prepareQuery(collection, { filter: { owner: 'a', n } }).plan?.isExact === true;
-  const [one, nine, none] = [new Int32(1), new Double(9.5), new Double(NaN)];
+  const [one, nine, nan] = [new Int32(1), new Double(9.5), new Double(NaN)];
   t.true(isExact({ $gte: one, $lte: nine }));
   t.true(isExact({ $gt: one }));
   t.true(isExact({ $lt: nine, $gte: Long.fromNumber(1) }));
   t.false(isExact({ $lte: nine }));
-  t.false(isExact({ $gte: none, $lte: nine }));
-  t.false(isExact({ $gte: one, $lte: none }));
+  t.false(isExact({ $gte: nan, $lte: nine }));
+  t.false(isExact({ $gte: one, $lte: nan }));
   t.false(isExact({ $gte: one, $lte: 'z' }));
 });
 

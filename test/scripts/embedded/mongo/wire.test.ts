@@ -17,7 +17,7 @@ async function connectRaw(t: ExecutionContext, url: string): Promise<MongoWireCl
   return client;
 }
 
-test("a driver's first hello is answered in the form in which it was sent", async (t) => {
+test("a driver's first hello, sent in the legacy message format, gets a response in the same format", async (t) => {
   const client = await connectRaw(t, (await startMongo(t)).url);
   const hello = await client.legacyHello();
   t.true(hello.helloOk);

@@ -153,7 +153,7 @@ test('If-None-Match: * lets exactly one of many concurrent uploads succeed', asy
   t.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
 });
 
-test('after concurrent uploads to one key, the object is one of them, complete', async (t) => {
+test('after concurrent uploads to one key, exactly one of the uploads is stored, and it is complete', async (t) => {
   const { client } = await startTestServer(t);
   const bodies = Array.from({ length: 12 }, () => makeBytes(100_000));
   await Promise.all(
@@ -261,7 +261,7 @@ test('unsupported operations are reported as not implemented', async (t) => {
   for (const request of unsupportedOperations) t.is(await getErrorName(t, request()), 'NotImplemented');
 });
 
-test('objects over the limit are rejected, whether or not their length is declared', async (t) => {
+test('objects over the limit are rejected, whether by one byte or by many megabytes', async (t) => {
   const { client } = await startTestServer(t, { maxObjectBytes: 1000 });
   await client.send(new PutObjectCommand({ Bucket, Key: 'k', Body: makeBytes(1000) }));
   for (const Body of [makeBytes(1001), makeBytes(30_000_000)]) {

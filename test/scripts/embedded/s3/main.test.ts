@@ -19,9 +19,9 @@ const env = {
 
 interface Run {
   child: ChildProcess;
-  /** All of its output, once it has exited. */
+  /** The exit code and the whole output, once the process has exited. */
   ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** The first line of its output. */
+  /** The first line of stdout. */
   firstLine: Promise<string>;
 }
 
@@ -48,7 +48,7 @@ function run(t: ExecutionContext, args: string[], environment: object, nodeArgs:
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`prints its endpoint as one line of JSON, serves, and exits with 0 on ${signal}`, async (t) => {
+  test(`the server prints its endpoint as one line of JSON, accepts requests, and exits with 0 on ${signal}`, async (t) => {
     const dir = await makeTempDir(t);
     const { child, ended, firstLine } = run(t, ['--port', '0', '--dir', dir], env);
     const { endpoint } = JSON.parse(await firstLine) as { endpoint: string };
@@ -62,7 +62,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('in production, or without credentials or a folder, it refuses to start and prints one sentence', async (t) => {
+test('in production, or without credentials or a folder, the server refuses to start and prints one sentence', async (t) => {
   const dir = await makeTempDir(t);
   const cases: [string[], object, RegExp][] = [
     [['--dir', dir], { ...env, NODE_ENV: 'production' }, /does not run with NODE_ENV=production\.\n$/],

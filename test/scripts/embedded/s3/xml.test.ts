@@ -37,12 +37,12 @@ const malformed = {
 };
 
 for (const [name, xml] of Object.entries(malformed)) {
-  test(`${name} is MalformedXML`, (t) => {
+  test(`rejected as MalformedXML: ${name}`, (t) => {
     t.throws(() => parseXml(Buffer.from(xml)), { code: 'MalformedXML' });
   });
 }
 
-test('bytes that are not UTF-8 are MalformedXML', (t) => {
+test('bytes that are not UTF-8 are rejected as MalformedXML', (t) => {
   t.throws(() => parseXml(Buffer.from([0x3c, 0x41, 0x3e, 0xff, 0x3c, 0x2f, 0x41, 0x3e])), {
     code: 'MalformedXML',
   });

@@ -26,7 +26,7 @@ function useClient(t: ExecutionContext, url: string) {
   return client;
 }
 
-async function createRig(t: ExecutionContext, options: Partial<EmbeddedSmtpOptions> = {}) {
+async function startServer(t: ExecutionContext, options: Partial<EmbeddedSmtpOptions> = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   const outbox = join(dir, 'outbox');
@@ -38,7 +38,7 @@ async function createRig(t: ExecutionContext, options: Partial<EmbeddedSmtpOptio
 }
 
 test('a mail is stored in a file that only its owner can read, and one line with its code is printed', async (t) => {
-  const { dir, lines, url } = await createRig(t);
+  const { dir, lines, url } = await startServer(t);
   await useClient(t, addCredentials(url, password)).send(mail);
   const [name, ...others] = await readdir(dir);
   t.deepEqual(others, []);
@@ -54,7 +54,7 @@ test('a mail is stored in a file that only its owner can read, and one line with
 });
 
 test('the outbox deletes the oldest mails, including those of earlier starts, but no files that are not mails', async (t) => {
-  const { dir } = await createRig(t);
+  const { dir } = await startServer(t);
   for (const name of ['2020-01-01T00-00-00-000Z-a.eml', '2020-01-02T00-00-00-000Z-b.eml', 'notes.txt'])
     await writeFile(join(dir, name), '');
   const server = await startEmbeddedSmtp({ dir, password, print: () => undefined, maxMails: 2 });
@@ -67,14 +67,14 @@ test('the outbox deletes the oldest mails, including those of earlier starts, bu
 });
 
 test('nobody can send a mail without the password', async (t) => {
-  const { dir, url } = await createRig(t);
+  const { dir, url } = await startServer(t);
   for (const wrong of [url, addCredentials(url, 'guess'), url.replace('//', `//root:${password}@`)])
     await t.throwsAsync(useClient(t, wrong).send(mail), { instanceOf: SendingFailed });
   t.deepEqual(await readdir(dir), []);
 });
 
 test('unauthenticated connections that stay open do not block mail', async (t) => {
-  const { dir, url } = await createRig(t, { maxUnauthenticated: 2 });
+  const { dir, url } = await startServer(t, { maxUnauthenticated: 2 });
   const { port } = new URL(url);
   for (let i = 0; i < 4; i++) {
     const unauthenticated = connect(Number(port), '127.0.0.1');
@@ -87,7 +87,7 @@ test('unauthenticated connections that stay open do not block mail', async (t) =
 });
 
 test('a mail that is too large is rejected permanently, and a subject cannot control the terminal', async (t) => {
-  const { dir, lines, url } = await createRig(t);
+  const { dir, lines, url } = await startServer(t);
   const client = useClient(t, addCredentials(url, password));
   await t.throwsAsync(client.send({ ...mail, text: 'x'.repeat(1_200_000) }), { instanceOf: SendingFailed });
   t.deepEqual(await readdir(dir), []);
@@ -95,7 +95,7 @@ test('a mail that is too large is rejected permanently, and a subject cannot con
   t.notRegex(lines[0]!, /\p{Cc}/u);
 });
 
-test('as a process it reports its address to the supervisor, accepts mails, and exits when asked to', async (t) => {
+test('run as a process, the server reports its address to the supervisor, accepts mails, and exits when asked to', async (t) => {
   const server = await startEmbedded(t, 'smtp', { input: password });
   await useClient(t, addCredentials(server.endpoint, password)).send(mail);
   t.is(await server.stop(), 0);

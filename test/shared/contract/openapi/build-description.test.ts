@@ -31,11 +31,11 @@ function codesByStatus({ responses }: OperationObject): Record<string, unknown> 
   return Object.fromEntries(codes.filter(([, one]) => one !== undefined));
 }
 
-test('internal parts of validation messages are not in the description', (t) => {
-  const description = buildDescription(Object.values(operations), 'http://gateway.test');
+test('internal parts of validation messages are not in the OpenAPI document', (t) => {
+  const document = buildDescription(Object.values(operations), 'http://gateway.test');
   for (const own of [wrongTypeHint, lateItems]) {
     t.true(JSON.stringify(operations).includes(own));
-    t.false(JSON.stringify(description).includes(own));
+    t.false(JSON.stringify(document).includes(own));
   }
 });
 
@@ -47,7 +47,7 @@ test('items that the validator checks in a later step are described like any oth
   t.is(items?.items?.type, 'integer');
 });
 
-test('the description has its version, and the server URL without the version segment', (t) => {
+test('the OpenAPI document has the version of the API, and the server URL without the version segment', (t) => {
   const { openapi, info, servers } = buildDescription([base], 'http://gateway.test');
   t.is(openapi, '3.1.1');
   t.is(info.version, '0.11.2β');
@@ -63,27 +63,30 @@ test('paths start with the version segment, except those at the root', (t) => {
 });
 
 test('operations are listed in the order of the tags, and every tag in use is described', (t) => {
-  const described = buildDescription(Object.values(operations), '');
+  const document = buildDescription(Object.values(operations), '');
   const used = new Set<string>(Object.values(operations).map((operation) => operation.tag));
-  const names = described.tags.map((tag) => tag.name);
+  const names = document.tags.map((tag) => tag.name);
   t.deepEqual(
     names,
     tags.filter((tag) => used.has(tag)),
   );
-  t.true(described.tags.every((tag) => tag.description.length > 0));
+  t.true(document.tags.every((tag) => tag.description.length > 0));
 });
 
 test('errors implied by authentication, query and body are described without being listed', (t) => {
   t.deepEqual(codesByStatus(describe(base)), { 500: ['internal_error'] });
-  const ofKey = {
+  const keyErrors = {
     401: ['invalid_api_key'],
     403: ['account_banned'],
     500: ['internal_error'],
     503: ['service_unavailable'],
   };
-  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key', modelTypes: ['chat'] })), ofKey);
+  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key', modelTypes: ['chat'] })), keyErrors);
   // Operations that do not call a model are rate-limited immediately.
-  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key' })), { ...ofKey, 429: ['rate_limit_exceeded'] });
+  t.deepEqual(codesByStatus(describe({ ...base, auth: 'key' })), {
+    ...keyErrors,
+    429: ['rate_limit_exceeded'],
+  });
   t.deepEqual(codesByStatus(describe({ ...base, query: Type.Object({ page: Page }) })), {
     422: ['validation_failed'],
     500: ['internal_error'],
@@ -121,9 +124,9 @@ test('headers are described where they are sent', (t) => {
   const { responses, parameters } = describe(operations.createChatCompletion);
   const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
   const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
-  const ofSuccess = ['x-request-id', ...limits, 'idempotent-replayed', 'vary'];
-  t.deepEqual(headersOf('200'), ofSuccess);
-  t.deepEqual(headersOf('202'), [...ofSuccess, 'location', 'preference-applied']);
+  const successHeaders = ['x-request-id', ...limits, 'idempotent-replayed', 'vary'];
+  t.deepEqual(headersOf('200'), successHeaders);
+  t.deepEqual(headersOf('202'), [...successHeaders, 'location', 'preference-applied']);
   t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
@@ -139,10 +142,10 @@ test('headers are described where they are sent', (t) => {
 });
 
 test('only operations with an idempotency conflict accept an Idempotency-Key', (t) => {
-  const taking = Object.values(operations).filter((operation) =>
+  const idempotentOperations = Object.values(operations).filter((operation) =>
     describe(operation).parameters?.some((parameter) => parameter.name === 'Idempotency-Key'),
   );
-  t.deepEqual(taking.map((operation) => operation.operationId).toSorted(), [
+  t.deepEqual(idempotentOperations.map((operation) => operation.operationId).toSorted(), [
     'createChatCompletion',
     'createEmbedding',
     'createImage',
@@ -150,7 +153,7 @@ test('only operations with an idempotency conflict accept an Idempotency-Key', (
   ]);
 });
 
-test('public operations need no authentication, others their scheme', (t) => {
+test('public operations need no authentication, and the others require their scheme', (t) => {
   t.deepEqual(describe(base).security, []);
   t.deepEqual(describe({ ...base, auth: 'key' }).security, [{ apiKey: [] }]);
   t.deepEqual(describe({ ...base, auth: 'web' }).security, [{ webSession: [] }]);

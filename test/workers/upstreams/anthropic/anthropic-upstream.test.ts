@@ -189,7 +189,7 @@ test('a rate limit error is reported with its retry delay, and its request id is
   t.deepEqual(logged, [{ vendorRequestId: 'req_011C' }]);
 });
 
-test('if a stream is cut off or contains an error, it fails after the output before that', async (t) => {
+test('a stream that is cut off or contains an error emits the output before that point and then fails', async (t) => {
   const text = toStream(HELLO, 'end_turn');
   const head = text.slice(0, text.indexOf('event: message_delta'));
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };

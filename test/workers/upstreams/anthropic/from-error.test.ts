@@ -11,7 +11,7 @@ function toBody(type: string, message = 'No.', details?: object): object {
   return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: 'req_011C' };
 }
 
-function refuse(status: number, body: unknown, headers: Record<string, string> = {}): UpstreamError {
+function toError(status: number, body: unknown, headers: Record<string, string> = {}): UpstreamError {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return toUpstreamError({ status, headers, body: Buffer.from(text) }, KEY, NOW_MS);
 }
@@ -31,49 +31,49 @@ const documented = [
 
 test('each documented error maps to its failure kind, as a status and within a response', (t) => {
   for (const [status, type, failure] of documented) {
-    t.like(refuse(status, toBody(type)), { failure, status }, type);
+    t.like(toError(status, toBody(type)), { failure, status }, type);
     t.like(toEmbeddedError({ ...toBody(type) }, KEY), { failure, status, retryAfterMs: null }, type);
   }
 });
 
 test('a rejected request has the vendor’s message, and other errors have status and type', (t) => {
-  t.is(refuse(400, toBody('invalid_request_error', 'messages: too many')).message, 'messages: too many');
+  t.is(toError(400, toBody('invalid_request_error', 'messages: too many')).message, 'messages: too many');
   t.is(
-    refuse(529, toBody('overloaded_error', `Overloaded, key ${KEY}`)).message,
+    toError(529, toBody('overloaded_error', `Overloaded, key ${KEY}`)).message,
     'the upstream answered 529 (overloaded_error): Overloaded, key [redacted]',
   );
   t.is(
-    refuse(401, toBody('authentication_error', `invalid x-api-key ${KEY}`)).message,
+    toError(401, toBody('authentication_error', `invalid x-api-key ${KEY}`)).message,
     'the upstream answered 401 (authentication_error)',
   );
 });
 
 test('the retry delay is read from the headers', (t) => {
   const body = toBody('rate_limit_error');
-  t.is(refuse(429, body, { 'retry-after': '7' }).retryAfterMs, 7000);
-  t.is(refuse(429, body, { 'retry-after-ms': '250' }).retryAfterMs, 250);
-  t.is(refuse(429, body, { 'retry-after': new Date(NOW_MS + 3000).toUTCString() }).retryAfterMs, 3000);
+  t.is(toError(429, body, { 'retry-after': '7' }).retryAfterMs, 7000);
+  t.is(toError(429, body, { 'retry-after-ms': '250' }).retryAfterMs, 250);
+  t.is(toError(429, body, { 'retry-after': new Date(NOW_MS + 3000).toUTCString() }).retryAfterMs, 3000);
 });
 
 test('the status decides if it is about the key; otherwise the error type decides over an unusual status', (t) => {
-  t.is(refuse(403, toBody('invalid_request_error')).failure, 'auth');
-  t.is(refuse(429, toBody('invalid_request_error')).failure, 'rate_limited');
-  t.is(refuse(415, toBody('invalid_request_error')).failure, 'rejected');
-  t.is(refuse(503, toBody('a type of tomorrow')).failure, 'unavailable');
-  t.is(refuse(502, '<html>Bad gateway</html>').failure, 'unavailable');
-  t.is(refuse(400, '').failure, 'rejected');
+  t.is(toError(403, toBody('invalid_request_error')).failure, 'auth');
+  t.is(toError(429, toBody('invalid_request_error')).failure, 'rate_limited');
+  t.is(toError(415, toBody('invalid_request_error')).failure, 'rejected');
+  t.is(toError(503, toBody('a type of tomorrow')).failure, 'unavailable');
+  t.is(toError(502, '<html>Bad gateway</html>').failure, 'unavailable');
+  t.is(toError(400, '').failure, 'rejected');
   t.like(toEmbeddedError({ type: 'error' }, KEY), { failure: 'unavailable', status: 500 });
 });
 
 test('an error code about the account is an auth failure, for any status and type', (t) => {
   const spent = { error_code: 'enforced_spend_limit_reached' };
-  t.is(refuse(429, toBody('rate_limit_error', 'Limit.', spent)).failure, 'auth');
+  t.is(toError(429, toBody('rate_limit_error', 'Limit.', spent)).failure, 'auth');
   t.is(
-    refuse(400, toBody('invalid_request_error', 'On hold.', { error_code: 'organization_on_hold' })).failure,
+    toError(400, toBody('invalid_request_error', 'On hold.', { error_code: 'organization_on_hold' })).failure,
     'auth',
   );
   const ramp = { error_code: 'ramp_limit_exceeded' };
-  t.is(refuse(429, toBody('rate_limit_error', 'Slower.', ramp)).failure, 'rate_limited');
+  t.is(toError(429, toBody('rate_limit_error', 'Slower.', ramp)).failure, 'rate_limited');
 });
 
 /** Messages as reported in anthropic-sdk-typescript#618 and in the claude-code issues. */
@@ -83,15 +83,15 @@ const SPENT_ACCOUNT =
   'You have reached your specified API usage limits. You will regain access on 2026-02-01 at 00:00 UTC.';
 
 test('an exhausted account, identified only by its message, is an auth failure, and a similar message is not', (t) => {
-  t.is(refuse(400, toBody('invalid_request_error', EMPTY_ACCOUNT)).failure, 'auth');
-  t.is(refuse(400, toBody('invalid_request_error', SPENT_ACCOUNT)).failure, 'auth');
+  t.is(toError(400, toBody('invalid_request_error', EMPTY_ACCOUNT)).failure, 'auth');
+  t.is(toError(400, toBody('invalid_request_error', SPENT_ACCOUNT)).failure, 'auth');
   t.is(toEmbeddedError({ ...toBody('invalid_request_error', EMPTY_ACCOUNT) }, KEY).failure, 'auth');
-  t.is(refuse(400, toBody('invalid_request_error', `messages.0: ${EMPTY_ACCOUNT}`)).failure, 'rejected');
-  t.is(refuse(400, toBody('invalid_request_error', 'Your credit balance')).failure, 'rejected');
-  t.is(refuse(500, toBody('api_error', EMPTY_ACCOUNT)).failure, 'unavailable');
+  t.is(toError(400, toBody('invalid_request_error', `messages.0: ${EMPTY_ACCOUNT}`)).failure, 'rejected');
+  t.is(toError(400, toBody('invalid_request_error', 'Your credit balance')).failure, 'rejected');
+  t.is(toError(500, toBody('api_error', EMPTY_ACCOUNT)).failure, 'unavailable');
 });
 
 test('a prompt too long for the plan of a key is not treated as a rate limit, because waiting does not help', (t) => {
   const text = 'Extra usage is required for long context requests.';
-  t.is(refuse(429, toBody('rate_limit_error', text)).failure, 'too_large');
+  t.is(toError(429, toBody('rate_limit_error', text)).failure, 'too_large');
 });

@@ -72,7 +72,7 @@ test('cached tokens are part of the prompt, and thinking is part of the output',
   t.is(translate(toMessage([], 'end_turn')).at(-1)?.type, 'finish');
 });
 
-test('every stop reason maps to a finish reason of OpenAI, and the vendor’s is included', (t) => {
+test('every stop reason maps to a finish reason of OpenAI, and the vendor’s own reason is included', (t) => {
   const reasons = {
     end_turn: 'stop',
     stop_sequence: 'stop',
@@ -92,7 +92,7 @@ test('every stop reason maps to a finish reason of OpenAI, and the vendor’s is
 
 const THOUGHT = { type: 'thinking', thinking: 'Let me see.', signature: 'c2ln' };
 const HIDDEN = { type: 'redacted_thinking', data: 'ZW5j' };
-/** After "Extended thinking with tool use" in Anthropic's guide, with a second call that takes no arguments. */
+/** Adapted from "Extended thinking with tool use" in Anthropic's guide, with a second call that takes no arguments. */
 const CALLS = toMessage(
   [
     THOUGHT,
@@ -135,7 +135,7 @@ test('thinking, text and calls are in order, and the thinking is remembered with
   ]);
 });
 
-test('if a thinking request calls a tool without thinking, that is remembered; a response without calls is not', (t) => {
+test('if a response to a thinking request calls a tool without thinking, the absence is remembered; a response without calls is not remembered', (t) => {
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const find = (content: object[]): ChatEvent[] =>
     translate(toMessage(content, 'tool_use'), { remembers: true }).filter(({ type }) => type === 'remember');
@@ -145,7 +145,7 @@ test('if a thinking request calls a tool without thinking, that is remembered; a
   t.like(find([{ type: 'thinking', thinking: 'hm' }, call])[0], { value: { blocks: [] } });
 });
 
-/** After "Response" in Anthropic's page on the web search tool. */
+/** Adapted from "Response" in Anthropic's page on the web search tool. */
 const SEARCHED = toMessage(
   [
     { type: 'text', text: 'I will search.' },
@@ -231,10 +231,10 @@ test('unknown blocks are skipped', (t) => {
 });
 
 test('a pause is not a finish: the response continues with another message, and usage is summed', (t) => {
-  const answer = createMessageTranslator({ ...options, remembers: true });
+  const translator = createMessageTranslator({ ...options, remembers: true });
   const call = { type: 'tool_use', id: 'toolu_01', name: 'f', input: {} };
   const usage = (input_tokens: number, output_tokens: number): object => ({ input_tokens, output_tokens });
-  const read = (message: object): ChatEvent[] => fromMessage(JSON.stringify(message), answer, null);
+  const read = (message: object): ChatEvent[] => fromMessage(JSON.stringify(message), translator, null);
   const count = (promptTokens: number, completionTokens: number | null): ChatEvent => ({
     type: 'usage',
     usage: { ...noUpstreamUsage, promptTokens, completionTokens },
@@ -245,10 +245,10 @@ test('a pause is not a finish: the response continues with another message, and 
     delta({ reasoning_content: 'Let me see.' }),
     count(10, 5),
   ]);
-  t.true(answer.isPaused);
-  t.deepEqual(answer.blocks, first);
+  t.true(translator.isPaused);
+  t.deepEqual(translator.blocks, first);
   const events = read(toMessage([{ type: 'text', text: 'So' }, call], 'tool_use', usage(30, 7)));
-  t.false(answer.isPaused);
+  t.false(translator.isPaused);
   t.deepEqual(events[1], delta({ content: 'So' }));
   t.deepEqual(events.slice(-3), [
     {
@@ -263,9 +263,9 @@ test('a pause is not a finish: the response continues with another message, and 
 });
 
 test('a response that is not continued after a pause finishes with length', (t) => {
-  const answer = createMessageTranslator(options);
-  fromMessage(JSON.stringify(toMessage([], 'pause_turn')), answer, null);
-  t.deepEqual(answer.giveUp(), [
+  const translator = createMessageTranslator(options);
+  fromMessage(JSON.stringify(toMessage([], 'pause_turn')), translator, null);
+  t.deepEqual(translator.giveUp(), [
     { type: 'finish', index: 0, finishReason: 'length', nativeFinishReason: 'pause_turn' },
   ]);
 });

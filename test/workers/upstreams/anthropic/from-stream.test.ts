@@ -8,8 +8,8 @@ import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../work
 type Outcome = (ChatEvent | UpstreamError)[];
 
 function translate(pieces: readonly Uint8Array[], remembers = true): Outcome {
-  const answer = createMessageTranslator({ model: 'claude-sonnet-4-5', remembers });
-  const translator = createChatStreamTranslator(answer, 'sk-ant-1234567890');
+  const messageTranslator = createMessageTranslator({ model: 'claude-sonnet-4-5', remembers });
+  const translator = createChatStreamTranslator(messageTranslator, 'sk-ant-1234567890');
   const outcome: Outcome = [];
   try {
     for (const piece of pieces) {
@@ -92,7 +92,7 @@ data: {"type": "message_stop"}
 
 `;
 
-/** "Streaming request with tool use" of the same page, with shorter arguments and thinking. Keeps trailing spaces. */
+/** "Streaming request with tool use" of the same page, with shorter arguments and thinking, and its trailing spaces. */
 const TOOLS = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-sonnet-4-5","stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":100,"cache_read_input_tokens":28,"output_tokens":2},"content":[],"stop_reason":null}   }
 
@@ -241,13 +241,13 @@ for (const { name, text, events } of STREAMS) {
   test(`the documented stream of ${name} is an error if it is cut off anywhere before its end`, (t) => {
     const bytes = Buffer.from(text);
     // The last event is complete without its blank line.
-    const enough = text.trimEnd().length + (bytes.length - text.length);
+    const completeLength = text.trimEnd().length + (bytes.length - text.length);
     for (let length = 0; length < bytes.length; length += 1) {
       const last = translate([bytes.subarray(0, length)]).at(-1);
-      if (length >= enough) {
+      if (length >= completeLength) {
         t.deepEqual(last, events.at(-1), `after ${length} bytes`);
       } else if (!(last instanceof UpstreamError) || last.failure !== 'unavailable') {
-        t.fail(`after ${length} bytes of ${bytes.length} it counts as ended`);
+        t.fail(`after ${length} bytes of ${bytes.length} the stream counts as complete`);
       }
     }
     t.regex((translate([bytes.subarray(0, 500)]).at(-1) as UpstreamError).message, /ended without an end/);
@@ -271,7 +271,7 @@ test('usage values are cumulative: the last value of each field applies, and an 
   t.deepEqual(translateText(toStream(begin({}), end('end_turn'), STOP)), [START, finish('stop', 'end_turn')]);
 });
 
-test('if a stream breaks off, its prompt tokens have been reported, so that they are billed', (t) => {
+test('if a stream breaks off, its prompt tokens were already reported, so that they are billed', (t) => {
   const outcome = translateText(toStream(begin(), ...textBlock('Hi')));
   t.deepEqual(outcome.slice(0, -1), [START, partial(25, 1), delta({ content: 'Hi' })]);
   t.like(outcome.at(-1), { failure: 'unavailable' });
@@ -346,7 +346,7 @@ const cite = (url: string, title: string | null): object => ({
   citation: { type: 'web_search_result_location', url, title, encrypted_index: 'x', cited_text: 'y' },
 });
 
-/** After "Streaming" in Anthropic's page on the web search tool. */
+/** Adapted from "Streaming" in Anthropic's page on the web search tool. */
 const PAUSED = toStream(
   begin(),
   open(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
@@ -370,9 +370,9 @@ const PAUSED = toStream(
 );
 
 test('after a pause the blocks are the same as in a non-streamed response, and the next stream continues the response', (t) => {
-  const answer = createMessageTranslator({ model: 'claude-opus-4-8', remembers: false });
+  const messageTranslator = createMessageTranslator({ model: 'claude-opus-4-8', remembers: false });
   const read = (text: string): ChatEvent[] => {
-    const translator = createChatStreamTranslator(answer, null);
+    const translator = createChatStreamTranslator(messageTranslator, null);
     const events = [...translator.push(Buffer.from(text)), ...translator.end()];
     t.true(translator.isDone);
     return events;
@@ -391,7 +391,7 @@ test('after a pause the blocks are the same as in a non-streamed response, and t
     count(25, 9),
     count(25, 9),
   ]);
-  t.true(answer.isPaused);
+  t.true(messageTranslator.isPaused);
   const citation = (url: string, title: string | null): object => ({
     type: 'web_search_result_location',
     url,
@@ -399,7 +399,7 @@ test('after a pause the blocks are the same as in a non-streamed response, and t
     encrypted_index: 'x',
     cited_text: 'y',
   });
-  t.deepEqual(answer.blocks, [
+  t.deepEqual(messageTranslator.blocks, [
     { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'weather' } },
     {
       type: 'web_search_tool_result',
@@ -424,5 +424,5 @@ test('after a pause the blocks are the same as in a non-streamed response, and t
     finish('stop', 'end_turn'),
     count(85, 13),
   ]);
-  t.false(answer.isPaused);
+  t.false(messageTranslator.isPaused);
 });

@@ -84,7 +84,7 @@ test('turns separated only by an empty one are merged as well', (t) => {
   t.deepEqual(turns, [{ role: 'user', content: [text('one'), text('two')] }]);
 });
 
-test('names are included only if messages have several user names', (t) => {
+test('user names are included only if the messages have several different ones', (t) => {
   const namedUser = (name: string, content: string): object => ({ role: 'user', name, content });
   t.deepEqual(convert([namedUser('Ann', 'Hi'), namedUser('Bob', 'Ho'), user('He')]).turns, [
     { role: 'user', content: [text('Ann:'), text('Hi'), text('Bob:'), text('Ho'), text('He')] },

@@ -321,7 +321,7 @@ test('an unfinished round of calls uses a thinking budget only if its earlier th
   }
 });
 
-test('what was thought must be remembered for every step of a round, but only the first step must have thinking', (t) => {
+test('the thinking of every step of a round must be remembered, even if it is empty; only the first step must contain thinking', (t) => {
   const next = [
     {
       role: 'assistant',

@@ -57,7 +57,7 @@ test('chat and images are served', async (t) => {
   t.is((await upstream.generateImages!(createTarget('demo-svg-image'), image, context)).images.length, 2);
 });
 
-test('a call is rejected if its operation does not have the requested model', async (t) => {
+test('a call is rejected if the requested model does not support its operation', async (t) => {
   for (const call of [
     () => chat('gpt-9'),
     () => chat('use-lite-en-512'),

@@ -9,7 +9,7 @@ import type {
   UpstreamUsage,
 } from '../../../../workers/upstreams/upstream.ts';
 
-interface Answer {
+interface EchoedChat {
   texts: string[];
   deltas: ChatEvent[];
   finishes: string[];
@@ -17,9 +17,9 @@ interface Answer {
   kinds: string[];
 }
 
-async function echo(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<Answer> {
+async function echo(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<EchoedChat> {
   const chat = (Array.isArray(body) ? { messages: body } : body) as ChatBody;
-  const answer: Answer = { texts: [], deltas: [], finishes: [], usage: null, kinds: [] };
+  const answer: EchoedChat = { texts: [], deltas: [], finishes: [], usage: null, kinds: [] };
   for await (const event of runDemoEcho(chat, stream, createContext(), { wordPauseMs: 0 })) {
     answer.kinds.push(event.type);
     if (event.type === 'usage') answer.usage = event.usage;
@@ -62,7 +62,7 @@ test('a non-streamed answer is one delta with the same text', async (t) => {
   t.deepEqual(whole.texts, (await echo(HELLO)).texts);
 });
 
-test('usage is the tokens of all messages plus 3 per message and another 3, and the tokens of the whole answer', async (t) => {
+test('the prompt is billed as the tokens of all messages, plus 3 per message, plus 3; the completion as the tokens of the whole answer', async (t) => {
   const { texts, usage } = await echo(HELLO);
   const expected = HELLO.reduce((sum, { content }) => sum + 3 + countTokens(content), 3);
   t.is(usage?.promptTokens, expected);

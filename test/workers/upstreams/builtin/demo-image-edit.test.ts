@@ -249,18 +249,18 @@ test('a cancelled edit fails with the reason', async (t) => {
 });
 
 test('a caller that reads previews slowly does not delay the edits of others', async (t) => {
-  let take: () => void = () => undefined;
-  const taken = new Promise<void>((resolve) => {
-    take = resolve;
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
   });
   const call = createImageCall({ prompt: 'blur', size: 'auto', inputs: [source] });
   const slow = Array.from({ length: 4 }, (_, index) =>
     editDemoImages(
-      { ...call, partialImages: 1, onPartial: () => taken },
+      { ...call, partialImages: 1, onPartial: () => released },
       createContext({ accountId: `slow-${index}` }),
     ),
   );
   t.is((await editDemoImages(call, createContext({ accountId: 'other' }))).images.length, 1);
-  take();
+  release();
   t.is((await Promise.all(slow)).length, 4);
 });

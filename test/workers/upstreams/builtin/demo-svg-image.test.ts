@@ -124,7 +124,7 @@ test('long prompts are drawn smaller and end in an ellipsis, and the part that i
   }
 });
 
-test('text and card differ strongly in lightness', async (t) => {
+test('the text contrasts strongly with the card behind it', async (t) => {
   for (const prompt of ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight']) {
     const svg = compose(prompt);
     const [, card, text] = /rx="34" fill="(#\w{6})"\/><path d="[^"]*" fill="(#\w{6})"/.exec(svg) ?? [];

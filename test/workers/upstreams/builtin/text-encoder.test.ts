@@ -185,16 +185,16 @@ test.serial('if a thread dies while idle, it is replaced at the next call', asyn
 });
 
 test.serial('the reason for the death of a thread is reported', async (t) => {
-  const faults: unknown[] = [];
+  const causes: unknown[] = [];
   const ownEncoder = createTextEncoder({
     threads: 1,
     onThread: (thread) => thread.postMessage('no list of texts', []),
-    onFault: (cause) => faults.push(cause),
+    onFault: (cause) => causes.push(cause),
   });
   t.teardown(() => ownEncoder.close());
   await t.throwsAsync(ownEncoder.encode(['hello'], signal), { instanceOf: UpstreamError });
-  t.is(faults.length, 2);
-  t.regex((faults[0] as Error).stack ?? '', /encode/);
+  t.is(causes.length, 2);
+  t.regex((causes[0] as Error).stack ?? '', /encode/);
 });
 
 test.serial('if a second thread dies during a call, the call fails as unavailable', async (t) => {

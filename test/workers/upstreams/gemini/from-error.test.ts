@@ -5,7 +5,7 @@ import type { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 
 const KEY = 'AIzaSyD-0123456789abcdef';
 
-function refuse(status: number, body: unknown, headers: Record<string, string> = {}): UpstreamError {
+function toError(status: number, body: unknown, headers: Record<string, string> = {}): UpstreamError {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return toUpstreamError({ status, headers, body: Buffer.from(text) }, KEY);
 }
@@ -30,17 +30,17 @@ const TABLE = [
 
 test('every error name maps to its failure kind, as a status and within a response', (t) => {
   for (const [status, name, failure] of TABLE) {
-    t.like(refuse(status, error(status, name)), { failure, status }, name);
-    t.like(refuse(status, [error(status, name)]), { failure, status }, name);
+    t.like(toError(status, error(status, name)), { failure, status }, name);
+    t.like(toError(status, [error(status, name)]), { failure, status }, name);
     t.like(toEmbeddedError(error(status, name), KEY), { failure, status }, name);
     t.like(toEmbeddedError({ error: { status: name } }, KEY), { failure, status }, name);
   }
 });
 
 test('the status decides if an error has no name; without a name and a status it is an unavailable failure', (t) => {
-  t.like(refuse(429, '<html>Too many</html>'), { failure: 'rate_limited', status: 429 });
-  t.like(refuse(502, ''), { failure: 'unavailable', status: 502 });
-  t.like(refuse(403, { error: { code: 403 } }), { failure: 'auth' });
+  t.like(toError(429, '<html>Too many</html>'), { failure: 'rate_limited', status: 429 });
+  t.like(toError(502, ''), { failure: 'unavailable', status: 502 });
+  t.like(toError(403, { error: { code: 403 } }), { failure: 'auth' });
   t.like(toEmbeddedError({ error: { code: 404 } }, KEY), { failure: 'missing', status: 404 });
   t.like(toEmbeddedError({ error: {} }, KEY), { failure: 'unavailable', status: 500 });
 });
@@ -64,11 +64,11 @@ const WRONG_KEY = {
 };
 
 test('an invalid key is an auth failure despite its status 400, and is never echoed', (t) => {
-  for (const wrong of [refuse(400, WRONG_KEY), toEmbeddedError(WRONG_KEY, KEY)]) {
+  for (const wrong of [toError(400, WRONG_KEY), toEmbeddedError(WRONG_KEY, KEY)]) {
     t.is(wrong.failure, 'auth');
     t.false(`${wrong.message} ${wrong.stack}`.includes(KEY));
   }
-  const echoed = refuse(400, { error: { code: 400, message: `bad ${KEY}`, status: 'INVALID_ARGUMENT' } });
+  const echoed = toError(400, { error: { code: 400, message: `bad ${KEY}`, status: 'INVALID_ARGUMENT' } });
   t.is(echoed.message, 'bad [redacted]');
 });
 
@@ -79,18 +79,18 @@ test('the retry delay is read from the header, or from the details if there is n
     { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay },
   ];
   const limited = (retryDelay: string, headers = {}): number | null =>
-    refuse(429, error(429, 'RESOURCE_EXHAUSTED', details(retryDelay)), headers).retryAfterMs;
+    toError(429, error(429, 'RESOURCE_EXHAUSTED', details(retryDelay)), headers).retryAfterMs;
   t.is(limited('38s'), 38_000);
   t.is(limited('0.7501s'), 751);
   t.is(limited('soon'), null);
   t.is(limited('38s', { 'retry-after': '2' }), 2000);
-  t.is(refuse(429, error(429, 'RESOURCE_EXHAUSTED')).retryAfterMs, null);
+  t.is(toError(429, error(429, 'RESOURCE_EXHAUSTED')).retryAfterMs, null);
   t.is(toEmbeddedError(error(429, 'RESOURCE_EXHAUSTED', details('3s')), KEY).retryAfterMs, 3000);
 });
 
 test('the text of an error message does not affect the failure kind', (t) => {
   const message = 'API key not valid. Quota exceeded, retry in 5s. API_KEY_INVALID';
-  t.like(refuse(400, { error: { code: 400, message, status: 'INVALID_ARGUMENT' } }), {
+  t.like(toError(400, { error: { code: 400, message, status: 'INVALID_ARGUMENT' } }), {
     failure: 'rejected',
     retryAfterMs: null,
   });

@@ -11,8 +11,8 @@ import {
 const OPTIONS: ResponseOptions = { model: 'gemini-2.0-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
 
 /**
- * After FirebaseExtended/vertexai-sdk-test-data, googleai/unary-success-google-search-grounding.json, shortened, with
- * the counts of unary-success-url-context.json.
+ * Adapted from FirebaseExtended/vertexai-sdk-test-data, googleai/unary-success-google-search-grounding.json, shortened,
+ * with the counts of unary-success-url-context.json.
  */
 const GROUNDED = {
   candidates: [

@@ -89,8 +89,8 @@ function checkSplits(
 }
 
 /**
- * After FirebaseExtended/vertexai-sdk-test-data, googleai/streaming-success-thinking-reply-thought-summary.txt, with
- * shorter texts and the separators as the server sends them.
+ * Adapted from FirebaseExtended/vertexai-sdk-test-data, googleai/streaming-success-thinking-reply-thought-summary.txt,
+ * with shorter texts and the separators as the server sends them.
  */
 const THINKING = toStream(
   {
@@ -145,7 +145,7 @@ test('a recorded stream with thoughts is translated, split at any byte', (t) => 
   ]);
 });
 
-/** After googleai/streaming-success-thinking-function-call-thought-summary-signature.txt, shortened. */
+/** Adapted from googleai/streaming-success-thinking-function-call-thought-summary-signature.txt, shortened. */
 const CALLING = toStream(
   {
     candidates: [
@@ -239,7 +239,7 @@ test('later tool calls are dropped if one at a time is requested', (t) => {
   t.deepEqual(outcome.at(-2), finish('tool_calls', 'STOP'));
 });
 
-/** After googleai/streaming-success-empty-parts.txt, shortened. */
+/** Adapted from googleai/streaming-success-empty-parts.txt, shortened. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQImWNwav0CAALIAbzDqqRyAAAAAElFTkSuQmCC';
 const DRAWING = toStream(
   {
@@ -390,7 +390,7 @@ test('if a model fails before any output and reports no usage, that is an error,
   ]) {
     const error = getError(t, translateText(toStream(toChunk([{ text: 'hm', thought: true }], native))));
     t.is(error.failure, 'unavailable');
-    t.true(error.isRequestFailure, 'its server worked correctly');
+    t.true(error.isRequestFailure, 'the vendor’s server worked correctly');
     t.true(error.message.includes(native));
   }
 });
@@ -411,7 +411,7 @@ test('an unspecified finish reason does not finish a stream', (t) => {
   t.is(getError(t, outcome).failure, 'unavailable');
 });
 
-/** After googleai/streaming-failure-prompt-blocked-safety.txt, which also ends with a single line break. */
+/** Adapted from googleai/streaming-failure-prompt-blocked-safety.txt, which also ends with a single line break. */
 test('a blocked prompt finishes the output so far, or gives an empty response', (t) => {
   const blocked = {
     promptFeedback: {
@@ -535,11 +535,11 @@ test('an error sent as bare JSON in the stream follows the output before it, spl
   for (const bare of [BARE, `[${BARE}]`, BARE.replaceAll(/\s+/g, ' ')]) {
     const text = toStream(toChunk([{ text: 'a' }])) + bare;
     const bytes = Buffer.from(text);
-    const pieces = Array.from({ length: bytes.length }, (_, at) => [
+    const splits = Array.from({ length: bytes.length }, (_, at) => [
       bytes.subarray(0, at),
       bytes.subarray(at),
     ]);
-    for (const split of [...pieces, [...bytes].map((byte) => Uint8Array.of(byte))]) {
+    for (const split of [...splits, [...bytes].map((byte) => Uint8Array.of(byte))]) {
       const outcome = translate(split);
       t.deepEqual(outcome[0], delta({ role: 'assistant', content: 'a' }));
       const error = getError(t, outcome);

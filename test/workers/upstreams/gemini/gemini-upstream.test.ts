@@ -169,7 +169,7 @@ test('a stream is requested as SSE, and has the same events for any split', asyn
   t.is(rig.received[0]?.url, '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
 });
 
-test('a response to a stream may also be one JSON value or an array of chunks', async (t) => {
+test('the response to a streamed request may also be one JSON value or an array of chunks', async (t) => {
   const rig = await startRig(t, (response, _received, index) =>
     sendJson(response, index === 0 ? [toChunk('Grüße'), toChunk(' 👋', 'STOP')] : toChunk('hello', 'STOP')),
   );
@@ -256,7 +256,7 @@ test('for every operation, every error status maps to its failure kind, and no m
   }
 });
 
-test('a remembered signature of a response is sent back to the vendor with the next request', async (t) => {
+test('a signature is remembered from a response and sent back to the vendor with the next request', async (t) => {
   const signed = {
     candidates: [
       {
@@ -315,7 +315,7 @@ test('a remembered signature of a response is sent back to the vendor with the n
   t.false(JSON.stringify(rig.received[1]?.body).includes('call_gw_'));
 });
 
-test('images are loaded before the vendor is called, and a failure to load one is the error', async (t) => {
+test('images are loaded before the vendor is called; if an image cannot be loaded, the call fails with that error', async (t) => {
   const rig = await startRig(t, (response) => sendJson(response, toChunk('a cat', 'STOP')));
   const url = 'https://example.com/cat.png';
   const content = [{ type: 'image_url', image_url: { url } }];
@@ -434,12 +434,12 @@ test('a cancelled call is aborted and fails with the caller’s reason', async (
   controller.abort(reason);
   t.is((await collecting).error, reason);
   await closed.opened;
-  const drawing = new AbortController();
-  const draw = rig.upstream.generateImages(
+  const drawingController = new AbortController();
+  const drawing = rig.upstream.generateImages(
     createTarget('m'),
     IMAGE_CALL,
-    createContext({ signal: drawing.signal }),
+    createContext({ signal: drawingController.signal }),
   );
-  drawing.abort(reason);
-  t.is(await t.throwsAsync(draw), reason);
+  drawingController.abort(reason);
+  t.is(await t.throwsAsync(drawing), reason);
 });

@@ -6,7 +6,7 @@ import type { ChatMessage, Recalled } from '../../../../workers/upstreams/upstre
 import { createTarget } from '../../../support/upstream-target.ts';
 
 const PLACEHOLDER = 'skip_thought_signature_validator';
-const NEW = 'gemini-3-flash-preview';
+const newModel = 'gemini-3-flash-preview';
 
 function call(id: string, signature?: string): Record<string, unknown> {
   const extra_content = { google: { thought_signature: signature } };
@@ -27,10 +27,10 @@ const results = (...ids: string[]): ChatMessage[] =>
   ids.map((id) => ({ role: 'tool', tool_call_id: id, content: 'ok' }));
 const userMessage: ChatMessage = { role: 'user', content: 'go' };
 
-/** Reads the signatures of all calls of a sent conversation, step by step; null for a call without one. */
+/** Translates a conversation. @returns the signatures of its calls, one list per model turn; null if a call has none */
 function readSignatures(
   messages: ChatMessage[],
-  { model = NEW, recalled = new Map() as Recalled } = {},
+  { model = newModel, recalled = new Map() as Recalled } = {},
 ): unknown[] {
   const { contents } = toContents(createTarget(model), { messages }, { images: new Map(), recalled });
   return contents
@@ -42,8 +42,8 @@ function readSignatures(
 
 test('a signature sent back by the client takes precedence over a remembered one', (t) => {
   const recalled = new Map([
-    ['1:a', toSavedSignatures(NEW, 'ours')],
-    ['1:b', toSavedSignatures(NEW, 'ours')],
+    ['1:a', toSavedSignatures(newModel, 'ours')],
+    ['1:b', toSavedSignatures(newModel, 'ours')],
   ]);
   t.deepEqual(readSignatures([userMessage, assistant(call('a', 'theirs'), call('b'))], { recalled }), [
     ['theirs', 'ours'],
@@ -53,12 +53,12 @@ test('a signature sent back by the client takes precedence over a remembered one
 test('a remembered value of another model or kind, or an invalid one, is not used as a signature', (t) => {
   const values = [
     toSavedSignatures('gemini-3-pro', 's'),
-    { kind: 'anthropic', model: `models/${NEW}`, thoughtSignature: 's' },
-    { kind: 'gemini', model: `models/${NEW}`, thoughtSignature: 7 },
-    { kind: 'gemini', model: `models/${NEW}` },
+    { kind: 'anthropic', model: `models/${newModel}`, thoughtSignature: 's' },
+    { kind: 'gemini', model: `models/${newModel}`, thoughtSignature: 7 },
+    { kind: 'gemini', model: `models/${newModel}` },
     'text',
     null,
-    [toSavedSignatures(NEW, 's')],
+    [toSavedSignatures(newModel, 's')],
   ];
   for (const value of values) {
     t.deepEqual(
@@ -66,10 +66,11 @@ test('a remembered value of another model or kind, or an invalid one, is not use
       [[PLACEHOLDER]],
     );
   }
-  const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
-  t.deepEqual(readSignatures([userMessage, assistant(call('a'))], { model: `models/${NEW}`, recalled }), [
-    ['s'],
-  ]);
+  const recalled = new Map([['1:a', toSavedSignatures(newModel, 's')]]);
+  t.deepEqual(
+    readSignatures([userMessage, assistant(call('a'))], { model: `models/${newModel}`, recalled }),
+    [['s']],
+  );
 });
 
 test('a lost signature gets a placeholder only on the first call of each step of the current turn', (t) => {
@@ -109,7 +110,7 @@ test('a lost signature gets a placeholder only on the first call of each step of
   );
 });
 
-test('older models get known signatures but no placeholder', (t) => {
+test('known signatures are sent to older models, but placeholders are not', (t) => {
   const model = 'gemini-2.5-flash';
   const recalled = new Map([['1:b', toSavedSignatures(model, 's')]]);
   t.deepEqual(readSignatures([userMessage, assistant(call('a'), call('b'))], { model, recalled }), [
@@ -118,7 +119,7 @@ test('older models get known signatures but no placeholder', (t) => {
 });
 
 test('a signature of another turn is not sent for a call with the same id', (t) => {
-  const recalled = new Map([['1:a', toSavedSignatures(NEW, 's')]]);
+  const recalled = new Map([['1:a', toSavedSignatures(newModel, 's')]]);
   const messages = [
     userMessage,
     assistant(call('a')),

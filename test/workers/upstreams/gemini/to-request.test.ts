@@ -14,9 +14,9 @@ const HELLO = [{ role: 'user', content: 'hi' }];
 function translate(
   body: JsonRecord,
   { model = 'gemini-2.5-flash', ...more }: Partial<UpstreamTarget> = {},
-  gathered: Partial<ConversationInputs> = {},
+  inputs: Partial<ConversationInputs> = {},
 ): JsonRecord {
-  return toChatRequest(createTarget(model, more), { messages: HELLO, ...body }, { ...NOTHING, ...gathered });
+  return toChatRequest(createTarget(model, more), { messages: HELLO, ...body }, { ...NOTHING, ...inputs });
 }
 
 const contents = (...args: Parameters<typeof translate>): unknown => translate(...args)['contents'];
@@ -283,7 +283,7 @@ test('each tool choice maps to a calling mode', (t) => {
   t.is(translate({ tool_choice: 'auto' })['toolConfig'], undefined);
 });
 
-test('web search is a vendor tool, also alongside functions', (t) => {
+test('web search is sent as a vendor tool, even alongside functions', (t) => {
   for (const on of [
     { web_search: true },
     { web_search: 'links' },
@@ -348,7 +348,7 @@ test('the token limit is read from both of its fields, and is still sent if the 
   t.is(config({ max_tokens: 9 }, drops('max_tokens', 'max_completion_tokens')), undefined);
 });
 
-test('fields that the route drops are left out by OpenAI’s names, but never the messages', (t) => {
+test('fields that the route drops, named as in OpenAI’s API, are left out, but the messages never are', (t) => {
   const body = { temperature: 1, top_k: 5, tools: [tool('f')], reasoning_effort: 'low', web_search: true };
   const drops = new Set([...Object.keys(body), 'messages', 'model']);
   t.deepEqual(translate(body, { drops }), { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] });

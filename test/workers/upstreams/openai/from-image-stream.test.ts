@@ -22,12 +22,16 @@ function toEvent(type: string, image: Buffer, more: object = {}): string {
   return JSON.stringify({ type: `image_generation.${type}`, b64_json: image.toString('base64'), ...more });
 }
 
-interface Streamed {
+interface StreamedCall {
   readonly response: Promise<ImageResponse>;
   readonly previews: PartialImage[];
 }
 
-async function stream(t: ExecutionContext, script: Script, more: Partial<ImageCall> = {}): Promise<Streamed> {
+async function stream(
+  t: ExecutionContext,
+  script: Script,
+  more: Partial<ImageCall> = {},
+): Promise<StreamedCall> {
   const vendor = await startScriptedVendor(script);
   const upstream = createOpenAiUpstream({ baseUrl: vendor.url });
   t.teardown(async () => {
@@ -92,7 +96,7 @@ test('an invalid preview is skipped, and an invalid final image is an error', as
   t.like(await t.throwsAsync(broken.response), { failure: 'unavailable' });
 });
 
-test('if a stream ends, breaks off or is invalid before its image, the call fails as one that the vendor may still finish', async (t) => {
+test('if a stream ends, breaks off or is invalid before its final image, the call fails, and the vendor may still be making the image', async (t) => {
   async function* cut(): AsyncGenerator<string> {
     yield toEvent('partial_image', rough);
     throw new Error('the script breaks off its response');

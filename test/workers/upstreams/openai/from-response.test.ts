@@ -3,7 +3,7 @@ import test from 'ava';
 import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 import { fromChatResponse } from '../../../../workers/upstreams/openai/from-response.ts';
 
-/** After the example responses of "Create chat completion" in the OpenAI API reference. */
+/** Adapted from the example responses of "Create chat completion" in the OpenAI API reference. */
 const DOCUMENTED = {
   id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
   object: 'chat.completion',

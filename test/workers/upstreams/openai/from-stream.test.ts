@@ -78,7 +78,7 @@ function delta(fields: object, index = 0): ChatEvent {
 
 const STOP: ChatEvent = { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
 
-/** After the streaming example of "Create chat completion" in the OpenAI API reference, with usage requested. */
+/** Adapted from the streaming example of "Create chat completion" in the OpenAI API reference, with usage requested. */
 const DOCUMENTED = `data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
 
 data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"content":"Grüße 👋"},"logprobs":null,"finish_reason":null}],"usage":null}
@@ -107,7 +107,7 @@ test('the documented stream is translated, split at any byte', (t) => {
   t.deepEqual(translate([...bytes].map((byte) => Uint8Array.of(byte))), DOCUMENTED_EVENTS);
 });
 
-/** After the function calling guide of the OpenAI API reference, streamed, with two calls in parallel. */
+/** Adapted from the function calling guide of the OpenAI API reference, streamed, with two calls in parallel. */
 const TOOLS = toStream(
   toChunk({ role: 'assistant', content: null }),
   toChunk({

@@ -15,7 +15,7 @@ import {
   type CallContext,
   type ChatBody,
   type ChatEvent,
-  type EmbeddingAnswer,
+  type EmbeddingResponse,
   type ImageResponse,
   UpstreamError,
   type UpstreamTarget,
@@ -33,7 +33,7 @@ interface Rig {
     stream: boolean,
     more?: Partial<CallContext & { body: ChatBody; drops: string[] }>,
   ) => ChatRun;
-  readonly embed: (model: string, inputs: string[], dimensions?: number) => Promise<EmbeddingAnswer>;
+  readonly embed: (model: string, inputs: string[], dimensions?: number) => Promise<EmbeddingResponse>;
   readonly draw: (model: string, n?: number) => Promise<ImageResponse>;
 }
 
@@ -203,9 +203,9 @@ test('every status before any output maps to its failure kind', async (t) => {
       t.is(collected.events.length, 0);
       t.like(getError(t, collected), { failure, status: Number(status), retryAfterMs: 1500 });
     }
-    const isUpstreamError = { instanceOf: UpstreamError };
-    t.like(await t.throwsAsync(embed(model, ['a']), isUpstreamError), { failure, status: Number(status) });
-    t.like(await t.throwsAsync(draw(model), isUpstreamError), { failure, status: Number(status) });
+    const expectation = { instanceOf: UpstreamError };
+    t.like(await t.throwsAsync(embed(model, ['a']), expectation), { failure, status: Number(status) });
+    t.like(await t.throwsAsync(draw(model), expectation), { failure, status: Number(status) });
   }
 });
 
@@ -260,11 +260,11 @@ test('a stream cut off at any byte is either complete or an error', async (t) =>
 
 test('a non-streamed response that is cut off or invalid is an unavailable failure', async (t) => {
   const { chat, embed, draw } = await startRig(t);
-  const isUnavailable = { instanceOf: UpstreamError };
+  const expectation = { instanceOf: UpstreamError };
   for (const fault of ['cutbytes-20', 'garbage']) {
     t.is(getError(t, await collect(chat(`gpt-sim+${fault}`, false))).failure, 'unavailable');
-    t.like(await t.throwsAsync(embed(`emb+${fault}`, ['a']), isUnavailable), { failure: 'unavailable' });
-    t.like(await t.throwsAsync(draw(`dall-e-3+${fault}`), isUnavailable), { failure: 'unavailable' });
+    t.like(await t.throwsAsync(embed(`emb+${fault}`, ['a']), expectation), { failure: 'unavailable' });
+    t.like(await t.throwsAsync(draw(`dall-e-3+${fault}`), expectation), { failure: 'unavailable' });
   }
   t.is(getError(t, await collect(chat('gpt-sim+garbage', true))).failure, 'unavailable');
 });

@@ -49,7 +49,7 @@ test('style is a field only for DALL·E 3 and otherwise part of the prompt; the 
   }
 });
 
-test('options that the route does not drop are sent to the GPT family and to models of others, and never to DALL·E', (t) => {
+test('options that the route does not drop are sent to the GPT family and to models of other vendors, but never to DALL·E', (t) => {
   const sent = {
     background: 'transparent',
     moderation: 'low',

@@ -139,7 +139,7 @@ test('aspect ratio and image size are sent only if images are requested', (t) =>
   t.is(chat({ ...imageSettings, modalities: ['image'] }, 'image_config')['image_config'], undefined);
 });
 
-test('tool calls are sent without fields of other APIs, and messages with the reasoning that led to the calls', (t) => {
+test('tool calls are sent without fields of other APIs, and their messages include the reasoning that led to them', (t) => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
   const message = {
     role: 'assistant',

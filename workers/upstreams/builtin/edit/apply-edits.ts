@@ -2,7 +2,7 @@ import { UpstreamError } from '../../upstream.ts';
 import type { PosterFont } from '../poster/poster-font.ts';
 import { composeCaption } from './compose-caption.ts';
 import type { ImageEdit } from './parse-edits.ts';
-import { clear, openRaster, type Raster, toRaster } from './raster.ts';
+import { transparent, openRaster, type Raster, toRaster } from './raster.ts';
 
 /** Maximum side of every intermediate image: each takes up to 16 MB, and there are up to four. */
 export const maxSide = 2_048;
@@ -41,7 +41,7 @@ async function applyEdit(image: Raster, edit: ImageEdit, font: PosterFont): Prom
     case 'scale':
       return await resize(image, (width * edit.percent) / 100, (height * edit.percent) / 100);
     case 'rotate': {
-      const turned = await toRaster(sharpImage.rotate(edit.degrees, { background: clear }));
+      const turned = await toRaster(sharpImage.rotate(edit.degrees, { background: transparent }));
       return await shrinkToBounds(turned);
     }
     case 'grayscale':

@@ -8,7 +8,7 @@ export interface Raster {
   readonly height: number;
 }
 
-export const clear = { r: 0, g: 0, b: 0, alpha: 0 } as const;
+export const transparent = { r: 0, g: 0, b: 0, alpha: 0 } as const;
 
 /** Loads sharp, configured to use little memory: one thread per image, and no cache, because nothing is used twice. */
 export async function loadSharp(): Promise<typeof openSharp> {

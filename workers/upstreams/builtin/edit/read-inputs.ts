@@ -1,6 +1,6 @@
 import type { InputImage } from '../../upstream.ts';
 import { maxSide, resizeTo } from './apply-edits.ts';
-import { clear, loadSharp, openRaster, type Raster, toRaster } from './raster.ts';
+import { transparent, loadSharp, openRaster, type Raster, toRaster } from './raster.ts';
 
 export interface EditSource {
   /** All inputs side by side, scaled to the height of the first. */
@@ -46,7 +46,7 @@ async function joinInRow(rasters: readonly Raster[]): Promise<Raster> {
   });
   const height = Math.max(...rasters.map((raster) => raster.height));
   return await toRaster(
-    sharp({ create: { width, height, channels: 4, background: clear } }).composite(rowParts),
+    sharp({ create: { width, height, channels: 4, background: transparent } }).composite(rowParts),
   );
 }
 
@@ -57,15 +57,20 @@ export async function applyMask(
   mask: InputImage,
 ): Promise<Raster> {
   const { width, height } = source;
-  const alpha = { raw: { width, height, channels: 4 as const }, left: 0, top: 0 };
-  const same = await resizeTo(edited, width, height);
+  const placement = { raw: { width, height, channels: 4 as const }, left: 0, top: 0 };
+  const resizedEdit = await resizeTo(edited, width, height);
   const hole = await cutHole(mask, firstWidth, source);
-  const part = (await openRaster(same)).composite([{ input: hole.data, blend: 'dest-in', ...alpha }]);
+  const part = (await openRaster(resizedEdit)).composite([
+    { input: hole.data, blend: 'dest-in', ...placement },
+  ]);
   const { data } = await toRaster(part);
-  return await toRaster((await openRaster(source)).composite([{ input: data, ...alpha }]));
+  return await toRaster((await openRaster(source)).composite([{ input: data, ...placement }]));
 }
 
-/** Inverts the mask: opaque where it is transparent. It applies to the first input; the others do not change. */
+/**
+ * Returns the inverse of the mask: opaque where the mask is transparent. The mask applies to the first input; the others
+ * do not change.
+ */
 async function cutHole(mask: InputImage, firstWidth: number, { width, height }: Raster): Promise<Raster> {
   const sharp = await loadSharp();
   const opaque = { r: 0, g: 0, b: 0, alpha: 1 };

@@ -26,10 +26,10 @@ const MIN_CHARACTER_PIXELS = 11;
 
 /**
  * Composes a poster of a prompt as SVG: a backdrop with a card that shows the prompt's text, all as paths. The same
- * order always gives the same image.
+ * spec always gives the same image.
  */
-export function composePoster(order: PosterSpec, font: PosterFont): string {
-  const { prompt, negativePrompt, style, index, size } = order;
+export function composePoster(spec: PosterSpec, font: PosterFont): string {
+  const { prompt, negativePrompt, style, index, size } = spec;
   const seed = [prompt, negativePrompt ?? '', style ?? ''];
   const firstBackdrop = Math.floor(createRandom(...seed)() * BACKDROPS.length);
   const random = createRandom(...seed, String(index));
