@@ -41,9 +41,9 @@ export async function startApi(
   config: Config,
   env: NodeJS.ProcessEnv,
   log: Logger,
-  changed: Partial<ApiOptions> = {},
+  overrides: Partial<ApiOptions> = {},
 ): Promise<RunningApi> {
-  const options = { ...defaultApiOptions, ...changed };
+  const options = { ...defaultApiOptions, ...overrides };
   const stores = await openStores(config, env, log);
   const { redis, subscriber, hotAccounts, catalog } = stores;
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
@@ -67,7 +67,7 @@ export async function startApi(
     endAccount: (accountId) => runningDispatch.endAccount(accountId, new AppError('account_banned')),
     log,
   });
-  const heartbeat = startRequestHeartbeat(reservations, runningDispatch.held, log);
+  const heartbeat = startRequestHeartbeat(reservations, runningDispatch.heartbeatRequests, log);
   listenToChanges(stores, {
     bans,
     onAccountChange: (accountId) => services.apiKeys.drop(accountId),

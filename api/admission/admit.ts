@@ -15,14 +15,14 @@ import { maxStoredBytesPerAccount } from '../../shared/billing/stored-bytes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { ApiContext } from '../request/context.ts';
-import { creationOptionsOf } from '../request/creation-options.ts';
+import { modelRequestOptionsOf } from '../request/creation-options.ts';
 import { keyHolderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 import type { Estimate } from './estimate.ts';
 
-/** Stored responses are moved out of Redis within seconds of their end, unless the object store is down. */
+/** A complete stored response is moved out of Redis within seconds, unless the object store is down. */
 const storedBytesRetryAfterSeconds = 10;
 
 /** Default time that a request may wait before its work starts. */
@@ -83,7 +83,7 @@ export async function admit(
     return { ...result, accountId };
   }
   if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
-  const { respondsAsync, timeoutMs } = creationOptionsOf(context);
+  const { respondsAsync, timeoutMs } = modelRequestOptionsOf(context);
   const admittedAtMs = Date.now();
   return {
     ...result,

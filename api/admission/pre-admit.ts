@@ -14,7 +14,7 @@ import { runForAccount, describeRateLimit, toAccountError } from './run-for-acco
 /**
  * Checks the account before a large body is read, because reading, tokenizing and buffering the body costs more than a
  * round trip to Redis. Takes one request slot from the account's rate limit per minute. A model may require several
- * slots per request; admission then takes only the others.
+ * slots per request; admission then takes only the remaining ones.
  * @param types model types of the operation
  * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
  * cannot pay for any of these models

@@ -10,8 +10,8 @@ import type { Services } from '../services.ts';
 
 /**
  * Runs a script that needs the account and its key in Redis. If the account is not in Redis, loads it from MongoDB and
- * runs the script again. If Redis has another key for the account, looks the key up in MongoDB, and runs the script
- * again if the key is valid.
+ * runs the script again. If Redis has another key for the account, looks up the caller's key in MongoDB, and runs the
+ * script again if that key is valid.
  */
 export async function runForAccount<T extends { readonly outcome: string }>(
   services: Services,

@@ -37,7 +37,7 @@ export class BodyPace {
   readonly #fail: (error: AppError) => void;
   readonly #times: BodyTimes;
   #startedAtMs = performance.now();
-  #lastAtMs = this.#startedAtMs;
+  #lastChunkAtMs = this.#startedAtMs;
   #length = 0;
   #timer: NodeJS.Timeout;
 
@@ -52,13 +52,13 @@ export class BodyPace {
 
   add(bytes: number): void {
     this.#length += bytes;
-    this.#lastAtMs = performance.now();
+    this.#lastChunkAtMs = performance.now();
   }
 
-  /** Adds time during which this process paused reading to the time limit. */
+  /** Extends the time limit by the time during which this process paused reading. */
   exclude(pausedMs: number): void {
     this.#startedAtMs += pausedMs;
-    this.#lastAtMs += pausedMs;
+    this.#lastChunkAtMs += pausedMs;
   }
 
   stop(): void {
@@ -66,19 +66,18 @@ export class BodyPace {
   }
 
   #check(): void {
-    const dueMs = this.#findDueMs();
-    if (dueMs <= 0) this.#fail(this.#describe());
-    else this.#timer = setTimeout(() => this.#check(), Math.min(Math.ceil(dueMs), this.#times.graceMs));
+    const remainingMs = this.#findRemainingMs();
+    if (remainingMs <= 0) this.#fail(this.#describe());
+    else this.#timer = setTimeout(() => this.#check(), Math.min(Math.ceil(remainingMs), this.#times.graceMs));
   }
 
-  /** The remaining time (ms). */
-  #findDueMs(): number {
+  #findRemainingMs(): number {
     const dueAtMs = this.#isLarge() ? Math.min(this.#stallsAtMs(), this.#slowAtMs()) : this.#slowAtMs();
     return dueAtMs - performance.now();
   }
 
   #stallsAtMs(): number {
-    return this.#lastAtMs + this.#times.stallMs;
+    return this.#lastChunkAtMs + this.#times.stallMs;
   }
 
   #slowAtMs(): number {

@@ -53,7 +53,9 @@ export class FormFields {
     }
   }
 
-  /** @throws AppError if a field that does not accept files was sent as a file, which would be base64 in the body */
+  /**
+   * @throws AppError if a field that does not accept files was sent as a file; its value in the body would be base64
+   */
   toBody({ schema, files }: FormContract): Record<string, unknown> {
     const properties = (schema as JsonSchema).properties ?? {};
     const read = (name: string): [string, unknown] => {

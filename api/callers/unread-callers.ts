@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 
-const cut = new WeakSet<Socket>();
+const resetSockets = new WeakSet<Socket>();
 
 /**
  * Resets a connection whose client does not read. The operating system then discards the bytes that it still buffers
  * for the client. After a normal close, it would continue to buffer them.
  */
 export function resetUnread(socket: Socket): void {
-  cut.add(socket);
+  resetSockets.add(socket);
   socket.resetAndDestroy();
 }
 
 /** Whether the gateway reset a connection because its client did not read. */
 export function wasResetUnread(socket: Socket): boolean {
-  return cut.has(socket);
+  return resetSockets.has(socket);
 }

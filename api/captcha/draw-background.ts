@@ -3,7 +3,7 @@ import { between, oneOf, type Random } from './captcha-random.ts';
 export const formatColour = (hue: number, saturation: number, lightness: number): string =>
   `hsl(${Math.round(hue + 360) % 360},${Math.round(saturation)}%,${Math.round(lightness)}%)`;
 
-export const drawHue = (random: Random): number => Math.floor(random() * 360);
+export const randomHue = (random: Random): number => Math.floor(random() * 360);
 
 export interface Size {
   readonly width: number;
@@ -12,7 +12,7 @@ export interface Size {
 
 /** Patches of medium lightness, so that no threshold of lightness or colour separates all icons from the background. */
 export function drawBackground(random: Random, { width, height }: Size): string {
-  const hue = drawHue(random);
+  const hue = randomHue(random);
   let patches = '';
   for (let i = 0; i < 14; i++) {
     const fill = formatColour(
@@ -37,7 +37,7 @@ export function drawScribbles(random: Random, { width, height }: Size, count: nu
       `${Math.round(x + between(random, -reach, reach))} ${Math.round(y + between(random, -reach, reach))}`;
     const isLight = random() < 0.5;
     const tint = formatColour(
-      drawHue(random),
+      randomHue(random),
       between(random, 30, 80),
       isLight ? between(random, 76, 97) : between(random, 8, 30),
     );
@@ -51,7 +51,7 @@ export function drawScribbles(random: Random, { width, height }: Size, count: nu
 export function drawScratches(random: Random, { width, height }: Size, count: number): string {
   let lines = '';
   for (let i = 0; i < count; i++) {
-    const tint = formatColour(drawHue(random), 60, oneOf(random, [12, 92]));
+    const tint = formatColour(randomHue(random), 60, oneOf(random, [12, 92]));
     const y = (): number => Math.round(random() * height);
     lines += `<path d="M-5 ${y()}C${Math.round(width * 0.3)} ${y()} ${Math.round(width * 0.7)} ${y()} ${width + 5} ${y()}" fill="none" stroke="${tint}" stroke-width="${between(random, 1, 2).toFixed(1)}" opacity=".6"/>`;
   }

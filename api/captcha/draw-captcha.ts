@@ -74,7 +74,7 @@ function drawImage(
   return { svg: wrap(imageSize, content), weights };
 }
 
-/** Draws the icons to click almost upright, and with a different weight than in the image. */
+/** Draws the icons that must be clicked. They are almost upright, and have a different weight than in the image. */
 function drawPrompt(
   random: Random,
   shapes: IconShapes,

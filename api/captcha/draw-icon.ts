@@ -1,6 +1,6 @@
 import { iconUnits } from './captcha-icons.ts';
 import { between, type Random } from './captcha-random.ts';
-import { drawHue, formatColour } from './draw-background.ts';
+import { randomHue, formatColour } from './draw-background.ts';
 import { formatOutline, reachOf, type Outline } from './outline.ts';
 import type { Point } from './place-icons.ts';
 
@@ -25,15 +25,15 @@ export function drawIcon(
   { outline, centre, reach, degrees, bend }: IconDrawing,
 ): string {
   const isLight = random() < 0.5;
-  const hue = drawHue(random);
-  const drawTint = (): string =>
+  const hue = randomHue(random);
+  const randomTint = (): string =>
     formatColour(
       hue + between(random, -50, 50),
       between(random, 45, 95),
       isLight ? between(random, 78, 97) : between(random, 8, 30),
     );
   const edge = formatColour(
-    drawHue(random),
+    randomHue(random),
     between(random, 30, 70),
     isLight ? between(random, 5, 22) : between(random, 84, 97),
   );
@@ -41,10 +41,10 @@ export function drawIcon(
   const bent = bendOutline(random, outline, degrees, bend);
   const path = formatOutline(bent, (10 * (reach - strokeWidth / 2)) / reachOf(bent));
   const rotation = Math.round(between(random, 0, 360));
-  return `<linearGradient id="${id}" gradientTransform="rotate(${rotation} .5 .5)"><stop stop-color="${drawTint()}"/><stop offset="1" stop-color="${drawTint()}"/></linearGradient><path transform="translate(${centre.x.toFixed(1)} ${centre.y.toFixed(1)}) scale(.1)" d="${path}" fill="url(#${id})" stroke="${edge}" stroke-width="${Math.round(strokeWidth * 10)}" stroke-linejoin="round" paint-order="stroke"/>`;
+  return `<linearGradient id="${id}" gradientTransform="rotate(${rotation} .5 .5)"><stop stop-color="${randomTint()}"/><stop offset="1" stop-color="${randomTint()}"/></linearGradient><path transform="translate(${centre.x.toFixed(1)} ${centre.y.toFixed(1)}) scale(.1)" d="${path}" fill="url(#${id})" stroke="${edge}" stroke-width="${Math.round(strokeWidth * 10)}" stroke-linejoin="round" paint-order="stroke"/>`;
 }
 
-/** Side of the icon's square while it is distorted; it is scaled to its reach afterwards. */
+/** Side of the icon's square while the icon is distorted. The distorted icon is then scaled to `reach`. */
 const side = 80;
 
 /** Distorts around the centre of the icon's square, which becomes (0, 0). */
@@ -58,8 +58,8 @@ function bendOutline(
   const shear = between(random, -0.28, 0.28);
   const cos = Math.cos((degrees * Math.PI) / 180);
   const sin = Math.sin((degrees * Math.PI) / 180);
-  const across = drawWave(random, bend);
-  const down = drawWave(random, bend);
+  const across = createWave(random, bend);
+  const down = createWave(random, bend);
   const bent = new Float64Array(coordinates.length);
   for (let i = 0; i < bent.length; i += 2) {
     const v = ((coordinates[i + 1]! / iconUnits - 0.5) * side) / stretch;
@@ -73,7 +73,7 @@ function bendOutline(
 }
 
 /** Creates a wave in a random direction, about as long as an icon. */
-function drawWave(random: Random, height: number): (x: number, y: number) => number {
+function createWave(random: Random, height: number): (x: number, y: number) => number {
   const direction = random() * 2 * Math.PI;
   const frequency = (2 * Math.PI) / between(random, 50, 95);
   const kx = Math.cos(direction) * frequency;

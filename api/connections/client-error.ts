@@ -25,13 +25,13 @@ const lingerMs = 1_000;
 
 export interface ClientErrorOptions {
   readonly log: Logger;
-  /** Returns undefined if the connection is not served. */
+  /** Returns undefined if the connection was not accepted, because the server is stopping, or has already closed. */
   readonly findConnection: (socket: Socket) => Connection | undefined;
-  /** Returns the CORS headers for an origin, which is empty if unknown. */
+  /** Returns the CORS headers for an origin. The origin is an empty string if it is unknown. */
   readonly corsHeaders: (origin: string) => Readonly<Record<string, string>>;
   /**
-   * Time limit for a request head that is late because reading of its connection was paused. Starts when reading
-   * resumes.
+   * Time limit for a request head after a pause. If this process paused reading from the connection, the time starts
+   * when reading resumes.
    */
   readonly headersTimeoutMs: number;
 }
@@ -84,8 +84,8 @@ export function handleClientErrors(server: Server, options: ClientErrorOptions):
 }
 
 /**
- * Extends the time limit of a request head if reading of its connection was paused. Needs its own timer, because Node
- * reports a late request only once.
+ * Extends the time limit of a request head if this process paused reading from its connection. Needs its own timer,
+ * because Node reports a late request only once.
  * @param retry checks again, unless the head arrives first
  * @returns false if the time is up
  */

@@ -14,8 +14,8 @@ export interface Connection {
   /** The current response; null before the first request and between two requests. */
   response: ServerResponse | null;
   /**
-   * When reading resumed after a pause since the last request head. The pause may make the next head late. Infinity
-   * while reading is paused; null if it was not paused.
+   * When this process resumed reading, if it paused reading after the last request head. Such a pause may delay the
+   * next head. Infinity during the pause; null if there was none.
    */
   readingResumedAtMs: number | null;
   /**

@@ -17,6 +17,6 @@ export function handleAllRequests(
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   handleClientErrors(server, options);
-  // `serveHalfClosed` detects which of those clients have disconnected.
+  // A client may close its side after sending its request. `serveHalfClosed` detects whether it has disconnected.
   allowHalfOpen(server);
 }

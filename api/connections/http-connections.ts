@@ -93,10 +93,10 @@ export class HttpConnections {
     this.#stallGuard = new StallGuard(options);
     this.#server.on('connection', (socket) => this.#open(socket));
     this.#server.on('drop', () => this.#logFull());
-    const take: HandleRequest = (request, response) => this.#handle(request, response);
-    this.#server.on('request', take);
+    const onRequest: HandleRequest = (request, response) => this.#handle(request, response);
+    this.#server.on('request', onRequest);
     const { log, corsHeaders, headersTimeoutMs = defaultHeadersTimeoutMs } = options;
-    handleAllRequests(this.#server, take, {
+    handleAllRequests(this.#server, onRequest, {
       log,
       corsHeaders,
       headersTimeoutMs,

@@ -30,10 +30,13 @@ export function readAhead(request: IncomingMessage, bytes: number): void {
  * as pending until its last byte is sent. Node's idle timeout also uses this number, but treats incoming bytes as
  * progress too.
  */
-export function readWritten(socket: Socket): { taken: number; isWaiting: boolean } {
+export function readWritten(socket: Socket): { accepted: number; isWaiting: boolean } {
   const { _handle: handle } = socket as unknown as {
     _handle?: { bytesWritten?: number; writeQueueSize?: number } | null;
   };
   const queued = handle?.writeQueueSize ?? 0;
-  return { taken: (handle?.bytesWritten ?? 0) - queued, isWaiting: queued > 0 || socket.writableLength > 0 };
+  return {
+    accepted: (handle?.bytesWritten ?? 0) - queued,
+    isWaiting: queued > 0 || socket.writableLength > 0,
+  };
 }

@@ -27,7 +27,7 @@ const maxQueryFraction = 1 / 10;
 const minBytesPerSecond = 32 * 1024;
 const paceWindowStalls = 2;
 
-/** Finds the connections, among these slow ones, that hold resources that others wait for. */
+/** Finds, among these slow connections, those that hold resources that others wait for. */
 export type FindMemoryBlockers = (slow: readonly Socket[]) => Iterable<Socket>;
 
 export interface StallGuardOptions {
@@ -40,17 +40,17 @@ export interface StallGuardOptions {
 
 interface Progress {
   /** Bytes of all responses that the operating system has accepted. */
-  taken: number;
+  accepted: number;
   /** Bytes that the operating system still buffered at the last query; null if unknown. */
   unacknowledged: number | null;
   /** Time of the last progress. */
   sinceMs: number;
-  /** Since when bytes have been waiting without interruption, and how many bytes had been accepted by then. */
+  /** When the client last had no bytes waiting, and how many bytes the operating system had accepted by then. */
   busySinceMs: number;
-  busyFrom: number;
+  acceptedBeforeBusy: number;
 }
 
-type Waiting = readonly [Socket, Progress];
+type WaitingClient = readonly [Socket, Progress];
 
 /**
  * Disconnects clients that do not read: bytes are waiting for them, and none has been sent for the stall limit. A
@@ -88,8 +88,14 @@ export class StallGuard {
   /** Watches a connection until it closes. */
   watch({ socket }: Connection): void {
     const nowMs = performance.now();
-    const none = { taken: 0, unacknowledged: null, sinceMs: nowMs, busySinceMs: nowMs, busyFrom: 0 };
-    this.#sockets.set(socket, none);
+    const initial = {
+      accepted: 0,
+      unacknowledged: null,
+      sinceMs: nowMs,
+      busySinceMs: nowMs,
+      acceptedBeforeBusy: 0,
+    };
+    this.#sockets.set(socket, initial);
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
@@ -109,7 +115,7 @@ export class StallGuard {
     }
   }
 
-  async #disconnectStalled(waiting: readonly Waiting[], nowMs: number): Promise<void> {
+  async #disconnectStalled(waiting: readonly WaitingClient[], nowMs: number): Promise<void> {
     const suspects = findStalled(waiting, nowMs - this.#maxStallMs * suspectFraction);
     const firstQueried = await this.#querySystem(suspects);
     // Do not treat the time that the query took as part of the stall.
@@ -125,7 +131,7 @@ export class StallGuard {
    * them.
    * @returns the clients queried for the first time, whose progress is still unknown
    */
-  async #querySystem(suspects: readonly Waiting[]): Promise<ReadonlySet<Socket>> {
+  async #querySystem(suspects: readonly WaitingClient[]): Promise<ReadonlySet<Socket>> {
     const firstQueried = new Set<Socket>();
     if (suspects.length === 0) return firstQueried;
     const held = await this.#readHeld(suspects.map(([socket]) => socket));
@@ -142,7 +148,7 @@ export class StallGuard {
     return firstQueried;
   }
 
-  #disconnectContested(waiting: readonly Waiting[], nowMs: number): void {
+  #disconnectContested(waiting: readonly WaitingClient[], nowMs: number): void {
     const slow = new Set([
       ...findStalled(waiting, nowMs - this.#maxStallMs * contestedFraction),
       ...findSlow(waiting, nowMs, this.#maxStallMs * paceWindowStalls),
@@ -153,13 +159,13 @@ export class StallGuard {
   }
 }
 
-const findStalled = (waiting: readonly Waiting[], beforeMs: number): Waiting[] =>
+const findStalled = (waiting: readonly WaitingClient[], beforeMs: number): WaitingClient[] =>
   waiting.filter(([socket, { sinceMs }]) => sinceMs < beforeMs && !socket.destroyed);
 
-function findSlow(waiting: readonly Waiting[], nowMs: number, minBusyMs: number): Waiting[] {
-  return waiting.filter(([socket, { taken, busyFrom, busySinceMs }]) => {
+function findSlow(waiting: readonly WaitingClient[], nowMs: number, minBusyMs: number): WaitingClient[] {
+  return waiting.filter(([socket, { accepted, acceptedBeforeBusy, busySinceMs }]) => {
     const busyMs = nowMs - busySinceMs;
-    const bytesPerSecond = ((taken - busyFrom) / busyMs) * 1_000;
+    const bytesPerSecond = ((accepted - acceptedBeforeBusy) / busyMs) * 1_000;
     return busyMs > minBusyMs && bytesPerSecond < minBytesPerSecond && !socket.destroyed;
   });
 }
@@ -170,15 +176,15 @@ function findSlow(waiting: readonly Waiting[], nowMs: number, minBusyMs: number)
  * @returns whether bytes wait to be sent
  */
 function updateProgress(socket: Socket, progress: Progress, nowMs: number): boolean {
-  const { taken, isWaiting } = readWritten(socket);
+  const { accepted, isWaiting } = readWritten(socket);
   if (!isWaiting) {
     progress.busySinceMs = nowMs;
-    progress.busyFrom = taken;
+    progress.acceptedBeforeBusy = accepted;
   }
-  if (!isWaiting || taken !== progress.taken) {
+  if (!isWaiting || accepted !== progress.accepted) {
     progress.sinceMs = nowMs;
     progress.unacknowledged = null;
   }
-  progress.taken = taken;
+  progress.accepted = accepted;
   return isWaiting;
 }

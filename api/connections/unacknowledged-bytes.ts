@@ -12,9 +12,9 @@ const systemTables = { 4: '/proc/net/tcp', 16: '/proc/net/tcp6' };
 const chunkBytes = 64 * 1024;
 
 /**
- * Reads how many bytes the operating system buffers for each of these clients until they acknowledge them. Only Linux
- * reports that. The operating system accepts more bytes only once a third of the buffered bytes has been sent. That can
- * be a megabyte, which takes a slow client a minute to read.
+ * Reads how many bytes the operating system still buffers for each client, because the client has not acknowledged
+ * them. Only Linux reports that. The operating system accepts more bytes only once a third of the buffered bytes has
+ * been sent. That can be a megabyte, which takes a slow client a minute to read.
  * @param tables paths of the tables by the length of their addresses in bytes
  */
 export async function readUnacknowledgedBytes(
@@ -22,13 +22,13 @@ export async function readUnacknowledgedBytes(
   tables = systemTables,
 ): Promise<ReadonlyMap<Socket, number>> {
   const found = new Map<Socket, number>();
-  for (const bytes of [4, 16] as const) {
+  for (const addressBytes of [4, 16] as const) {
     const socketsByRow = new Map<string, Socket>();
     for (const socket of sockets) {
       const peer = describePeer(socket);
-      if (peer?.addressBytes === bytes) socketsByRow.set(peer.row, socket);
+      if (peer?.addressBytes === addressBytes) socketsByRow.set(peer.row, socket);
     }
-    if (socketsByRow.size > 0) await searchTable(tables[bytes], socketsByRow, found);
+    if (socketsByRow.size > 0) await searchTable(tables[addressBytes], socketsByRow, found);
   }
   return found;
 }

@@ -12,8 +12,8 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 const initialCapacity = 64;
 const refreshIntervalMs = 1_000;
 /**
- * Maximum waiting requests per account and queue. Waiting requests are in this process's memory, large ones as their
- * stored bodies.
+ * Maximum waiting requests per account and queue. Waiting requests stay in this process's memory. The memory budget for
+ * request bodies limits that of large ones.
  */
 const maxWaitingPerAccount = 10_000;
 
@@ -37,7 +37,7 @@ interface AccountQueue {
 /** A request or batch that waits for a share of the workers' bulk capacity. */
 export interface BulkEntry {
   /** Position among the requests waiting here; 1 is next. */
-  place(): number;
+  position(): number;
   /**
    * Resolves when the request may be dispatched.
    * @throws AppError `queue_full`, `deadline_exceeded`; the signal's reason
@@ -78,9 +78,9 @@ export class BulkShares {
     account.entered += 1;
     const ticket = account.entered;
     return {
-      // Accounts take turns, so each of this account's requests ahead also lets one request of every other waiting
-      // account pass.
-      place: () => Math.max(1, ticket - account.doneWaiting) * Math.max(1, queue.budget.waitingHolders),
+      // Accounts take turns, so for each of this account's requests ahead, one request of every other waiting account
+      // also goes first.
+      position: () => Math.max(1, ticket - account.doneWaiting) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
         account.doneWaiting += 1;
         if (account.doneWaiting === account.entered) queue.accounts.delete(accountId);

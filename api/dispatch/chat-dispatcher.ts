@@ -30,8 +30,8 @@ interface PendingChat extends PendingReply {
   readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
-  /** Whether the chat is being pushed to its queue. */
-  dispatching: boolean;
+  /** Whether the chat is not in its queue yet: it waits for a share, or is being pushed. */
+  isDispatching: boolean;
   /** Entry of a chat that waits for a share of the workers' bulk capacity; null if it does not wait. */
   entry: BulkEntry | null;
   position: number | null;
@@ -119,7 +119,7 @@ export class ChatDispatcher implements ReplyOwner {
       tokens: 0,
       ticket: 0,
       takenSinceMs: null,
-      dispatching: true,
+      isDispatching: true,
       entry: null,
       position: null,
     };
@@ -133,7 +133,7 @@ export class ChatDispatcher implements ReplyOwner {
     }
     if (pending.lane === 'bulk')
       runInBackground(this.#pushOnceGranted(pending), 'dispatching a chat', this.#log);
-    else pending.dispatching = false;
+    else pending.isDispatching = false;
     return {
       position: () => (pending.workerId === null ? pending.position : null),
       pause: () => this.#replies.control(pending, 'pause'),
@@ -143,8 +143,8 @@ export class ChatDispatcher implements ReplyOwner {
   }
 
   check(pending: PendingChat, alive: ReadonlySet<string>): void {
-    if (pending.entry !== null) reportPosition(pending, pending.entry.place());
-    if (pending.dispatching) return;
+    if (pending.entry !== null) reportPosition(pending, pending.entry.position());
+    if (pending.isDispatching) return;
     if (pending.workerId !== null) {
       if (!alive.has(pending.workerId)) this.#recover(pending);
       return;
@@ -162,7 +162,7 @@ export class ChatDispatcher implements ReplyOwner {
   }
 
   withdraw(pending: PendingChat): boolean {
-    if (pending.dispatching && pending.entry === null) return false;
+    if (pending.isDispatching && pending.entry === null) return false;
     this.#cancel(pending);
     return true;
   }
@@ -198,14 +198,14 @@ export class ChatDispatcher implements ReplyOwner {
     order.restart(attempt + 1);
     pending.workerId = null;
     pending.takenSinceMs = null;
-    pending.dispatching = true;
+    pending.isDispatching = true;
     this.#push({ ...pending.job, attempt: order.attempt }, pending.lane)
       .then((ticket) => {
         pending.ticket = ticket;
-        pending.dispatching = false;
+        pending.isDispatching = false;
       })
       .catch((error: unknown) => {
-        this.#failToPush(pending, error);
+        this.#failAfterPushError(pending, error);
       });
   }
 
@@ -218,14 +218,14 @@ export class ChatDispatcher implements ReplyOwner {
       await pending.entry.granted;
       pending.entry = null;
       pending.ticket = await this.#push(pending.job, pending.lane);
-      pending.dispatching = false;
+      pending.isDispatching = false;
     } catch (error) {
       // If the request has already ended, its reservation has been released.
-      if (!ended.signal.aborted) this.#failToPush(pending, error);
+      if (!ended.signal.aborted) this.#failAfterPushError(pending, error);
     }
   }
 
-  #failToPush(pending: PendingChat, error: unknown): void {
+  #failAfterPushError(pending: PendingChat, error: unknown): void {
     release(this.#deps, pending.request, this.#log);
     this.#replies.fail(pending, toAppError(error));
   }
@@ -255,7 +255,7 @@ export class ChatDispatcher implements ReplyOwner {
       if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
-    if (!this.#replies.leave(requestId)) return;
+    if (!this.#replies.markDisconnected(requestId)) return;
     if (pending.workerId !== null) {
       this.#replies.control(pending, 'cancel', cause);
       return;

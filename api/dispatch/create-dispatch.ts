@@ -36,7 +36,7 @@ export interface RunningDispatch {
   readonly dispatch: Dispatch;
   readonly reservations: ReservationStore;
   /** Requests whose reservations this process extends by heartbeats. */
-  readonly held: () => HeartbeatRequest[];
+  readonly heartbeatRequests: () => HeartbeatRequest[];
   /** Ids of accounts whose callers wait in this process, possibly with duplicates. */
   readonly accounts: () => string[];
   /** Ends the requests of an account with this error, which their callers receive. */
@@ -66,14 +66,14 @@ export function createDispatch(
   const storedResponses = new StoredResponses({
     redis,
     frames,
-    answers: responses,
+    responses,
     memory: responseMemory,
     log,
   });
   const finishDeps = { redis, ledger, hotAccounts, traffic, prices };
   const reservations = new ReservationStore(redis);
   const jobs = new JobDispatcher(finishDeps, replies, storedResponses, reservations, log);
-  const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, kept: storedResponses, log });
+  const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, storedResponses, log });
   const bulkShares = new BulkShares(redis, workers, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
@@ -96,7 +96,7 @@ export function createDispatch(
       bulkShares,
     },
     reservations,
-    held: () => [...listPending(), ...durableJobs.placing()],
+    heartbeatRequests: () => [...listPending(), ...durableJobs.placing()],
     accounts: () => [...listPending().map(({ accountId }) => accountId), ...storedResponses.accounts()],
     endAccount(accountId, error) {
       failPendingReplies(replies, accountId, error);
@@ -109,7 +109,7 @@ export function createDispatch(
     async close() {
       replies.close();
       bulkShares.close();
-      const queues = [embeddingQueues, images].flatMap((ofKind) => Object.values(ofKind));
+      const queues = [embeddingQueues, images].flatMap((byLane) => Object.values(byLane));
       await Promise.all(queues.map((queue) => queue.close()));
     },
   };

@@ -159,7 +159,7 @@ export class JobDispatcher implements ReplyOwner {
       if (hasStoredResponse) pending.receiver.fail(new AppError('service_unavailable', { cause: error }));
       throw error;
     }
-    if (hasStoredResponse) this.#holdThroughQueue(request);
+    if (hasStoredResponse) this.#extendReservation(request);
     const reader = hasStoredResponse
       ? this.#storedResponses.follow(request, receiver, readerOptions(receiver.response))
       : null;
@@ -236,7 +236,7 @@ export class JobDispatcher implements ReplyOwner {
     return true;
   }
 
-  #holdThroughQueue(request: AdmittedRequest): void {
+  #extendReservation(request: AdmittedRequest): void {
     const forMs = request.deadlineAtMs - Date.now() + deadlineSlackMs;
     this.#reservations.sendHeartbeat([request], forMs).catch((error: unknown) => {
       this.#log.debug({ requestId: request.requestId, err: error }, 'request heartbeat failed');
@@ -253,7 +253,7 @@ export class JobDispatcher implements ReplyOwner {
       if (this.#replies.remove(requestId)) release(this.#deps, pending.request, this.#log);
       return;
     }
-    this.#replies.leave(requestId);
+    this.#replies.markDisconnected(requestId);
     pending.onDisconnected();
     if (pending.workerId !== null) {
       this.#replies.control(pending, 'cancel', cause);

@@ -6,7 +6,7 @@ import type { Services } from '../services.ts';
 
 /**
  * Finds the requested model by its id or alternative id.
- * @throws AppError `model_not_found`; `validation_failed` if it has another type; `model_disabled`
+ * @throws AppError `model_not_found`; `validation_failed` if it is of another type; `model_disabled`
  */
 export function findModel({ catalog }: Services, id: string, types: readonly ModelType[]): CatalogModel {
   const model = catalog.find(id);

@@ -44,16 +44,16 @@ export const regenerateApiKey = defineEndpoint(
   [authenticate, limitCalls],
   (services) => async (context) => {
     const apiKey = await generateKey(() =>
-      inDatabaseTurn(services, context, (late) => regenerate(services, context, late)),
+      inDatabaseTurn(services, context, (timedOut) => regenerate(services, context, timedOut)),
     );
     context.body = { new_api_key: apiKey } satisfies NewApiKey;
   },
 );
 
-async function regenerate(services: Services, context: ApiContext, late: AbortSignal): Promise<string> {
+async function regenerate(services: Services, context: ApiContext, timedOut: AbortSignal): Promise<string> {
   const { id } = await openAccount(services, context);
   const holder = keyHolderOf(context);
-  const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash }, late);
+  const apiKey = await replaceKey(services, id, { expectedKeyHash: holder.keyHash }, timedOut);
   if (apiKey !== null) return apiKey;
   // Another call replaced the key first, or after a crash Redis still has a key that MongoDB no longer has.
   await healKey(services, holder);

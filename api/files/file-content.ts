@@ -6,7 +6,9 @@ export interface RepeatedText {
   readonly times: number;
 }
 
-/** The content that a vendor reads from a file: in one interpretation of the file, or in all possible ones together. */
+/**
+ * The content that a vendor reads from a file. Covers one interpretation of the file, or all possible ones together.
+ */
 export interface FileContent {
   readonly texts: readonly RepeatedText[];
   /** Pages that are read as images in addition to their text. */
@@ -58,7 +60,7 @@ export type DocumentFault =
   | 'protected'
   /** More text or pages than the limits allow. */
   | 'too_long'
-  /** Exceeds the time or memory for one file. */
+  /** Reading it exceeds the time or memory for one file. */
   | 'too_large';
 
 export type DocumentResult = FileContent | { readonly fault: DocumentFault };

@@ -16,12 +16,12 @@ export function isMarkup(bytes: Buffer): boolean {
  */
 export function decodeText(bytes: Buffer): string {
   const [first, second] = bytes;
-  const isLittle = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0);
-  const isBig = (first === 0xfe && second === 0xff) || (first === 0 && second !== 0);
+  const isLittleEndian = (first === 0xff && second === 0xfe) || (first !== 0 && second === 0);
+  const isBigEndian = (first === 0xfe && second === 0xff) || (first === 0 && second !== 0);
   const even = bytes.subarray(0, bytes.length & ~1);
-  const text = isBig
+  const text = isBigEndian
     ? Buffer.from(even).swap16().toString('utf16le')
-    : isLittle
+    : isLittleEndian
       ? even.toString('utf16le')
       : bytes.toString('utf8');
   return text.startsWith('\ufeff') ? text.slice(1) : text;

@@ -36,7 +36,7 @@ interface Row {
   columns: number;
   filledCells: number;
   emptyCells: number;
-  readonly timesAround: number;
+  readonly outerTimes: number;
   readonly outer: Row | null;
 }
 
@@ -45,7 +45,7 @@ interface Cell {
   /** Value that is shown if the cell has no text. */
   readonly value: string;
   isFilled: boolean;
-  readonly timesAround: number;
+  readonly outerTimes: number;
   readonly outer: Cell | null;
 }
 
@@ -71,12 +71,12 @@ class RepeatReader implements XmlVisitor {
     } else if (name === 'table-row') {
       const times = readTimes(attributes, 'number-rows-repeated');
       const counts = { columns: 0, filledCells: 0, emptyCells: 0 };
-      this.#row = { times, ...counts, timesAround: this.#times, outer: this.#row };
+      this.#row = { times, ...counts, outerTimes: this.#times, outer: this.#row };
       this.#times *= times;
     } else if (cellNames.has(name)) {
       const times = readTimes(attributes, 'number-columns-repeated');
       const value = readValue(attributes);
-      this.#cell = { times, value, isFilled: false, timesAround: this.#times, outer: this.#cell };
+      this.#cell = { times, value, isFilled: false, outerTimes: this.#times, outer: this.#cell };
       this.#times *= times;
     } else if (name === 's') {
       const spaces = readTimes(attributes, 'c');
@@ -103,7 +103,7 @@ class RepeatReader implements XmlVisitor {
     if (cell === null) throw new RangeError('a cell ends without a start');
     // The value is an attribute, so it is not part of the text that was added before.
     if (!cell.isFilled) this.#texts.add(cell.value, this.#times);
-    this.#times = cell.timesAround;
+    this.#times = cell.outerTimes;
     this.#cell = cell.outer;
     const row = this.#row;
     if (row === null) return;
@@ -117,7 +117,7 @@ class RepeatReader implements XmlVisitor {
   #closeRow(): void {
     const row = this.#row;
     if (row === null) throw new RangeError('a row ends without a start');
-    this.#times = row.timesAround;
+    this.#times = row.outerTimes;
     this.#row = row.outer;
     const table = this.#table;
     if (table === null) return;

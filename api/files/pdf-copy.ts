@@ -45,7 +45,7 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   const write: WriteBlock = (_self, address, size) => {
     length += size;
     if (length > maxCopyBytes) return 0;
-    // Copy the bytes now, because a growing memory is replaced.
+    // Copy the bytes now, because the memory is replaced when it grows.
     parts.push(Buffer.from(pdfium.HEAPU8.slice(address, address + size)));
     return 1;
   };

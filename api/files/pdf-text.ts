@@ -120,7 +120,7 @@ function readCharacters(pdfium: Pdfium, text: number): string {
   if (address === 0) throw new RangeError('PDFium has no memory for the text of a page');
   try {
     const length = pdfium._FPDFText_GetText(text, 0, count, address);
-    // Create the view now: growing the memory replaces its buffer.
+    // Create the view only now, because the memory gets a new buffer when it grows.
     const bytes = Buffer.from(pdfium.HEAPU8.buffer, address, Math.max(0, length - 1) * 2);
     return bytes.toString('utf16le');
   } finally {

@@ -23,7 +23,7 @@ const bytesPerUnreadToken = 2;
  * certainly exceeds the context, and need not be tokenized.
  */
 const maxCharactersPerToken = 16;
-/** Maximum UTF-8 bytes per UTF-16 code unit, in which texts are measured. */
+/** Maximum UTF-8 bytes per UTF-16 code unit. Lengths of texts are in code units. */
 const maxBytesPerCharacter = 3;
 
 /** Reads and tokenizes a file. Its unpacked content is in memory only during that time. */

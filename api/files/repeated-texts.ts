@@ -20,7 +20,7 @@ export class RepeatedTexts {
     else pieces.push(text);
   }
 
-  /** @param factor how many times all texts together are read; multiplies the number of times of each text */
+  /** @param factor multiplies the number of times of each text */
   list(factor: number): RepeatedText[] {
     return Array.from(this.#pieces, ([times, pieces]) => ({
       text: pieces.join(' '),

@@ -32,7 +32,7 @@ export interface SheetContent {
    * Number of cells that show each text of the table, by the index of the text; NaN is the index of references that
    * cannot be parsed.
    */
-  readonly shown: ReadonlyMap<number, number>;
+  readonly cellCounts: ReadonlyMap<number, number>;
   /** Empty cells up to the last non-empty row and column. Readers write them out as commas or `NaN`. */
   readonly blankCells: number;
 }
@@ -46,7 +46,7 @@ export function readSheet(markup: string): SheetContent | null {
 }
 
 class SheetReader implements SheetContent {
-  readonly shown = new Map<number, number>();
+  readonly cellCounts = new Map<number, number>();
   #filledCells = 0;
   #lastRow = 0;
   #lastColumn = 0;
@@ -105,7 +105,7 @@ class SheetReader implements SheetContent {
     this.#value = null;
     if (!this.#isTextIndex) return;
     const index = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    this.shown.set(index, (this.shown.get(index) ?? 0) + 1);
+    this.cellCounts.set(index, (this.cellCounts.get(index) ?? 0) + 1);
   }
 
   #closeCell(): void {

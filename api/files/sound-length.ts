@@ -15,8 +15,8 @@ export function measureSound(bytes: Buffer, maxSeconds: number): number {
   const rates = headers.flatMap(({ bytesPerSecond }) => bytesPerSecond).filter((rate) => rate > 0);
   if (rates.length > 0) {
     const byHeader = bytes.length / Math.min(...rates);
-    const isPacked = headers.some(({ form }) => form === 'packed');
-    return isPacked ? Math.max(byHeader, measureUnknown(bytes, maxSeconds)) : byHeader;
+    const isCompressed = headers.some(({ form }) => form === 'compressed');
+    return isCompressed ? Math.max(byHeader, measureUnknown(bytes, maxSeconds)) : byHeader;
   }
   const audio = skipTag(bytes);
   if (audio.toString('latin1', 0, 4) === 'fLaC') {
@@ -30,10 +30,10 @@ function measureUnknown(bytes: Buffer, maxSeconds: number): number {
 }
 
 /**
- * `linear`: uncompressed. `logarithmic`: one byte per sample, regardless of the header. `packed`: a codec that may have
- * its own rates.
+ * `linear`: uncompressed. `logarithmic`: one byte per sample, regardless of the header. `compressed`: a codec that may
+ * have its own rates.
  */
-type SampleForm = 'linear' | 'logarithmic' | 'packed';
+type SampleForm = 'linear' | 'logarithmic' | 'compressed';
 const wavForms = new Map<number, SampleForm>([
   [1, 'linear'],
   [3, 'linear'],
@@ -74,35 +74,35 @@ function readHeaders(bytes: Buffer): SoundHeader[] | null {
     return findChunks(bytes, 'COMM', true)?.map((at) => readCommon(bytes, at, isPlain)) ?? null;
   }
   if (!/^(?:RIF[FX]|RF64|BW64)[^]{4}WAVE/.test(start)) return [];
-  const isBig = start.startsWith('RIFX');
-  return findChunks(bytes, 'fmt ', isBig)?.map((at) => readFormat(bytes, at, isBig)) ?? null;
+  const isBigEndian = start.startsWith('RIFX');
+  return findChunks(bytes, 'fmt ', isBigEndian)?.map((at) => readFormat(bytes, at, isBigEndian)) ?? null;
 }
 
 const maxChunks = 10_000;
 /** The shortest useful chunk, including its name and length. */
 const minChunkBytes = 26;
 
-function findChunks(bytes: Buffer, name: string, isBig: boolean): number[] | null {
+function findChunks(bytes: Buffer, name: string, isBigEndian: boolean): number[] | null {
   const found: number[] = [];
   let chunks = 0;
   for (let at = 12; at + minChunkBytes <= bytes.length;) {
     chunks += 1;
     if (chunks > maxChunks) return null;
     if (bytes.toString('latin1', at, at + 4) === name) found.push(at);
-    const size = isBig ? bytes.readUInt32BE(at + 4) : bytes.readUInt32LE(at + 4);
+    const size = isBigEndian ? bytes.readUInt32BE(at + 4) : bytes.readUInt32LE(at + 4);
     at += 8 + size + (size % 2);
   }
   return found;
 }
 
-function readFormat(bytes: Buffer, at: number, isBig: boolean): SoundHeader {
+function readFormat(bytes: Buffer, at: number, isBigEndian: boolean): SoundHeader {
   const number = (offset: number, size: 2 | 4): number =>
-    isBig ? bytes.readUIntBE(at + offset, size) : bytes.readUIntLE(at + offset, size);
+    isBigEndian ? bytes.readUIntBE(at + offset, size) : bytes.readUIntLE(at + offset, size);
   const isExtensible =
     number(8, 2) === extensible.format &&
     number(4, 4) >= extensible.minChunkBytes &&
     at + 8 + extensible.minChunkBytes <= bytes.length;
-  const form = wavForms.get(number(isExtensible ? 32 : 8, 2)) ?? 'packed';
+  const form = wavForms.get(number(isExtensible ? 32 : 8, 2)) ?? 'compressed';
   const [channels, rate] = [number(10, 2), number(12, 4)];
   const bySamples = channels * rate * countSampleBytes(form, number(22, 2));
   return { form, bytesPerSecond: [number(16, 4), number(20, 2) * rate, bySamples] };
@@ -114,7 +114,7 @@ const readExtended = (bytes: Buffer, at: number): number =>
 
 function readCommon(bytes: Buffer, at: number, isPlain: boolean): SoundHeader {
   const name = isPlain ? 'none' : bytes.toString('latin1', at + 26, at + 30).toLowerCase();
-  const form = aiffForms.get(name) ?? 'packed';
+  const form = aiffForms.get(name) ?? 'compressed';
   const sampleBytes = countSampleBytes(form, bytes.readUInt16BE(at + 14));
   return { form, bytesPerSecond: [bytes.readUInt16BE(at + 8) * readExtended(bytes, at + 16) * sampleBytes] };
 }

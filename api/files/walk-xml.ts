@@ -44,14 +44,14 @@ export function walkXml(xml: string, visitor: XmlVisitor): void {
 
 /** Finds the end of a tag. Skips quoted values, which may contain the character that ends a tag. */
 function findTagEnd(xml: string, start: number): number {
-  let open = 0;
+  let openQuote = 0;
   for (let at = start + 1; at < xml.length; at += 1) {
     const code = xml.charCodeAt(at);
     if (code === tagStart) break;
-    if (open !== 0) {
-      if (code === open) open = 0;
+    if (openQuote !== 0) {
+      if (code === openQuote) openQuote = 0;
     } else if (code === tagEnd) return at;
-    else if (code === quote.double || code === quote.single) open = code;
+    else if (code === quote.double || code === quote.single) openQuote = code;
   }
   throw new RangeError('a tag of the markup has no end');
 }

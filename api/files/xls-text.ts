@@ -4,7 +4,8 @@ import { RepeatedTexts } from './repeated-texts.ts';
 
 /**
  * An older spreadsheet (xls) stores each text once, as newer ones do, and its cells refer to texts by number. All other
- * content takes at least as many bytes in the file as its shown text has, so its tokens are estimated from its bytes.
+ * content takes at least as many bytes in the file as its displayed text has, so its tokens are estimated from its
+ * bytes.
  */
 
 /** Record types ([MS-XLS] 2.3). */
@@ -55,10 +56,10 @@ export function readXls(bytes: Buffer, maxCharacters: number): DocumentResult {
       const book = new WorkbookReader(stream);
       if (book.isProtected) return { fault: 'protected' };
       const times = book.maxTimes;
-      for (const [index, shown] of book.shown) {
+      for (const [index, cellCount] of book.cellCounts) {
         const text = book.strings[index];
         if (text === undefined) throw new RangeError('a cell refers to a missing text');
-        texts.add(text, shown * times);
+        texts.add(text, cellCount * times);
       }
       tokens += book.blankCells * times + (times - 1) * Math.ceil(stream.length / bytesPerToken);
     }
@@ -73,7 +74,8 @@ export function readXls(bytes: Buffer, maxCharacters: number): DocumentResult {
 
 class WorkbookReader {
   readonly strings: string[] = [];
-  readonly shown = new Map<number, number>();
+  /** Number of cells that show each text of the table, by the index of the text. */
+  readonly cellCounts = new Map<number, number>();
   blankCells = 0;
   isProtected = false;
   /** Number of times that each sheet is shown, by its offset. */
@@ -130,7 +132,7 @@ class WorkbookReader {
       this.#lastColumn = Math.max(this.#lastColumn, data.readUInt16LE(2) + columns);
       if (type !== records.stringCell) return;
       const index = data.readUInt32LE(6);
-      this.shown.set(index, (this.shown.get(index) ?? 0) + 1);
+      this.cellCounts.set(index, (this.cellCounts.get(index) ?? 0) + 1);
     }
   }
 

@@ -43,7 +43,7 @@ class ArchiveReader {
   readonly #parts = new ShownParts();
   readonly #tables: (readonly string[])[] = [];
   /** Number of cells that show each text of the tables, by the index of the text. */
-  readonly #shown = new Map<number, number>();
+  readonly #cellCounts = new Map<number, number>();
   #blankCells = 0;
 
   /** Number of characters of the texts so far. */
@@ -71,7 +71,7 @@ class ArchiveReader {
   }
 
   finish(): FileContent {
-    for (const [index, times] of this.#shown) {
+    for (const [index, times] of this.#cellCounts) {
       const tables = this.#tables.filter((table) => table[index] !== undefined);
       if (tables.length === 0) throw new RangeError('a cell refers to a missing text');
       for (const table of tables) this.#texts.add(table[index]!, times - 1);
@@ -83,7 +83,8 @@ class ArchiveReader {
   #addSheet(text: string): void {
     const sheet = readSheet(text);
     if (sheet === null) return;
-    for (const [index, times] of sheet.shown) this.#shown.set(index, (this.#shown.get(index) ?? 0) + times);
+    for (const [index, times] of sheet.cellCounts)
+      this.#cellCounts.set(index, (this.#cellCounts.get(index) ?? 0) + times);
     this.#blankCells += sheet.blankCells;
   }
 }

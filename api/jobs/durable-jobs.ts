@@ -18,7 +18,7 @@ import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import { sendControl } from '../../shared/reply/worker-control.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
-import type { ShownJob } from '../present/job-text.ts';
+import type { JobView } from '../present/job-text.ts';
 import { JobStandings } from './job-standings.ts';
 import type { StoredResponses } from '../stored-responses/stored-responses.ts';
 
@@ -26,7 +26,7 @@ export interface DurableJobsDeps {
   readonly redis: RedisClient;
   /** A separate connection for bodies, so that small commands do not queue behind them. */
   readonly payloads: RedisClient;
-  readonly kept: Pick<StoredResponses, 'fail'>;
+  readonly storedResponses: Pick<StoredResponses, 'fail'>;
   readonly log: Logger;
 }
 
@@ -40,9 +40,9 @@ export interface DurableWork {
   readonly webhookUrl: string | null;
 }
 
-export interface ShownJobPage {
+export interface JobViewPage {
   readonly total: number;
-  readonly jobs: readonly ShownJob[];
+  readonly jobs: readonly JobView[];
 }
 
 /** Usual maximum time from admission until the job is created. Very large requests may take longer. */
@@ -66,7 +66,7 @@ export class DurableJobs {
     this.#deps = deps;
     this.#turns = new JobTurns(redis);
     this.#store = new JobStore(redis);
-    this.#standings = new JobStandings(this.#store, new JobOutlooks((line) => this.#turns.outlook(line)));
+    this.#standings = new JobStandings(this.#store, new JobOutlooks((queue) => this.#turns.outlook(queue)));
   }
 
   /** Aborted when the process stops. Event streams end, and their readers reconnect to another process. */
@@ -91,7 +91,7 @@ export class DurableJobs {
    * released.
    * @throws AppError `too_many_jobs`, `queue_full`
    */
-  async place(request: AdmittedRequest, work: DurableWork): Promise<ShownJob> {
+  async place(request: AdmittedRequest, work: DurableWork): Promise<JobView> {
     this.#placing.add(request);
     try {
       return await this.#place(request, work);
@@ -103,7 +103,7 @@ export class DurableJobs {
   async #place(
     request: AdmittedRequest,
     { operation, job, format, webhookUrl }: DurableWork,
-  ): Promise<ShownJob> {
+  ): Promise<JobView> {
     const { redis, payloads } = this.#deps;
     const { requestId: id, accountId, model } = request;
     const queue = job.kind;
@@ -123,42 +123,42 @@ export class DurableJobs {
     } catch (error) {
       const found = await this.#releaseOrFind(request, error);
       if (found === null) throw error;
-      // The fair-queue index does not contain this job yet. It is repaired later from the account's job list.
+      // The fair-queue index does not contain this job yet. The index is repaired later from the account's job list.
       return await this.#describe(found);
     }
     // Both commands run in one round trip. The fair-queue index is updated first, so that it includes this job when its
     // position is looked up.
-    const [, shown] = await Promise.all([
+    const [, view] = await Promise.all([
       this.#updateFairQueue(() => this.#turns.add({ queue, model }, accountId, placed.weight)),
       this.#describe(placed),
     ]);
-    return shown;
+    return view;
   }
 
   /** Describes an existing job, even if its position cannot be determined. */
-  async #describe(found: FoundJob): Promise<ShownJob> {
-    return { job: found.job, standing: await this.#standings.find(found).catch(() => noEstimate) };
+  async #describe(found: FoundJob): Promise<JobView> {
+    return { job: found.job, estimate: await this.#standings.find(found).catch(() => noEstimate) };
   }
 
   /** Returns null if the account has no such job. */
-  async find(accountId: string, id: string): Promise<ShownJob | null> {
+  async find(accountId: string, id: string): Promise<JobView | null> {
     const found = await this.#store.find(accountId, id);
-    return found === null ? null : { job: found.job, standing: await this.#standings.find(found) };
+    return found === null ? null : { job: found.job, estimate: await this.#standings.find(found) };
   }
 
   /**
    * Like `find`, for a request admitted by another call, which may be about to create its job. Stops waiting once the
    * request has no reservation, because then it has either become a job or ended without one.
    */
-  async findOnceCreated(accountId: string, id: string, signal: AbortSignal): Promise<ShownJob | null> {
+  async findOnceCreated(accountId: string, id: string, signal: AbortSignal): Promise<JobView | null> {
     const { redis } = this.#deps;
     const reservations = redisKeys.reservations(shardOf(accountId));
     for (const untilMs = performance.now() + creationTimeoutMs; ;) {
       // Check the reservation before the job. Creating the job moves the reservation into the job record in one step,
       // so in the other order both could be missed.
       const isHeld = (await callRedis(() => redis.hexists(reservations, id))) === 1;
-      const shown = await this.find(accountId, id);
-      if (shown !== null || !isHeld || performance.now() > untilMs || signal.aborted) return shown;
+      const view = await this.find(accountId, id);
+      if (view !== null || !isHeld || performance.now() > untilMs || signal.aborted) return view;
       await delay(pollMs);
     }
   }
@@ -168,13 +168,13 @@ export class DurableJobs {
     accountId: string,
     status: JobStatus | null,
     page: { readonly page: number; readonly pageSize: number },
-  ): Promise<ShownJobPage> {
+  ): Promise<JobViewPage> {
     const { total, jobs } = await this.#store.list(accountId, status, page);
-    const shown = jobs.map(async (found) => ({
+    const views = jobs.map(async (found) => ({
       job: found.job,
-      standing: await this.#standings.find(found),
+      estimate: await this.#standings.find(found),
     }));
-    return { total, jobs: await Promise.all(shown) };
+    return { total, jobs: await Promise.all(views) };
   }
 
   /**
@@ -219,14 +219,14 @@ export class DurableJobs {
    * @throws AppError `service_unavailable` if that cannot be determined
    */
   async #releaseOrFind(request: AdmittedRequest, reason: unknown): Promise<FoundJob | null> {
-    const { redis, kept, log } = this.#deps;
+    const { redis, storedResponses, log } = this.#deps;
     const { accountId, requestId } = request;
     const mayExist = isOutage(reason);
     const untilMs = performance.now() + uncertaintyTimeoutMs;
     const releaseOrFind = async (): Promise<FoundJob | null> => {
       const { outcome } = await releaseReservation(redis, request);
       if (outcome !== 'settled') return mayExist ? await this.#store.find(accountId, requestId) : null;
-      if (isResponseStored(request)) kept.fail(request, toAppError(reason));
+      if (isResponseStored(request)) storedResponses.fail(request, toAppError(reason));
       return null;
     };
     try {

@@ -13,7 +13,7 @@ const howToSend = 'Send it as "Authorization: Bearer <API_KEY>".';
 /** Finds the holder of the request's API key. Whether its account may make the call is checked at admission. */
 export function authenticate({ apiKeys }: Pick<Services, 'apiKeys'>): ApiMiddleware {
   return async (context, next) => {
-    // Responses to authenticated calls must not be cached, nor errors.
+    // Neither responses nor errors of authenticated calls may be cached.
     context.set('cache-control', 'no-store');
     const key = readKey(context.get('authorization'));
     const holder = await apiKeys.find(key, () => callerNetwork(context.ip));

@@ -7,9 +7,9 @@ import type { ApiMiddleware } from '../request/context.ts';
 const freePerIteration = 8;
 
 /** Number of calls, of all operations, that arrived here in this event-loop iteration. */
-let started = 0;
+let arrivedCalls = 0;
 const reset = (): void => {
-  started = 0;
+  arrivedCalls = 0;
 };
 
 /**
@@ -21,9 +21,9 @@ const reset = (): void => {
  */
 export function beginInTurns(_: unknown, { operationId }: Pick<Operation, 'operationId'>): ApiMiddleware {
   return async (context, next) => {
-    if (started === 0) setImmediate(reset);
-    started += 1;
-    if (started > freePerIteration) await nextTurnWithoutKey(callerNetwork(context.ip), operationId);
+    if (arrivedCalls === 0) setImmediate(reset);
+    arrivedCalls += 1;
+    if (arrivedCalls > freePerIteration) await nextTurnWithoutKey(callerNetwork(context.ip), operationId);
     await next();
   };
 }

@@ -28,8 +28,8 @@ function checkHeaders(request: IncomingMessage): void {
   }
   if (httpVersionMajor !== 1) throw unknownVersion();
   const hosts = countHosts(rawHeaders);
-  const isOld = httpVersionMinor === 0;
-  if (hosts === 0 && !isOld)
+  const isHttp10 = httpVersionMinor === 0;
+  if (hosts === 0 && !isHttp10)
     throw malformed('The request has no Host header. Send one, with the name of this server.');
   if (hosts > 1) throw malformed('The request has more than one Host header. Send one.');
   if (headers.host !== undefined && !hostPattern.test(headers.host)) {
@@ -37,7 +37,7 @@ function checkHeaders(request: IncomingMessage): void {
       `The Host header, ${shorten(headers.host)}, is no name of a server. Send its name or address.`,
     );
   }
-  if (!isOld && headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
+  if (!isHttp10 && headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
     const expected = shorten(headers.expect);
     throw malformed(
       `The expectation ${expected} is not known here. Send "Expect: 100-continue", or none.`,

@@ -7,7 +7,7 @@ import type { ApiMiddleware } from '../request/context.ts';
  * Reads the headers that control the response to a model request, before its body is read.
  * @throws AppError `validation_failed`, `unsafe_url`
  */
-export const readCreationOptions = (): ApiMiddleware => async (context, next) => {
+export const readModelRequestOptions = (): ApiMiddleware => async (context, next) => {
   context.vary('Prefer');
   const { headers } = context.req;
   const respondsAsync = prefersAsync(textOf(headers['prefer']));
@@ -18,7 +18,7 @@ export const readCreationOptions = (): ApiMiddleware => async (context, next) =>
       'is for jobs alone: send "Prefer: respond-async" with it, or leave it out',
     );
   }
-  context.state.creation = {
+  context.state.modelRequestOptions = {
     respondsAsync,
     timeoutMs: readRequestTimeout(textOf(headers['x-request-timeout-ms'])),
     webhookUrl: webhookUrl === undefined ? null : checkWebhookUrl(webhookUrl),

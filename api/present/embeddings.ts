@@ -13,7 +13,7 @@ const minChunkedBytes = 256_000;
  */
 const bytesPerChunk = 256 * 1024;
 
-export interface EmbeddingAnswer {
+export interface EmbeddingResponseParts {
   readonly requestId: string;
   readonly model: string;
   readonly header: EmbeddingResultHeader;
@@ -23,7 +23,7 @@ export interface EmbeddingAnswer {
 }
 
 /** Serializes an embedding response to JSON bytes, ready for the socket. */
-export function presentEmbeddings(response: EmbeddingAnswer): Buffer | ChunkedBody {
+export function presentEmbeddings(response: EmbeddingResponseParts): Buffer | ChunkedBody {
   if (response.vectors.length >= minChunkedBytes) {
     return chunkResponse(response);
   }
@@ -37,7 +37,7 @@ export function presentEmbeddings(response: EmbeddingAnswer): Buffer | ChunkedBo
   return target.subarray(0, end + tail.length);
 }
 
-function chunkResponse(response: EmbeddingAnswer): ChunkedBody {
+function chunkResponse(response: EmbeddingResponseParts): ChunkedBody {
   const count = countVectors(response);
   const maxItemBytes = maxBytesPerItem(response);
   const perChunk = Math.max(1, Math.floor(bytesPerChunk / maxItemBytes));
@@ -59,14 +59,14 @@ function chunkResponse(response: EmbeddingAnswer): ChunkedBody {
   };
 }
 
-function countVectors({ header, vectors }: EmbeddingAnswer): number {
+function countVectors({ header, vectors }: EmbeddingResponseParts): number {
   return vectors.length / (header.dimensions * 4);
 }
 
 /** Maximum bytes of an item except its vector: includes the comma before it and an index of any length. */
 const maxBytesAroundVector = 80;
 
-function maxBytesPerItem({ header, format }: EmbeddingAnswer): number {
+function maxBytesPerItem({ header, format }: EmbeddingResponseParts): number {
   const { dimensions } = header;
   const vector = format === 'base64' ? Math.ceil((dimensions * 4) / 3) * 4 : dimensions * maxBytesPerFloat;
   return maxBytesAroundVector + vector;
@@ -74,7 +74,7 @@ function maxBytesPerItem({ header, format }: EmbeddingAnswer): number {
 
 /** @returns the offset of the next byte */
 function writeItems(
-  { header, vectors, format }: EmbeddingAnswer,
+  { header, vectors, format }: EmbeddingResponseParts,
   from: number,
   to: number,
   target: Buffer,
@@ -96,12 +96,12 @@ function writeItems(
   return end;
 }
 
-function writeHead({ requestId, model, header }: EmbeddingAnswer): Buffer {
+function writeHead({ requestId, model, header }: EmbeddingResponseParts): Buffer {
   const head = { id: requestId, created: header.created, object: 'list', model };
   return Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`);
 }
 
-function writeTail({ header }: EmbeddingAnswer): Buffer {
+function writeTail({ header }: EmbeddingResponseParts): Buffer {
   const usage = {
     prompt_tokens: header.promptTokens,
     total_tokens: header.promptTokens,

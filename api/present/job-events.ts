@@ -1,7 +1,7 @@
 import type { AppError } from '../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { noEstimate } from '../../shared/jobs/present-job.ts';
-import { frameJob, type ShownJob } from './job-text.ts';
+import { frameJob, type JobView } from './job-text.ts';
 
 /**
  * Identifies an event of a job by the contents of the job record, so that any process can resume after it. Consists of
@@ -14,7 +14,7 @@ export interface EventId {
   readonly detail: number;
 }
 
-export interface JobEvent extends ShownJob {
+export interface JobEvent extends JobView {
   readonly id: EventId;
   /** Whether no event follows. */
   readonly isLast: boolean;
@@ -37,26 +37,26 @@ export function parseEventId(text: string | undefined, jobId: string): EventId |
   return suffix === suffixOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
-/** Lists the job's events after the given one, in order; all events if that is null or never existed. */
-export function listJobEvents(shown: ShownJob, after: EventId | null): JobEvent[] {
-  const last = shown.job.transitions.length - 1;
+/** Lists the job's events after the given one, in order; all events if `after` is null or never existed. */
+export function listJobEvents(view: JobView, after: EventId | null): JobEvent[] {
+  const last = view.job.transitions.length - 1;
   const known = after === null || after.index > last ? null : after;
-  const current = describeCurrent(shown);
+  const current = describeCurrent(view);
   const events: JobEvent[] = [];
   for (let index = (known?.index ?? -1) + 1; index < last; index++)
-    events.push(describePast(shown.job, index));
-  if (known === null || known.index < last || isLater(shown.job, current.id, known)) events.push(current);
+    events.push(describePast(view.job, index));
+  if (known === null || known.index < last || isLater(view.job, current.id, known)) events.push(current);
   return events;
 }
 
-function describeCurrent({ job, standing }: ShownJob): JobEvent {
+function describeCurrent({ job, estimate }: JobView): JobEvent {
   const detail =
     job.status === 'queued'
-      ? (standing.position ?? 0)
+      ? (estimate.position ?? 0)
       : job.status === 'active'
         ? Math.floor((job.progress ?? 0) * 100)
         : 0;
-  return { id: { index: job.transitions.length - 1, detail }, job, standing, isLast: hasEnded(job) };
+  return { id: { index: job.transitions.length - 1, detail }, job, estimate, isLast: hasEnded(job) };
 }
 
 /** Describes the last event of an earlier status. */
@@ -72,7 +72,7 @@ function describePast(job: JobRecord, index: number): JobEvent {
     receipt: null,
   };
   const detail = status === 'active' ? 100 : 0;
-  return { id: { index, detail }, job: past, standing: noEstimate, isLast: false };
+  return { id: { index, detail }, job: past, estimate: noEstimate, isLast: false };
 }
 
 /** Compares two events of the job's current status. */
@@ -81,7 +81,7 @@ function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
 }
 
 /**
- * Returns the text of an event before and after the job's response.
+ * Returns the two texts that surround the job's response in an event.
  * @param failure why the response cannot be read now; null if it can, or if there is none
  */
 export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, end: string] {

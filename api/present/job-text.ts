@@ -4,21 +4,21 @@ import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { presentJob, type JobEstimate } from '../../shared/jobs/present-job.ts';
 
 /** A job with its position and ETA. */
-export interface ShownJob {
+export interface JobView {
   readonly job: JobRecord;
-  readonly standing: JobEstimate;
+  readonly estimate: JobEstimate;
 }
 
 /**
- * Returns the text of a job before and after its response, which may be large and is sent separately.
+ * Returns the two texts that surround a job's response. The response may be large and is sent separately.
  * @param failure why the response of a succeeded job cannot be read now; null if it can, or if there is none
  */
 export function frameJob(
-  { job, standing }: ShownJob,
+  { job, estimate }: JobView,
   failure: AppError | null,
 ): readonly [before: string, end: string] {
   const responseError = failure === null ? null : presentFailure(failure);
-  const fields = JSON.stringify({ ...presentJob(job, standing), response_error: responseError });
+  const fields = JSON.stringify({ ...presentJob(job, estimate), response_error: responseError });
   return [`${fields.slice(0, -1)},"response":`, '}'];
 }
 

@@ -8,13 +8,13 @@ export interface Validators {
 }
 
 /** `failed` is a 412, `unchanged` a 304. */
-export type Verdict = 'failed' | 'unchanged' | 'proceed';
+export type PreconditionResult = 'failed' | 'unchanged' | 'proceed';
 
 /** Evaluates the preconditions of a GET or HEAD in the order of RFC 9110, 13.2.2, except If-Range. */
 export function checkPreconditions(
   headers: IncomingHttpHeaders,
   { etag, lastModifiedMs }: Validators,
-): Verdict {
+): PreconditionResult {
   // HTTP dates have a resolution of one second.
   const lastModified = Math.floor(lastModifiedMs / 1_000);
   const ifMatch = headers['if-match'];

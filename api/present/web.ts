@@ -1,5 +1,5 @@
 import type { ApiAccount, RedeemedRefillCode } from '../../shared/contract/web-accounts.ts';
-import type { WebUser as ShownUser } from '../../shared/contract/web-auth.ts';
+import type { WebUser as WebUserBody } from '../../shared/contract/web-auth.ts';
 import type { Session } from '../../shared/contract/web-sessions.ts';
 import { maskApiKey } from '../../shared/accounts/credentials.ts';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
@@ -9,7 +9,7 @@ import { formatRub } from '../../shared/pricing/money.ts';
 import type { WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
 import { averageRpm } from './accounts.ts';
 
-export function presentWebUser(user: WebUser): ShownUser {
+export function presentWebUser(user: WebUser): WebUserBody {
   return {
     id: user._id,
     email: user.email,
@@ -35,17 +35,17 @@ export function presentSession(session: WebSession, currentId: string): Session 
   };
 }
 
-/** The data of a linked account: its link, its balance from Redis, and its key from MongoDB. */
-export interface ShownAccount {
+/** The data of a linked account: its link, its balance from Redis, and its document from MongoDB. */
+export interface AccountView {
   readonly link: WebLink;
   readonly isPrimary: boolean;
   readonly account: HotAccount;
   readonly recent: RecentUse;
-  /** Null if the account is gone from MongoDB. */
-  readonly key: Pick<AccountDocument, 'keyHash' | 'keyMasked'> | null;
+  /** Null if the account is no longer in MongoDB. */
+  readonly document: Pick<AccountDocument, 'keyHash' | 'keyMasked'> | null;
 }
 
-export function presentApiAccount({ link, isPrimary, account, recent, key }: ShownAccount): ApiAccount {
+export function presentApiAccount({ link, isPrimary, account, recent, document }: AccountView): ApiAccount {
   return {
     id: link._id,
     user_balance_id: account.id,
@@ -56,10 +56,10 @@ export function presentApiAccount({ link, isPrimary, account, recent, key }: Sho
     free_requests: account.freeRequests,
     user_type: account.userType,
     ban: account.banned,
-    key_id: key === null ? null : keyIdOf(key.keyHash),
+    key_id: document === null ? null : keyIdOf(document.keyHash),
     key_label: null,
-    key_masked: key?.keyMasked ?? null,
-    key_active: key !== null && !account.banned,
+    key_masked: document?.keyMasked ?? null,
+    key_active: document !== null && !account.banned,
     average_rpm: averageRpm(recent),
     requests_per_minute: account.requestsPerMinute,
     total_cost_request_last_hour: formatRub(recent.costNano),

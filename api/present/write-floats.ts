@@ -9,8 +9,8 @@ import { writeDecimal } from './write-decimal.ts';
  * the number of decimal places, is the smallest for which 10^-places is at most an ulp, so that the rounded value is
  * nearer to x than to any other float32. n is below 10^9. The relative errors of the product and the parser are at most
  * 2^-52; the rounding leaves a margin of more than 2^-33. If the number with one digit fewer is still within half an
- * ulp, the last digit is omitted, and so are trailing zeros. If more digits could be omitted, that shorter number has
- * zeros there, because it is then the nearest number of its length.
+ * ulp, the last digit is omitted, and so are trailing zeros. If even more digits could be omitted, they are zeros in
+ * the shortened number, because that is the nearest number of its length.
  */
 
 /** `-123456789000000000000,`: nine digits, padded with zeros up to 10^21, above which an exponent is used. */
@@ -22,8 +22,10 @@ export const maxBytesPerFloat = 23;
 const firstOfBinade = 256;
 const placesOf = new Int8Array(2 * firstOfBinade);
 const scaleOf = new Float64Array(2 * firstOfBinade);
-/** How far x · 10^(places - 1) may be from an integer for that integer, which has one digit fewer, to be written. */
-const reachOf = new Float64Array(2 * firstOfBinade);
+/**
+ * Maximum distance of x · 10^(places - 1) from an integer at which that integer, which has one digit fewer, is written.
+ */
+const maxDistanceOf = new Float64Array(2 * firstOfBinade);
 
 /** Slightly less than half the distance to a neighbour. Excludes ties and errors of the product. */
 const almostHalf = 0.5 - 2 ** -20;
@@ -39,7 +41,7 @@ for (let exponent = 0; exponent < infiniteExponent; exponent++) {
 function setRow(row: number, places: number, distance: number): void {
   placesOf[row] = places;
   scaleOf[row] = Number(`1e${places}`);
-  reachOf[row] = almostHalf * distance * Number(`1e${places - 1}`);
+  maxDistanceOf[row] = almostHalf * distance * Number(`1e${places - 1}`);
 }
 
 /** The ASCII of 0000 to 9999, little-endian. */
@@ -57,8 +59,8 @@ const point = 0x2e;
 const minus = 0x2d;
 
 /**
- * From 2^-19, the first binade entirely above 10^-6, below which exponents are used, to 1. Covers most values of
- * embeddings.
+ * The exponents of numbers from 2^-19 to 1, which are most values of embeddings. 2^-19 starts the first binade that
+ * lies entirely above 10^-6; JavaScript formats smaller numbers with an exponent.
  */
 const minPlainExponent = 127 - 19;
 const plainExponents = 19;
@@ -83,7 +85,7 @@ export function writeFloats(vector: Uint8Array, target: DataView, at: number): n
     const row = (bits & 0x7f_ffff) === 0 ? exponent + firstOfBinade : exponent;
     const scaled = Math.abs(source.getFloat32(from, true)) * scaleOf[row]!;
     const shorter = (scaled * 0.1 + 0.5) | 0;
-    const cut = Number(Math.abs(shorter - scaled * 0.1) < reachOf[row]!) | 0;
+    const cut = Number(Math.abs(shorter - scaled * 0.1) < maxDistanceOf[row]!) | 0;
     const full = (scaled + 0.5) | 0;
     const digits = (full + Math.imul(Math.imul(shorter, 10) - full, cut)) | 0;
 

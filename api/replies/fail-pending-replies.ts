@@ -8,8 +8,8 @@ const discard: Receiver = { delta: () => undefined, end: () => undefined, fail: 
 
 /**
  * Fails the callers of an account's requests in this process. Removes queued requests from their queue. Sends nothing
- * to workers that run the account's requests: they stop and settle them by themselves. A `cancel` would mean that the
- * caller disconnected, which is billed differently.
+ * to workers: they stop and settle the account's running requests by themselves. A `cancel` would mean that the caller
+ * disconnected, which is billed differently.
  */
 export function failPendingReplies(replies: PendingReplies, accountId: string, error: AppError): void {
   for (const { pending, owner } of replies.entries()) {
@@ -22,8 +22,8 @@ export function failPendingReplies(replies: PendingReplies, accountId: string, e
       // Its worker stores the frames. `StoredResponses.endAccount` fails its readers.
       continue;
     } else if (pending.hasOutput) {
-      // Do not remove the pending reply: if the worker dies before it settles, the caller is billed for the tokens that
-      // its frames report.
+      // Do not remove the pending reply: if the worker dies before it settles the request, the caller is billed for the
+      // tokens that the frames report.
       pending.receiver = discard;
     } else {
       replies.remove(request.requestId);

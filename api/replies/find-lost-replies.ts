@@ -44,12 +44,12 @@ const idsPerCommand = 1_000;
  * not arrived after enough checks were lost in transit.
  * @returns the replies that will get no more frames
  */
-export async function findLostReplies<H extends ReplyLiveness>(
+export async function findLostReplies<R extends ReplyLiveness>(
   redis: RedisClient,
-  replies: readonly H[],
+  replies: readonly R[],
   nowMs: () => number,
-): Promise<H[]> {
-  const byShard = new Map<number, H[]>();
+): Promise<R[]> {
+  const byShard = new Map<number, R[]>();
   for (const reply of replies) {
     if (reply.isPaused || nowMs() - reply.lastActivityAtMs < checkAfterMs) continue;
     const shard = shardOf(reply.request.accountId);
@@ -57,7 +57,7 @@ export async function findLostReplies<H extends ReplyLiveness>(
     if (silent === undefined) byShard.set(shard, [reply]);
     else silent.push(reply);
   }
-  const checks: Promise<H[]>[] = [];
+  const checks: Promise<R[]>[] = [];
   for (const [shard, silent] of byShard) {
     for (let from = 0; from < silent.length; from += idsPerCommand)
       checks.push(checkShard(redis, shard, silent.slice(from, from + idsPerCommand), nowMs));
@@ -65,12 +65,12 @@ export async function findLostReplies<H extends ReplyLiveness>(
   return (await Promise.all(checks)).flat();
 }
 
-async function checkShard<H extends ReplyLiveness>(
+async function checkShard<R extends ReplyLiveness>(
   redis: RedisClient,
   shard: number,
-  replies: readonly H[],
+  replies: readonly R[],
   nowMs: () => number,
-): Promise<H[]> {
+): Promise<R[]> {
   const before = replies.map(({ lastActivityAtMs }) => lastActivityAtMs);
   const ids = replies.map(({ request }) => request.requestId);
   // While one node of a Cluster is down, requests on the other nodes are still checked.

@@ -19,7 +19,7 @@ export class FrameOrder {
     this.#received = 0;
   }
 
-  /** Classifies a received frame. If it is the expected one, the next frame in sequence is expected afterwards. */
+  /** Classifies a received frame. After the expected frame, expects the next one in sequence. */
   classify(frame: Frame): 'next' | 'stale' | 'gap' {
     if (frame.attempt < this.attempt) return 'stale';
     if (frame.attempt > this.attempt || frame.kind === 'accepted') this.restart(frame.attempt);

@@ -54,10 +54,10 @@ interface IncomingResult {
   requestedTo: number;
   /** Null until memory is acquired, and again once everything has been requested. */
   entry: QueueEntry<IncomingResult> | null;
-  waitsSinceMs: number;
+  waitingSinceMs: number;
   /**
-   * When its last piece arrived, plus the time that the result has since waited in this process: during that time,
-   * nothing is expected from the worker.
+   * When the last piece arrived. If the result then waits in this process, this time is moved forward by the wait,
+   * because no piece is expected during the wait.
    */
   lastSeenAtMs: number;
 }
@@ -92,7 +92,7 @@ export class IncomingResults {
       received: 0,
       requestedTo: 0,
       entry: null,
-      waitsSinceMs: nowMs,
+      waitingSinceMs: nowMs,
       lastSeenAtMs: nowMs,
     };
     this.#results.set(requestId, result);
@@ -129,7 +129,7 @@ export class IncomingResults {
     const buffer = (result.buffer ??= buffers.lend(result.length));
     result.received += piece.copy(buffer.bytes, result.received);
     result.lastSeenAtMs = this.#nowMs();
-    result.waitsSinceMs = result.lastSeenAtMs;
+    result.waitingSinceMs = result.lastSeenAtMs;
     result.requestedTo = Math.max(result.requestedTo, result.received);
     if (result.received < result.length) {
       this.#requestNext();
@@ -170,7 +170,7 @@ export class IncomingResults {
       if (result.requestedTo === result.received || nowMs - result.lastSeenAtMs < silenceTimeoutMs) continue;
       this.#requestedBytes -= result.requestedTo - result.received;
       result.requestedTo = result.received;
-      result.waitsSinceMs = nowMs;
+      result.waitingSinceMs = nowMs;
       this.#dequeue(result);
       this.#enqueue(result);
     }
@@ -207,7 +207,7 @@ export class IncomingResults {
   }
 
   #requestMore(result: IncomingResult, maxBytes: number): void {
-    if (result.requestedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitsSinceMs;
+    if (result.requestedTo === result.received) result.lastSeenAtMs += this.#nowMs() - result.waitingSinceMs;
     const end = Math.min(result.length, result.requestedTo + maxBytes);
     this.#requestedBytes += end - result.requestedTo;
     result.requestedTo = end;

@@ -56,7 +56,7 @@ export class PendingReplies {
   readonly #absence: WorkerAbsence;
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
-  #checking = false;
+  #isChecking = false;
   #whenEmpty: (() => void) | null = null;
 
   constructor(
@@ -139,7 +139,7 @@ export class PendingReplies {
   /**
    * Removes the pending reply because its caller disconnected. `countOf` includes the request until its worker ends it.
    */
-  leave(requestId: string): boolean {
+  markDisconnected(requestId: string): boolean {
     const pending = this.#delete(requestId);
     if (pending === undefined) return false;
     this.#inFlight.markDisconnected(pending);
@@ -214,7 +214,7 @@ export class PendingReplies {
         pending.tokens = frame.tokens;
         pending.receiver.delta(frame.payload);
         return;
-      // Marks stored frames that are now in the object store. Occurs only among stored frames, not on this channel.
+      // Replaces stored frames that are now in the object store. Occurs only in storage, not on this channel.
       case 'moved':
         return;
       case 'result':
@@ -282,8 +282,8 @@ export class PendingReplies {
 
   async #check(): Promise<void> {
     const hasWork = this.#entries.size > 0 || this.#controls.hasUndelivered || this.#inFlight.hasDisconnected;
-    if (this.#checking || !hasWork) return;
-    this.#checking = true;
+    if (this.#isChecking || !hasWork) return;
+    this.#isChecking = true;
     try {
       await this.#controls.retryUndelivered();
       await this.#failLost();
@@ -298,7 +298,7 @@ export class PendingReplies {
       this.#log.debug({ err: error }, 'worker look-up failed');
       this.#absence.reset();
     } finally {
-      this.#checking = false;
+      this.#isChecking = false;
     }
   }
 

@@ -18,7 +18,7 @@ export class RequestsInFlight {
   readonly #disconnected = new Map<string, PendingReply>();
 
   countOf(queue: QueueName, accountId: string): number {
-    return this.#counts.get(nameCount(queue, accountId)) ?? 0;
+    return this.#counts.get(countKeyOf(queue, accountId)) ?? 0;
   }
 
   get hasDisconnected(): boolean {
@@ -87,11 +87,11 @@ export class RequestsInFlight {
   }
 
   #change({ queue, request }: PendingReply, by: number): void {
-    const name = nameCount(queue, request.accountId);
+    const name = countKeyOf(queue, request.accountId);
     const count = (this.#counts.get(name) ?? 0) + by;
     if (count > 0) this.#counts.set(name, count);
     else this.#counts.delete(name);
   }
 }
 
-const nameCount = (queue: QueueName, accountId: string): string => `${queue} ${accountId}`;
+const countKeyOf = (queue: QueueName, accountId: string): string => `${queue} ${accountId}`;

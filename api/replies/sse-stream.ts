@@ -54,12 +54,12 @@ export class SseStream implements Receiver {
   #request: StreamedRequest | null = null;
   /** When the worker was last notified that the client is slow; null if the client keeps up. */
   #pausedAtMs: number | null = null;
-  #ended = false;
+  #hasEnded = false;
   /** The error that ended the stream, sent as its last event. */
   failure: AppError | null = null;
   #lastWriteMs = performance.now();
   /** The last bytes written, which show whether an event is complete. */
-  #written = eventEnd;
+  #lastBytes = eventEnd;
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
   /**
@@ -82,7 +82,7 @@ export class SseStream implements Receiver {
       else if (performance.now() - this.#pausedAtMs >= pauseReminderMs) this.#pause();
     }, 1_000);
     const onClose = (): void => {
-      if (this.#ended) return;
+      if (this.#hasEnded) return;
       this.#end();
       this.#request?.cancel(wasResetUnread(response.req.socket) ? { isUnread: true } : {});
     };
@@ -99,7 +99,7 @@ export class SseStream implements Receiver {
   /** Connects the stream to its request: from now on, the worker is notified when the client is slow or disconnects. */
   attach(request: StreamedRequest): void {
     this.#request = request;
-    if (this.#ended) request.cancel();
+    if (this.#hasEnded) request.cancel();
     else if (this.#pausedAtMs !== null) request.pause();
   }
 
@@ -113,17 +113,17 @@ export class SseStream implements Receiver {
   }
 
   end({ bytes }: PooledBuffer): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     this.#write(bytes);
     this.#end();
     this.response.end();
   }
 
   fail(error: AppError): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     if (!this.response.headersSent) {
       clearInterval(this.#timer);
-      this.#ended = true;
+      this.#hasEnded = true;
       this.#failEarly?.(error);
       return;
     }
@@ -137,7 +137,7 @@ export class SseStream implements Receiver {
 
   /** Whether the last event is incomplete: a large event arrives in several frames. */
   get #isMidEvent(): boolean {
-    return this.#written !== eventEnd;
+    return this.#lastBytes !== eventEnd;
   }
 
   /**
@@ -151,9 +151,9 @@ export class SseStream implements Receiver {
   }
 
   #write(data: Buffer | string): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     this.#lastWriteMs = performance.now();
-    this.#written = (this.#written + endOf(data)).slice(-eventEnd.length);
+    this.#lastBytes = (this.#lastBytes + endOf(data)).slice(-eventEnd.length);
     if (!this.response.headersSent) {
       this.response.writeHead(200, eventStreamHeaders);
     }
@@ -175,7 +175,7 @@ export class SseStream implements Receiver {
   }
 
   #end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     clearInterval(this.#timer);
     this.#done?.();
   }

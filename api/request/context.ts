@@ -4,7 +4,7 @@ import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../shared/web/web-models.ts';
-import type { CreationOptions } from './creation-options.ts';
+import type { ModelRequestOptions } from './creation-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
 
 /** State that middleware sets for the handler. */
@@ -31,9 +31,9 @@ export interface RequestState {
   isResponseSent?: boolean;
   /** The error reported in the response, either as its body or as the last event of a stream. */
   error?: AppError;
-  /** Options in the headers of a model request. */
-  creation?: CreationOptions;
-  /** Memory reserved for a large body until its response is sent. `textBytes` of it are for texts. */
+  /** Options that the headers of a request to a model set. */
+  modelRequestOptions?: ModelRequestOptions;
+  /** Memory reserved for a large body until its response is sent. `textBytes` is the part of it that is for texts. */
   bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */
   path?: unknown;

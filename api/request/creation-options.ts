@@ -1,8 +1,8 @@
 import { invalidField } from '../../shared/contract/errors.ts';
 import type { ApiContext } from './context.ts';
 
-/** Options in the headers of a model request. */
-export interface CreationOptions {
+/** Options that the headers of a request to a model set. */
+export interface ModelRequestOptions {
   /** Whether the caller wants a job instead of the response. */
   readonly respondsAsync: boolean;
   /** How long the work may wait to start; null if the caller sets no limit. */
@@ -11,12 +11,13 @@ export interface CreationOptions {
 }
 
 /**
- * Rejects a request for both a job and a stream. A job has a single response, and its own event stream.
+ * Rejects a request for both a job and a stream. A job's final response is never streamed; `GET /v1/jobs/{id}/events`
+ * streams its progress.
  * @throws AppError `validation_failed`
  */
 export function rejectAsyncStream(context: ApiContext): void {
   const { stream } = context.state.body as { readonly stream?: unknown };
-  if (stream === true && creationOptionsOf(context).respondsAsync) {
+  if (stream === true && modelRequestOptionsOf(context).respondsAsync) {
     throw invalidField(
       ['body', 'stream'],
       'cannot be true together with "Prefer: respond-async". Leave one of them out; GET /v1/jobs/{id}/events streams ' +
@@ -25,6 +26,6 @@ export function rejectAsyncStream(context: ApiContext): void {
   }
 }
 
-export function creationOptionsOf({ state }: ApiContext): CreationOptions {
-  return state.creation ?? { respondsAsync: false, timeoutMs: null, webhookUrl: null };
+export function modelRequestOptionsOf({ state }: ApiContext): ModelRequestOptions {
+  return state.modelRequestOptions ?? { respondsAsync: false, timeoutMs: null, webhookUrl: null };
 }

@@ -22,7 +22,7 @@ import { requesterOf } from './requester.ts';
 export async function inDatabaseTurn<T>(
   { databaseTurns, databaseWaitMs, log }: Pick<Services, 'databaseTurns' | 'databaseWaitMs' | 'log'>,
   context: ApiContext,
-  work: (late: AbortSignal) => Promise<T>,
+  work: (timedOut: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const startedMs = performance.now();
   const turn = await databaseTurns.acquire(requesterOf(context), 1, {
@@ -31,12 +31,12 @@ export async function inDatabaseTurn<T>(
     maxWaiting: Infinity,
     refuse: () => new AppError('service_unavailable', { message: 'no database turn became free in time' }),
   });
-  const late = new AbortController();
-  const working = work(late.signal).finally(() => turn.release());
+  const timedOut = new AbortController();
+  const working = work(timedOut.signal).finally(() => turn.release());
   const remainingMs = databaseWaitMs - (performance.now() - startedMs);
   return await within(remainingMs, working, () => {
     const error = tookTooLong('work in MongoDB', databaseWaitMs);
-    late.abort(error);
+    timedOut.abort(error);
     // No caller will see the outcome.
     runInBackground(working.catch(ignoreExpected), 'work that its caller no longer waits for', log);
     throw error;

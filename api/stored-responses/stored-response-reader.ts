@@ -35,7 +35,7 @@ const emptyBuffer = Buffer.alloc(0);
 export interface StoredResponsesDeps {
   readonly redis: RedisClient;
   readonly frames: StoredFramesStore;
-  readonly answers: ResponseStore;
+  readonly responses: ResponseStore;
   /** Memory for responses until their callers have read them. */
   readonly memory: FairBudget;
   readonly log: Logger;
@@ -183,7 +183,7 @@ export class StoredResponseReader implements FollowedResponse {
   }
 
   async #readWindow(windowBytes: number): Promise<Buffer> {
-    const { frames, answers } = this.#deps;
+    const { frames, responses } = this.#deps;
     if (this.#movedBytes === null) {
       const read = await frames.readFrames(this.#request, this.#offset, windowBytes);
       if ('bytes' in read) return read.bytes;
@@ -191,7 +191,7 @@ export class StoredResponseReader implements FollowedResponse {
     }
     // The moved frames include the last one. The reader ends at the last one and has not reached it yet, so there is
     // more to read.
-    return await answers.readMovedFrames(this.#request, this.#movedBytes, this.#offset, windowBytes);
+    return await responses.readMovedFrames(this.#request, this.#movedBytes, this.#offset, windowBytes);
   }
 
   async #passFramesOn(): Promise<void> {
@@ -243,7 +243,7 @@ export class StoredResponseReader implements FollowedResponse {
   async #endWithStored(payload: Buffer): Promise<void> {
     const stored = decodeStored(payload);
     this.#releaseMemory();
-    const { memory: budget, answers } = this.#deps;
+    const { memory: budget, responses } = this.#deps;
     const { accountId } = this.#request;
     const memory = this.#options.hasMemory
       ? null
@@ -253,7 +253,7 @@ export class StoredResponseReader implements FollowedResponse {
           response: this.#receiver.response ?? null,
         });
     try {
-      const bytes = await answers.read(this.#request, stored);
+      const bytes = await responses.read(this.#request, stored);
       this.#ended.signal.throwIfAborted();
       if (bytes === null) throw responseGone();
       this.#end(() => this.#receiver.end({ bytes, release: () => memory?.release() }));

@@ -40,7 +40,7 @@ export interface AcceptedCode {
   readonly email: string;
 }
 
-export type EnteredCode =
+export type CodeVerification =
   | (AcceptedCode & { readonly outcome: 'right' })
   /** The code differs from the mailed one. */
   | { readonly outcome: 'wrong' }
@@ -102,12 +102,12 @@ export class EmailCodeStore {
    * Compares a code. Uses up an attempt, and if the code is right, the code itself. Text that is not six digits is
    * treated as a wrong code.
    */
-  async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<EnteredCode> {
+  async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<CodeVerification> {
     if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();
     const values = [this.#mac(id, code), maxCodeAttempts, expected.subject, ...expected.purposes];
     const reply = await callRedis(() => verifyScript.run(this.#redis, [redisKeys.emailCode(id)], values));
-    const [outcome, sealed = ''] = reply as [EnteredCode['outcome'], string?];
+    const [outcome, sealed = ''] = reply as [CodeVerification['outcome'], string?];
     if (outcome !== 'right') return { outcome };
     const { challengeId: sealedFor, purpose, subject, email } = this.#open(sealed);
     const isExpected =

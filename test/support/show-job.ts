@@ -1,4 +1,4 @@
-import type { ShownJob } from '../../api/present/job-text.ts';
+import type { JobView } from '../../api/present/job-text.ts';
 import type { JobStatus } from '../../shared/contract/job-terms.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 
@@ -10,10 +10,7 @@ interface State {
 }
 
 /** A job that has had these statuses in this order, each for a tenth of a second. */
-export function showJob(
-  statuses: readonly JobStatus[],
-  { position = 0, progress = 0 }: State = {},
-): ShownJob {
+export function showJob(statuses: readonly JobStatus[], { position = 0, progress = 0 }: State = {}): JobView {
   const status = statuses.at(-1)!;
   const job: JobRecord = {
     id: shownJobId,
@@ -35,5 +32,5 @@ export function showJob(
     receipt: null,
     webhook: null,
   };
-  return { job, standing: { position: status === 'queued' ? position : null, etaSeconds: null } };
+  return { job, estimate: { position: status === 'queued' ? position : null, etaSeconds: null } };
 }

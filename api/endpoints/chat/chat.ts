@@ -12,7 +12,7 @@ import { readFiles } from '../../files/read-files.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { noteRefusals } from '../../middleware/note-refusals.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
-import { readCreationOptions } from '../../middleware/read-creation-options.ts';
+import { readModelRequestOptions } from '../../middleware/read-creation-options.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { rejectAsyncStream } from '../../request/creation-options.ts';
@@ -29,7 +29,7 @@ import { sendBody } from '../send-body.ts';
 
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
-  [authenticate, noteRefusals, readCreationOptions, parseBody],
+  [authenticate, noteRefusals, readModelRequestOptions, parseBody],
   (services) => async (context) => {
     const requested = context.state.body;
     rejectAsyncStream(context);

@@ -71,14 +71,14 @@ function checkModalities(messages: readonly Message[], { id, published }: Catalo
 }
 
 function checkFiles(messages: readonly Message[], { id, published }: CatalogModel): void {
-  const taken = published.supported_file_types ?? [];
+  const acceptedTypes = published.supported_file_types ?? [];
   let count = 0;
   for (const [i, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [j, part] of content.entries()) {
       if (part.type !== 'file' && !part.file) continue;
       const at = ['body', 'messages', i, 'content', j];
-      if (taken.length === 0)
+      if (acceptedTypes.length === 0)
         throw invalidField(at, `${id} takes no files: leave this part out, or choose another model`);
       const { file_data: data, file_id: fileId, filename } = part.file ?? {};
       if (fileId) throw invalidField([...at, 'file', 'file_id'], 'no files are kept here: send file_data');
@@ -88,8 +88,11 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
         throw invalidField([...at, 'file', 'file_data'], `must be a base64 data URI such as ${example}`);
       }
       const extension = readExtension(filename) ?? extensionOfType.get(mediaType);
-      if (extension === undefined || !taken.includes(extension)) {
-        throw invalidField([...at, 'file'], `must be a file of one of these types: ${taken.join(', ')}`);
+      if (extension === undefined || !acceptedTypes.includes(extension)) {
+        throw invalidField(
+          [...at, 'file'],
+          `must be a file of one of these types: ${acceptedTypes.join(', ')}`,
+        );
       }
       // Some vendors decide by the media type alone how to read a file, and bill video and audio by duration. So a
       // document must not be declared as either.

@@ -14,7 +14,7 @@ import { PromptCounter } from './prompt-counter.ts';
 const tokensPerMessage = 4;
 const replyStartTokens = 3;
 /** Gemini's rate; other vendors have lower ones. */
-const tokensPerSoundSecond = 32;
+const tokensPerAudioSecond = 32;
 
 /**
  * A chat without `max_tokens` may reserve at most half of the spendable balance, so that an account with little money
@@ -122,10 +122,10 @@ async function countPrompt(
   model: CatalogModel,
   files: readonly CountedFile[],
 ): Promise<Omit<PromptParts, 'tokens' | 'textBytes'>> {
-  const { images, soundSeconds } = countMedia(body, model.context / tokensPerSoundSecond);
+  const { images, audioSeconds } = countMedia(body, model.context / tokensPerAudioSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
   const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
-  const audioTokens = Math.ceil(soundSeconds * tokensPerSoundSecond);
+  const audioTokens = Math.ceil(audioSeconds * tokensPerAudioSecond);
   const additions = listAdditions(body, model);
   counter.addTokens(
     replyStartTokens +
@@ -141,10 +141,10 @@ async function countPrompt(
   }
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
-  const unread = files.filter(({ tokens }) => tokens > 0).length;
+  const filesWithOtherContent = files.filter(({ tokens }) => tokens > 0).length;
   return {
     fileTextBytes: files.reduce((sum, { textBytes }) => sum + textBytes, 0),
-    pictures: images + pages + unread,
+    pictures: images + pages + filesWithOtherContent,
     fileTokens,
     audioTokens,
   };

@@ -14,20 +14,20 @@ const maxOptionCharacters = 64;
 /** Images and audio, which are not tokenized as text. */
 export interface PromptMedia {
   readonly images: number;
-  readonly soundSeconds: number;
+  readonly audioSeconds: number;
 }
 
 /** @param maxSeconds of audio; measuring may stop once this is exceeded */
 export function countMedia({ messages }: ChatRequest, maxSeconds: number): PromptMedia {
   let images = 0;
-  let soundSeconds = 0;
+  let audioSeconds = 0;
   for (const { image_url: image, input_audio: audio } of messages.flatMap(listParts)) {
     if (image) images += 1;
-    if (audio && soundSeconds <= maxSeconds) {
-      soundSeconds += measureSound(Buffer.from(audio.data, 'base64'), maxSeconds);
+    if (audio && audioSeconds <= maxSeconds) {
+      audioSeconds += measureSound(Buffer.from(audio.data, 'base64'), maxSeconds);
     }
   }
-  return { images, soundSeconds };
+  return { images, audioSeconds };
 }
 
 export function hasFiles({ messages }: ChatRequest): boolean {

@@ -7,7 +7,7 @@ import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/cou
 
 export interface EmbeddingInputs {
   readonly texts: readonly string[];
-  /** How many tokens each input has if the inputs were sent as token numbers; null if texts were sent. */
+  /** Number of tokens of each input, if the inputs were sent as token IDs; null if texts were sent. */
   readonly sentTokens: readonly number[] | null;
   /** Whether a single input was sent instead of a list. */
   readonly isSingle: boolean;
@@ -25,9 +25,9 @@ export function findInputLimit({ context, specialTokens }: CatalogModel): number
 }
 
 /**
- * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token numbers is
- * forwarded as text, which the vendor tokenizes again. Its count is the higher of the number sent and the number that
- * the model's tokenizer finds in the text.
+ * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token IDs is
+ * forwarded as text, which the vendor tokenizes again. Its count is the higher of the number of token IDs sent and the
+ * number of tokens that the model's tokenizer finds in the text.
  * @throws AppError `content_too_long` if an input exceeds the limit
  */
 export async function countInputs(

@@ -14,10 +14,10 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { noteRefusals } from '../../middleware/note-refusals.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
-import { readCreationOptions } from '../../middleware/read-creation-options.ts';
+import { readModelRequestOptions } from '../../middleware/read-creation-options.ts';
 import { presentEmbeddings } from '../../present/embeddings.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { creationOptionsOf, rejectAsyncStream } from '../../request/creation-options.ts';
+import { modelRequestOptionsOf, rejectAsyncStream } from '../../request/creation-options.ts';
 import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
@@ -35,7 +35,7 @@ const defaultSpecialTokens = 2;
 
 export const createEmbedding = defineEndpoint(
   operations.createEmbedding,
-  [authenticate, noteRefusals, readCreationOptions, parseBody],
+  [authenticate, noteRefusals, readModelRequestOptions, parseBody],
   (services) => async (context) => {
     const body = context.state.body;
     rejectAsyncStream(context);
@@ -49,7 +49,7 @@ export const createEmbedding = defineEndpoint(
     const inputTokens = await countInputs(read, model, { limit, turn });
     const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
-    const isAsync = creationOptionsOf(context).respondsAsync;
+    const isAsync = modelRequestOptionsOf(context).respondsAsync;
     // A durable job needs no response memory in this process.
     const asyncAdmission = isAsync ? await admit(services, context, estimate) : null;
     const createWork = (admission: Admitted) => createDurableWork(body, counted, admission);

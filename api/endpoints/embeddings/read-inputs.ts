@@ -14,8 +14,8 @@ import type { Services } from '../../services.ts';
 import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 
 /**
- * Reads the texts of an embedding request. Checks arrays of token numbers in the request's event-loop turns, reserves
- * memory for their texts, and decodes them. The texts are then handled like texts that were sent as such.
+ * Reads the texts of an embedding request. Checks arrays of token IDs in the request's event-loop turns, reserves
+ * memory for their texts, and decodes them. The decoded texts are then handled like texts in the request.
  * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
  */
 export async function readInputs(
@@ -74,7 +74,7 @@ async function checkTokens(
   return textBytes;
 }
 
-/** Token IDs of the end of text, the fill-in-the-middle markers and the end of the prompt. */
+/** IDs of the special tokens for the end of text, fill-in-the-middle, and the end of the prompt. */
 const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 100_260, 100_276]);
 
 function describeIssue(location: readonly number[], value: unknown): ValidationIssue {

@@ -31,6 +31,7 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
   const name = context.path.slice('/files/'.length);
   const parsed = parseFileName(name);
   if (parsed === null) throw missingFile();
+  // Throws if the file has expired.
   if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
   const network = callerNetwork(context.ip);
   const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: tooManyDownloads };

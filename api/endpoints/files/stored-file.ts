@@ -26,9 +26,9 @@ export class StoredFile {
 
   /** @throws AppError if the file no longer exists */
   async describe(): Promise<ObjectMetadata> {
-    const facts = await this.#inTurn((signal) => this.#services.objects.describe(this.#key, signal));
-    if (facts === null) throw missingFile();
-    return facts;
+    const metadata = await this.#withSlot((signal) => this.#services.objects.describe(this.#key, signal));
+    if (metadata === null) throw missingFile();
+    return metadata;
   }
 
   /**
@@ -36,7 +36,7 @@ export class StoredFile {
    * @returns the file's length; null if the file no longer exists or ends before `at`
    */
   read(at: number, target: Buffer): Promise<number | null> {
-    return this.#inTurn(async (signal) => {
+    return this.#withSlot(async (signal) => {
       const read = await this.#services.objects.readRange(this.#key, at, target, signal);
       if (read === null) return null;
       const expected = Math.min(target.length, read.objectBytes - at);
@@ -45,16 +45,16 @@ export class StoredFile {
     });
   }
 
-  async #inTurn<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #withSlot<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const caller = this.#options.signal!;
-    const turn = await this.#services.downloadReads.acquire(this.#network, 1, this.#options);
+    const slot = await this.#services.downloadReads.acquire(this.#network, 1, this.#options);
     try {
       return await read(AbortSignal.any([caller, AbortSignal.timeout(rangeTimeoutMs)]));
     } catch (error) {
       caller.throwIfAborted();
       throw new AppError('service_unavailable', { cause: error });
     } finally {
-      turn.release();
+      slot.release();
     }
   }
 }

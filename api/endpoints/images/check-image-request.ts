@@ -40,7 +40,7 @@ export function checkImageRequest(
     style,
     n,
     size: chooseSize(body, model),
-    isSizeAsked: Boolean(body.size) && body.size !== modelChooses,
+    isSizeAsked: Boolean(body.size) && body.size !== autoChoice,
     quality: chooseQuality(body, model),
     responseFormat: body.response_format ?? 'b64_json',
     ...readInputs(body, model, operation),
@@ -65,12 +65,12 @@ function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel):
 }
 
 /** The value that OpenAI's clients send to let the model choose a size or quality. */
-const modelChooses = 'auto';
+const autoChoice = 'auto';
 
 function chooseSize({ size: requested }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
   const sizes = listed ?? [];
   if (requested && sizes.includes(requested)) return requested;
-  if (requested && requested !== modelChooses) {
+  if (requested && requested !== autoChoice) {
     if (sizes.length === 0) return requested;
     throw invalidField(['body', 'size'], `must be one of: ${sizes.join(', ')}`);
   }
@@ -80,7 +80,7 @@ function chooseSize({ size: requested }: AnyImageRequest, { sizes: listed }: Cat
 function chooseQuality({ quality: requested }: AnyImageRequest, { published }: CatalogModel): string | null {
   const spec = published.image_quality;
   const isListed = spec?.choices?.includes(requested ?? '') ?? false;
-  if (!requested || (requested === modelChooses && !isListed)) return spec?.default ?? null;
+  if (!requested || (requested === autoChoice && !isListed)) return spec?.default ?? null;
   if (spec?.choices && !isListed) {
     throw invalidField(['body', 'quality'], `must be one of: ${spec.choices.join(', ')}`);
   }

@@ -37,7 +37,7 @@ export async function estimateImages(
 }
 
 /** Tokens for the `Style:` and `Avoid:` labels, added to the prompt if a vendor has no such fields. */
-const joinTokens = 8;
+const labelTokens = 8;
 
 /** Counts the tokens of the caller's texts that are sent to the vendor. @throws AppError `content_too_long` */
 async function countPrompt(
@@ -56,7 +56,7 @@ async function countPrompt(
       const msg = `${whole} longer than the model's context of ${model.context} tokens. Shorten it.`;
       throw invalidField(['body', field], msg, { code: 'content_too_long' });
     }
-    promptTokens += tokens + (field === 'prompt' ? 0 : joinTokens);
+    promptTokens += tokens + (field === 'prompt' ? 0 : labelTokens);
   }
   return promptTokens;
 }

@@ -32,10 +32,10 @@ export function listImageInputs(body: ImageFields, model: CatalogModel): ImageIn
     ...(body.images ?? []).map((image, i) => readReference(image, ['body', 'images', i])),
   ];
   const maxInputs = model.published.max_file_count ?? defaultMaxInputImages;
-  const beyond = inputs[maxInputs];
-  if (beyond !== undefined) {
+  const firstExcess = inputs[maxInputs];
+  if (firstExcess !== undefined) {
     const msg = `is one image too many: ${model.id} takes at most ${maxInputs} input images. Send fewer.`;
-    throw invalidField(beyond.loc, msg);
+    throw invalidField(firstExcess.loc, msg);
   }
   return inputs;
 }
@@ -64,7 +64,7 @@ function readReference({ image_url: url, file_id: fileId }: ImageReference, loc:
   return readText(url, urlLoc);
 }
 
-const startChars = 64;
+const sniffedChars = 64;
 const notAnImage =
   'must be a PNG, JPEG, WebP or GIF of at most 20 MB, as a file of a form, a data URI or base64, or an https URL of at ' +
   'most 2083 characters';
@@ -77,6 +77,6 @@ function readText(text: string, loc: Location): ImageInput {
 
 /** Detects the type of bare base64 by its first bytes. */
 function toDataUri(base64: string): string | null {
-  const type = sniffImageType(Buffer.from(base64.slice(0, startChars), 'base64'));
+  const type = sniffImageType(Buffer.from(base64.slice(0, sniffedChars), 'base64'));
   return type === null ? null : `data:${type};base64,${base64}`;
 }

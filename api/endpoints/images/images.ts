@@ -13,7 +13,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { noteRefusals } from '../../middleware/note-refusals.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
-import { readCreationOptions } from '../../middleware/read-creation-options.ts';
+import { readModelRequestOptions } from '../../middleware/read-creation-options.ts';
 import { presentImages } from '../../present/images.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
@@ -56,7 +56,7 @@ const createImages =
     else await streamResponse(call);
   };
 
-const steps = [authenticate, noteRefusals, readCreationOptions, parseBody];
+const steps = [authenticate, noteRefusals, readModelRequestOptions, parseBody];
 
 export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
 

@@ -15,7 +15,7 @@ import {
   type EventId,
   type JobEvent,
 } from '../../present/job-events.ts';
-import type { ShownJob } from '../../present/job-text.ts';
+import type { JobView } from '../../present/job-text.ts';
 import { sendChunks } from '../../present/send-chunks.ts';
 import { eventStreamHeaders, keepAliveMs } from '../../replies/sse-stream.ts';
 import { whileKeptAlive } from '../../replies/while-kept-alive.ts';
@@ -38,10 +38,10 @@ export const streamJobEvents = defineEndpoint(
   operations.streamJobEvents,
   [authenticate, limitStreams],
   (services) => async (context) => {
-    const shown = await findJob(services, context);
+    const view = await findJob(services, context);
     const query = context.state.query;
-    const after = parseEventId(context.get('last-event-id') || query.last_event_id, shown.job.id);
-    if (hasEnded(shown.job) && listJobEvents(shown, after).length === 0) {
+    const after = parseEventId(context.get('last-event-id') || query.last_event_id, view.job.id);
+    if (hasEnded(view.job) && listJobEvents(view, after).length === 0) {
       // An EventSource that gets a 204 does not reconnect.
       context.status = 204;
       return;
@@ -49,7 +49,7 @@ export const streamJobEvents = defineEndpoint(
     context.respond = false;
     context.res.writeHead(200, eventStreamHeaders);
     context.res.flushHeaders();
-    if (context.method !== 'HEAD') await followJob(services, context, shown, after);
+    if (context.method !== 'HEAD') await followJob(services, context, view, after);
     context.res.end();
   },
 );
@@ -61,17 +61,17 @@ export const streamJobEvents = defineEndpoint(
 async function followJob(
   services: Services,
   context: JobContext,
-  first: ShownJob,
+  first: JobView,
   after: EventId | null,
 ): Promise<void> {
   const signal = AbortSignal.any([context.state.signal, services.durableJobs.closing]);
-  let shown = first;
+  let view = first;
   let cursor = after;
   let pollMs = minPollMs;
   let writtenAtMs = performance.now();
   try {
     for (;;) {
-      const events = listJobEvents(shown, cursor);
+      const events = listJobEvents(view, cursor);
       for (const event of events) {
         await sendEvent(services, context, event, signal);
         if (event.isLast) return;
@@ -84,7 +84,7 @@ async function followJob(
       }
       pollMs = events.length > 0 ? minPollMs : Math.min(maxPollMs, pollMs * 1.25);
       await delay(pollMs, undefined, { signal });
-      shown = (await pollJob(services, context)) ?? shown;
+      view = (await pollJob(services, context)) ?? view;
     }
   } catch (error) {
     if (!signal.aborted) context.state.error = toAppError(error);
@@ -95,7 +95,7 @@ async function followJob(
  * Returns null while Redis is down. The stream then stays open: an EventSource that reconnected would get a 503 and
  * never try again.
  */
-async function pollJob(services: Services, context: JobContext): Promise<ShownJob | null> {
+async function pollJob(services: Services, context: JobContext): Promise<JobView | null> {
   try {
     return await findJob(services, context);
   } catch (error) {

@@ -8,7 +8,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { limitCalls } from '../../middleware/limit-account-calls.ts';
 import { describePage } from '../../present/history.ts';
-import type { ShownJob } from '../../present/job-text.ts';
+import type { JobView } from '../../present/job-text.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
@@ -24,11 +24,11 @@ const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export type JobContext = ApiContext & { readonly state: { readonly path: JobPath } };
 
 /** Finds the job in the path. @throws AppError `not_found`, even if another account has such a job */
-export async function findJob({ durableJobs }: Services, context: JobContext): Promise<ShownJob> {
+export async function findJob({ durableJobs }: Services, context: JobContext): Promise<JobView> {
   const { accountId } = keyHolderOf(context);
-  const shown = await durableJobs.find(accountId, readJobId(context));
-  if (shown === null) throw noSuchJob();
-  return shown;
+  const view = await durableJobs.find(accountId, readJobId(context));
+  if (view === null) throw noSuchJob();
+  return view;
 }
 
 export const getJob = defineEndpoint(
@@ -51,7 +51,7 @@ export const listJobs = defineEndpoint(
       });
       context.body = {
         ...describePage(total, page, pageSize),
-        items: jobs.map(({ job, standing }) => presentJob(job, standing)),
+        items: jobs.map(({ job, estimate }) => presentJob(job, estimate)),
       };
     },
 );
@@ -67,12 +67,12 @@ export const cancelJob = defineEndpoint(
 );
 
 /** Returns the job once it has ended, or in its current state if that takes too long. */
-async function waitForEnd(services: Services, context: JobContext): Promise<ShownJob> {
+async function waitForEnd(services: Services, context: JobContext): Promise<JobView> {
   const untilMs = performance.now() + cancelWaitMs;
   const { signal } = context.state;
   for (;;) {
-    const shown = await findJob(services, context);
-    if (hasEnded(shown.job) || performance.now() > untilMs) return shown;
+    const view = await findJob(services, context);
+    if (hasEnded(view.job) || performance.now() > untilMs) return view;
     // The delay rejects only if the client has disconnected and no longer needs the response.
     await delay(cancelPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }

@@ -2,7 +2,7 @@ import { jobPath } from '../../../shared/contract/jobs.ts';
 import type { Admitted, Attached } from '../../admission/admit.ts';
 import type { DurableWork } from '../../jobs/durable-jobs.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { creationOptionsOf } from '../../request/creation-options.ts';
+import { modelRequestOptionsOf } from '../../request/creation-options.ts';
 import { keyHolderOf } from '../../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { sendJob } from './send-job.ts';
@@ -19,16 +19,16 @@ export async function respondAsync(
   admitted: Admitted | Attached,
   createWork: (admitted: Admitted) => Omit<DurableWork, 'webhookUrl'>,
 ): Promise<boolean> {
-  const { respondsAsync, webhookUrl } = creationOptionsOf(context);
+  const { respondsAsync, webhookUrl } = modelRequestOptionsOf(context);
   if (!respondsAsync) return false;
   const { durableJobs } = services;
   const { requestId } = admitted;
-  const shown =
+  const view =
     admitted.outcome === 'ok'
       ? await durableJobs.place(admitted.request, { ...createWork(admitted), webhookUrl })
       : await durableJobs.findOnceCreated(keyHolderOf(context).accountId, requestId, context.state.signal);
-  if (shown === null) return false;
+  if (view === null) return false;
   context.set({ location: jobPath(requestId), 'preference-applied': 'respond-async' });
-  await sendJob(services, context, shown, 202);
+  await sendJob(services, context, view, 202);
   return true;
 }

@@ -4,7 +4,7 @@ import { decodeResult } from '../../../shared/reply/result.ts';
 import { withCost } from '../../present/chat-cost.ts';
 import { presentEmbeddings } from '../../present/embeddings.ts';
 import { presentImages } from '../../present/images.ts';
-import { frameJob, type ShownJob } from '../../present/job-text.ts';
+import { frameJob, type JobView } from '../../present/job-text.ts';
 import type { ChunkedBody } from '../../present/send-chunks.ts';
 import { wrapBody } from '../../present/wrap-body.ts';
 import type { ApiContext } from '../../request/context.ts';
@@ -20,12 +20,12 @@ import { sendBody } from '../send-body.ts';
 export async function sendJob(
   services: Services,
   context: ApiContext,
-  shown: ShownJob,
+  view: JobView,
   status = 200,
 ): Promise<void> {
-  const { body, failure, release } = await readJobResponse(services, context, shown.job);
+  const { body, failure, release } = await readJobResponse(services, context, view.job);
   try {
-    const [before, end] = frameJob(shown, failure);
+    const [before, end] = frameJob(view, failure);
     await sendBody(context, wrapBody(before, body, end), status);
   } finally {
     release();

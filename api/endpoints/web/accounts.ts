@@ -35,16 +35,16 @@ export const getApiAccount = defineEndpoint(
   readAsUser,
   (services) => async (context) => {
     context.body = await inDatabaseTurn(services, context, async () =>
-      showLink(services, await findLink(services, context)),
+      presentLink(services, await findLink(services, context)),
     );
   },
 );
 
-async function showLink(services: Services, link: WebLink) {
+async function presentLink(services: Services, link: WebLink) {
   const primary = await services.web.links.findOldest(link.userId);
-  const [shown] = await describeLinks(services, [link], primary);
-  if (shown === undefined) throw accountGone();
-  return presentApiAccount(shown);
+  const [account] = await describeLinks(services, [link], primary);
+  if (account === undefined) throw accountGone();
+  return presentApiAccount(account);
 }
 
 export const renameApiAccount = defineEndpoint(
@@ -54,14 +54,14 @@ export const renameApiAccount = defineEndpoint(
     const { label } = context.state.body;
     context.body = await inDatabaseTurn(services, context, async () => {
       const link = await findLink(services, context);
-      if (link.label === label) return await showLink(services, link);
+      if (link.label === label) return await presentLink(services, link);
       const action = { action: 'label-changed', ...subjectOf(link), label } as const;
       const renamed = await record(services, context, action, async () => {
         const found = await services.web.links.setLabel(link.userId, link._id, label);
         if (found === null) throw noSuchLink(link._id);
         return found;
       });
-      return await showLink(services, renamed);
+      return await presentLink(services, renamed);
     });
   },
 );
@@ -76,14 +76,14 @@ export const linkApiAccount = defineEndpoint(
       const { api_key: apiKey, label } = context.state.body;
       context.body = await inDatabaseTurn(services, context, async () => {
         const { userId } = await currentSession(services, context);
-        const guesses = [
+        const wrongKeyLimits = [
           { name: 'wrong-keys-user', who: userId },
           { name: 'wrong-keys-network', who: callerNetwork(context.ip) },
         ] as const;
-        await web.limits.check(guesses);
+        await web.limits.check(wrongKeyLimits);
         const accountId = await findByKey(services, apiKey);
         if (accountId === null) {
-          await web.limits.count(guesses);
+          await web.limits.count(wrongKeyLimits);
           throw unknownKeyToLink();
         }
         const action = { action: 'account-linked', userId, accountId, label } as const;
@@ -97,7 +97,7 @@ export const linkApiAccount = defineEndpoint(
             throw error;
           },
         );
-        return await showLink(services, link);
+        return await presentLink(services, link);
       });
       context.status = 201;
     };
@@ -143,7 +143,7 @@ export const createFirstApiAccount = defineEndpoint(
         createFirstAccount(services, user, label),
       );
       // The key is shown only once, so it must not be lost in an outage after the account was created.
-      const account = await showLink(services, link).catch((error: unknown) => {
+      const account = await presentLink(services, link).catch((error: unknown) => {
         services.log.warn({ err: error }, 'new account not read');
         return presentNewAccount(link, apiKey);
       });

@@ -93,11 +93,11 @@ async function confirm<T extends Target, R>(
   services: Services,
   context: LinkContext & WithBody<SensitiveActionConfirm>,
   { action, check }: { readonly action: ConfirmedAction; readonly check: Check<T> },
-  work: (target: T, late: AbortSignal) => Promise<R>,
+  work: (target: T, timedOut: AbortSignal) => Promise<R>,
 ): Promise<R> {
   const { links } = services.web;
   const typed = context.state.body;
-  return await inDatabaseTurn(services, context, async (late) => {
+  return await inDatabaseTurn(services, context, async (timedOut) => {
     const target = await check(services, context);
     await enterCode(services, context, typed, { purposes: [action], subject: subjectOfCode(target) });
     const { link } = target;
@@ -108,7 +108,7 @@ async function confirm<T extends Target, R>(
       async () => {
         // MongoDB may have been slow to store the event, and support may have unlinked the account in the meantime.
         if ((await links.find(link.userId, link._id)) === null) throw noSuchLink(link._id);
-        return await work(target, late);
+        return await work(target, timedOut);
       },
     );
   });
@@ -205,7 +205,7 @@ export const regenerateKeyOfApiAccount = defineEndpoint(
       services,
       context,
       { action: 'regenerate', check: findUsable },
-      (target, late) => regenerate(services, target, late),
+      (target, timedOut) => regenerate(services, target, timedOut),
     );
     context.body = { api_key: apiKey, key_masked: maskApiKey(apiKey) } satisfies RegeneratedApiKey;
   },
@@ -214,10 +214,10 @@ export const regenerateKeyOfApiAccount = defineEndpoint(
 async function regenerate(
   services: Services,
   { link, keyHash }: KeyTarget,
-  late: AbortSignal,
+  timedOut: AbortSignal,
 ): Promise<string> {
   const expected = { expectedKeyHash: keyHash };
-  const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, late));
+  const apiKey = await generateKey(() => replaceKey(services, link.accountId, expected, timedOut));
   // Another call has already replaced the key. The key that it returned must stay valid.
   if (apiKey === null) throw invalidMailedCode();
   return apiKey;

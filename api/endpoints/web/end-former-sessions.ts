@@ -6,8 +6,9 @@ import { record } from './record.ts';
 
 /**
  * Ends the session that the browser had before this sign-in. Otherwise it would stay open unnoticed. It is identified
- * by the refresh cookie, because the session cookie expires after a quarter of an hour. If the session has replaced
- * this refresh token, a copy of it was used elsewhere, so the user is notified by mail, as in `refreshSession`.
+ * by the refresh cookie, because the session cookie expires after a quarter of an hour. If this refresh token is not
+ * the latest one of the session, a copy of the token was used elsewhere, so the user is notified by mail, as in
+ * `refreshSession`.
  */
 export async function endFormerSession(services: Services, context: ApiContext): Promise<void> {
   const { sessions } = services.web;

@@ -5,9 +5,9 @@ import type { AcceptedCode, ExpectedCode } from '../../web/email-code-store.ts';
 import { invalidMailedCode } from './fields.ts';
 
 /**
- * Verifies a typed code against the mailed one. The limit of a network applies only to wrong codes. Attempts with
- * invalid or expired challenges are exempt: they reveal nothing, and must not lock out everyone behind one address. The
- * error is the same in all cases.
+ * Verifies a typed code against the mailed one. The per-network limit counts only wrong codes. Attempts with invalid or
+ * expired challenges do not count: they reveal nothing, and must not lock out everyone behind one address. The error is
+ * the same in all cases.
  * @throws AppError `invalid_code`, `too_many_attempts`, `service_unavailable`
  */
 export async function enterCode(
@@ -16,14 +16,14 @@ export async function enterCode(
   typed: { readonly challenge_id: string; readonly code: string },
   expected: ExpectedCode,
 ): Promise<AcceptedCode> {
-  const guesses = [{ name: 'wrong-codes-network', who: callerNetwork(context.ip) }] as const;
-  await limits.check(guesses);
+  const wrongCodeLimits = [{ name: 'wrong-codes-network', who: callerNetwork(context.ip) }] as const;
+  await limits.check(wrongCodeLimits);
   // The attempt may consume the code, and the action after it needs MongoDB.
   await users.checkReachable();
   // Mail programs and people put spaces between the digits.
   const code = typed.code.replaceAll(/\s/g, '');
   const entered = await emailCodes.verify(typed.challenge_id, code, expected);
   if (entered.outcome === 'right') return entered;
-  if (entered.outcome === 'wrong') await limits.count(guesses);
+  if (entered.outcome === 'wrong') await limits.count(wrongCodeLimits);
   throw invalidMailedCode();
 }

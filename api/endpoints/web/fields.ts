@@ -4,9 +4,10 @@ import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
 
 /** Normalizes an email address for storage and mailing. @throws AppError `validation_failed` */
 export function readEmail(text: string): string {
-  const read = normalizeEmail(text);
-  if ('problemEn' in read) throw invalidField(['body', 'email'], read.problemEn, { msgRu: read.problemRu });
-  return read.email;
+  const result = normalizeEmail(text);
+  if ('problemEn' in result)
+    throw invalidField(['body', 'email'], result.problemEn, { msgRu: result.problemRu });
+  return result.email;
 }
 
 /** Normalizes a time zone to its IANA name. @throws AppError `validation_failed` */
@@ -22,7 +23,10 @@ export function readTimeZone(text: string): string {
   return timeZone;
 }
 
-/** The error for an invalid code. Does not reveal whether it was never mailed, used, expired or mistyped too often. */
+/**
+ * The error for an invalid code. Does not reveal why the code is invalid: it was never mailed, was used, has expired,
+ * or was mistyped too often.
+ */
 export const invalidMailedCode = (): AppError =>
   invalidField(
     ['body', 'code'],

@@ -6,11 +6,13 @@ import { waitForLookUp } from '../../../shared/look-ups/wait-for-look-up.ts';
 import { mapBounded } from '../../../shared/runtime/map-bounded.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import { currentSession } from '../../middleware/authenticate-session.ts';
-import type { ShownAccount } from '../../present/web.ts';
+import type { AccountView } from '../../present/web.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
 
-/** Context of a request with a link's id in its path. */
+/**
+ * Context of a request for a linked account. The `account_id` in its path is the id of the link, not of the account.
+ */
 export type LinkContext = ApiContext & { readonly state: { readonly path: AccountPath } };
 
 /** Finds the link in the path. @throws AppError `not_found`, even if another user has such a link */
@@ -79,20 +81,20 @@ export async function describeLinks(
   services: Services,
   links: readonly WebLink[],
   primary: WebLink | null | undefined,
-): Promise<ShownAccount[]> {
+): Promise<AccountView[]> {
   const { accounts, hotAccounts, log } = services;
   if (links.length === 0) return [];
-  const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
-  const keys = new Map(documents.map((document) => [document._id, document]));
-  const shown = await mapBounded(links, maxConcurrentLoads, async (link) => {
+  const accountDocuments = await accounts.findByIds(links.map(({ accountId }) => accountId));
+  const documentsById = new Map(accountDocuments.map((document) => [document._id, document]));
+  const views = await mapBounded(links, maxConcurrentLoads, async (link) => {
     const account = await loadAccount(services, link.accountId);
     if (account === null) {
       log.warn({ userId: link.userId, accountId: link.accountId }, 'linked account does not exist');
       return [];
     }
     const recent = await hotAccounts.readRecentUse(link.accountId);
-    const key = keys.get(link.accountId) ?? null;
-    return [{ link, isPrimary: link._id === primary?._id, account, recent, key }];
+    const document = documentsById.get(link.accountId) ?? null;
+    return [{ link, isPrimary: link._id === primary?._id, account, recent, document }];
   });
-  return shown.flat();
+  return views.flat();
 }

@@ -41,14 +41,16 @@ export const refreshSession = defineEndpoint(operations.refreshSession, changeFr
       clearCookies(context, config);
       throw sessionEnded();
     }
-    await inDatabaseTurn(services, context, async (late) => {
+    await inDatabaseTurn(services, context, async (timedOut) => {
       const found = await web.sessions.findByRefreshToken(token);
       const user = found === null ? null : await web.users.findById(found.userId);
       if (user !== null && user.bannedAt !== null) await web.sessions.revokeAll(user._id);
       // Must be the last step that can fail: if the client does not get the new token, it retries with the old one,
       // which ends the session.
       const refreshed =
-        found === null || user === null ? null : await web.sessions.refresh(token, context.ip, found, late);
+        found === null || user === null
+          ? null
+          : await web.sessions.refresh(token, context.ip, found, timedOut);
       if (user !== null && refreshed?.kind === 'refreshed') {
         respondWithSession(services, context, user, refreshed);
         return;

@@ -6,11 +6,11 @@ import { checkOrigin } from '../../middleware/check-origin.ts';
 import { limitCalls } from '../../middleware/limit-account-calls.ts';
 import { translateErrors } from '../../middleware/translate-errors.ts';
 
-/** For calls from pages that change something without a session. */
+/** Steps of operations that web pages call to change something without a session. */
 export const changeFromPage: readonly Step[] = [beginInTurns, forbidCaching, translateErrors, checkOrigin];
 
-/** For calls from pages that read data of the signed-in user. */
+/** Steps of operations that web pages call to read data of the signed-in user. */
 export const readAsUser: readonly Step[] = [beginInTurns, forbidCaching, authenticateSession, limitCalls];
 
-/** For calls from pages that change data of the signed-in user. */
+/** Steps of operations that web pages call to change data of the signed-in user. */
 export const changeAsUser: readonly Step[] = [...changeFromPage, authenticateSession, limitCalls, checkCsrf];

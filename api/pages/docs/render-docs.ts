@@ -35,7 +35,7 @@ export function renderDocs(description: Description): DocsPage {
   const chapters = listChapters(description);
   const serverUrl = description.servers[0]?.url ?? '';
   const { schemas } = description.components;
-  // The hash in the policy is of exactly these bytes.
+  // The policy contains the hash of exactly these bytes.
   const style = new Html(`<style>${docsStyles}</style>`);
   const page = html`<!doctype html>
     <html lang="en">

@@ -24,7 +24,7 @@ function openShares(t: ExecutionContext, bulkRuns: number) {
     enter: (accountId: string, deadlineAtMs = Date.now() + 60_000) => {
       const ended = new AbortController();
       const entry = shares.enter('image', { accountId, deadlineAtMs }, ended.signal);
-      const one = { state: 'waiting', place: () => entry.place(), end: () => ended.abort() };
+      const one = { state: 'waiting', place: () => entry.position(), end: () => ended.abort() };
       entry.granted.then(
         () => (one.state = 'granted'),
         (error: Error) => (one.state = error instanceof AppError ? error.code : error.name),

@@ -48,7 +48,7 @@ const createJobs = (redis: RedisClient, payloads = redis): DurableJobs =>
   new DurableJobs({
     redis,
     payloads,
-    kept: { fail: () => undefined },
+    storedResponses: { fail: () => undefined },
     log: createLogger('test', 'silent'),
   });
 
@@ -117,7 +117,7 @@ test('an enqueued job is reported as such despite a short Redis outage, with an 
   const placed = await place();
   t.is(failures, 2);
   t.is(placed.job.id, request.requestId);
-  t.deepEqual(placed.standing, { position: null, etaSeconds: null });
+  t.deepEqual(placed.estimate, { position: null, etaSeconds: null });
   t.is((await readBalance(services.redis, accountId)).reserved, chatReservedNano);
 });
 

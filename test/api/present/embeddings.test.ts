@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import { presentEmbeddings, type EmbeddingAnswer } from '../../../api/present/embeddings.ts';
+import { presentEmbeddings, type EmbeddingResponseParts } from '../../../api/present/embeddings.ts';
 import { sendChunks, type ChunkedBody } from '../../../api/present/send-chunks.ts';
 
 function toResponse(
   numbers: Float32Array<ArrayBuffer>,
   dimensions: number,
-  format: EmbeddingAnswer['format'],
-): EmbeddingAnswer {
+  format: EmbeddingResponseParts['format'],
+): EmbeddingResponseParts {
   return {
     requestId: '019aa2f4-70b3-7d0e-8c44-5e9f0d6a1b27',
     model: 'модель "e5"',
@@ -29,7 +29,7 @@ function toResponse(
 }
 
 /** The same response written by JSON.stringify. */
-function stringify({ requestId, model, header, vectors, format }: EmbeddingAnswer): string {
+function stringify({ requestId, model, header, vectors, format }: EmbeddingResponseParts): string {
   const size = header.dimensions * 4;
   const data = Array.from({ length: vectors.length / size }, (_, index) => {
     const vector = vectors.subarray(index * size, (index + 1) * size);

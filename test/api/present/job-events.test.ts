@@ -7,12 +7,12 @@ import {
   writeEventId,
   type EventId,
 } from '../../../api/present/job-events.ts';
-import type { ShownJob } from '../../../api/present/job-text.ts';
+import type { JobView } from '../../../api/present/job-text.ts';
 import type { JobStatus } from '../../../shared/contract/job-terms.ts';
 import { showJob, shownJobId as jobId } from '../../support/show-job.ts';
 
 const textOf = ({ index, detail }: EventId): string => `${index}.${detail}`;
-const idsOf = (shown: ShownJob, after: EventId | null): string[] =>
+const idsOf = (shown: JobView, after: EventId | null): string[] =>
   listJobEvents(shown, after).map(({ id }) => textOf(id));
 
 test('there is an event for each status that a job has had, with the time and the data of that status', (t) => {
@@ -74,7 +74,7 @@ const histories = fc
     maxLength: 4,
   })
   .map((attempts) => {
-    const states: ShownJob[] = [];
+    const states: JobView[] = [];
     const statuses: JobStatus[] = [];
     let lowest = 60;
     for (const { waits, runs } of attempts) {

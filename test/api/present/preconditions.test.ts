@@ -1,6 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import test from 'ava';
-import { checkPreconditions, isRangeCurrent, type Verdict } from '../../../api/present/preconditions.ts';
+import {
+  checkPreconditions,
+  isRangeCurrent,
+  type PreconditionResult,
+} from '../../../api/present/preconditions.ts';
 
 const etag = '"abc"';
 const lastModifiedMs = Date.UTC(2026, 10, 23, 12, 0, 0, 700);
@@ -9,7 +13,7 @@ const before = 'Mon, 23 Nov 2026 11:59:59 GMT';
 const exactly = 'Mon, 23 Nov 2026 12:00:00 GMT';
 const after = 'Mon, 23 Nov 2026 12:00:01 GMT';
 
-const cases: readonly [IncomingHttpHeaders, Verdict][] = [
+const cases: readonly [IncomingHttpHeaders, PreconditionResult][] = [
   [{}, 'proceed'],
   [{ 'if-none-match': etag }, 'unchanged'],
   [{ 'if-none-match': `"other", W/${etag}` }, 'unchanged'],

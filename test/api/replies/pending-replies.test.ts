@@ -511,7 +511,7 @@ test('a cancelled request remains in flight until its worker reports the end or 
   const [endingId, lostId, queuedId] = [randomUUID(), randomUUID(), randomUUID()];
   for (const requestId of [endingId, lostId]) void setup.wait({ requestId, workerId: worker.id });
   void setup.wait({ requestId: queuedId });
-  for (const requestId of [endingId, lostId, queuedId]) t.true(replies.leave(requestId));
+  for (const requestId of [endingId, lostId, queuedId]) t.true(replies.markDisconnected(requestId));
   t.is(replies.countOf('image', 'a'), 3);
   worker.send(endingId, 1, 0, 'delta', Buffer.from('more'));
   worker.send(endingId, 1, 1, 'error', Buffer.from('{"code":"job_cancelled","message":"left"}'));

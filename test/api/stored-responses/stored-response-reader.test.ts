@@ -51,7 +51,7 @@ async function setUp(t: ExecutionContext, capacity = 100 * MB): Promise<Setup> {
   };
   const responses = new ResponseStore(frames, objects.objects);
   const memory = new FairBudget({ capacity });
-  const storedResponses = new StoredResponses({ redis: redis(), frames, answers: responses, memory, log });
+  const storedResponses = new StoredResponses({ redis: redis(), frames, responses, memory, log });
   return { ...objects, frames, responses, memory, storedResponses, readBytes: () => read };
 }
 

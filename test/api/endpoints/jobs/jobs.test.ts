@@ -10,7 +10,7 @@ import { renderError } from '../../../../api/middleware/render-error.ts';
 import type { RequestState } from '../../../../api/request/context.ts';
 import { requestContext } from '../../../../api/middleware/request-context.ts';
 import { validate } from '../../../../api/middleware/validate.ts';
-import type { ShownJob } from '../../../../api/present/job-text.ts';
+import type { JobView } from '../../../../api/present/job-text.ts';
 import type { Services } from '../../../../api/services.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { captureLog, type CapturedLog } from '../../../support/captured-log.ts';
@@ -26,7 +26,7 @@ interface TestServer extends CapturedLog {
 }
 
 /** @param find called for each read of the job; may throw */
-async function serve(t: ExecutionContext, find: () => Promise<ShownJob | null>): Promise<TestServer> {
+async function serve(t: ExecutionContext, find: () => Promise<JobView | null>): Promise<TestServer> {
   const captured = captureLog();
   const durableJobs = { find, cancel: async () => true, closing: new AbortController().signal };
   const services = { durableJobs } as unknown as Services;
