@@ -15,7 +15,7 @@ import { maxStoredBytesPerAccount } from '../../shared/billing/stored-bytes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { ApiContext } from '../request/context.ts';
-import { modelRequestOptionsOf } from '../request/creation-options.ts';
+import { modelRequestOptionsOf } from '../request/model-request-options.ts';
 import { keyHolderOf } from '../request/holder.ts';
 import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';

@@ -4,7 +4,7 @@ import type { PreAdmission } from '../../shared/billing/pre-admit-script.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../shared/web/web-models.ts';
-import type { ModelRequestOptions } from './creation-options.ts';
+import type { ModelRequestOptions } from './model-request-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
 
 /** State that middleware sets for the handler. */

@@ -7,7 +7,7 @@ import { beginInTurns } from '../../api/middleware/begin-in-turns.ts';
 import { checkCsrf } from '../../api/middleware/check-csrf.ts';
 import { checkOrigin } from '../../api/middleware/check-origin.ts';
 import { clearDeadCookies } from '../../api/middleware/clear-dead-cookies.ts';
-import { readModelRequestOptions } from '../../api/middleware/read-creation-options.ts';
+import { readModelRequestOptions } from '../../api/middleware/read-model-request-options.ts';
 import { limitCalls, limitStreams } from '../../api/middleware/limit-account-calls.ts';
 import { limitChanges } from '../../api/middleware/limit-changes.ts';
 import { parseBody } from '../../api/middleware/parse-body.ts';

@@ -13,11 +13,11 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { noteRefusals } from '../../middleware/note-refusals.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
-import { readModelRequestOptions } from '../../middleware/read-creation-options.ts';
+import { readModelRequestOptions } from '../../middleware/read-model-request-options.ts';
 import { presentImages } from '../../present/images.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { rejectAsyncStream } from '../../request/creation-options.ts';
+import { rejectAsyncStream } from '../../request/model-request-options.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../await-response.ts';
 import {
