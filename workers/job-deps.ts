@@ -40,7 +40,7 @@ export function createJobDeps(
   log: Logger,
 ): RunningDeps {
   const upstreams = new UpstreamPool(log);
-  catalog.onReload((reloaded) => upstreams.removeMissing(reloaded));
+  catalog.onReload((reloaded) => upstreams.closeRemoved(reloaded));
   const limiter = new RouteLimiter(redis, workerId, log);
   const routing = { upstreams, limiter };
   const responses = new ResponseStore(storedFrames, objects);

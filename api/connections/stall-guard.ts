@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { resetUnread } from '../callers/unread-callers.ts';
+import { resetForUnreadResponse } from '../callers/unread-callers.ts';
 import type { Connection } from './connection.ts';
 import { readWritten } from './node-internals.ts';
 import { readUnacknowledgedBytes } from './unacknowledged-bytes.ts';
@@ -120,7 +120,7 @@ export class StallGuard {
     const firstQueried = await this.#querySystem(suspects);
     // Do not treat the time that the query took as part of the stall.
     for (const [socket] of findStalled(suspects, nowMs - this.#maxStallMs))
-      if (!firstQueried.has(socket)) resetUnread(socket);
+      if (!firstQueried.has(socket)) resetForUnreadResponse(socket);
     const endMs = performance.now();
     this.#nextQueryAtMs =
       endMs + Math.min((endMs - nowMs) / maxQueryFraction, this.#maxStallMs * suspectFraction);
@@ -155,7 +155,7 @@ export class StallGuard {
     ]);
     if (slow.size === 0) return;
     const contested = this.#findMemoryBlockers(Array.from(slow, ([socket]) => socket));
-    for (const socket of contested) resetUnread(socket);
+    for (const socket of contested) resetForUnreadResponse(socket);
   }
 }
 

@@ -14,7 +14,7 @@ export interface FileContent {
   /** Pages that are read as images in addition to their text. */
   readonly pages: number;
   /** Tokens of images, empty cells, and content that cannot be read here. */
-  readonly tokens: number;
+  readonly otherTokens: number;
 }
 
 /** A file as sent, and the model properties that its number of tokens depends on. */

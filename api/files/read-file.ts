@@ -30,8 +30,8 @@ const maxBytesPerCharacter = 3;
 export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<FileResult> {
   const content = readFile(pdfium, request);
   if ('fault' in content) return content;
-  const { texts, pages, tokens } = content;
-  const remaining = request.maxTokens - pages * request.tokensPerPage - tokens;
+  const { texts, pages, otherTokens } = content;
+  const remaining = request.maxTokens - pages * request.tokensPerPage - otherTokens;
   let textTokens = 0;
   let textTokensInOtherVocabularies = 0;
   let textBytes = 0;
@@ -43,7 +43,7 @@ export async function countFile(pdfium: Pdfium, request: FileRequest): Promise<F
     textTokensInOtherVocabularies += estimateInOtherVocabularies(text) * times;
     textBytes += Buffer.byteLength(text) * times;
   }
-  return { textTokens, textTokensInOtherVocabularies, textBytes, pages, tokens };
+  return { textTokens, textTokensInOtherVocabularies, textBytes, pages, otherTokens };
 }
 
 /** Reads the file once for each kind it may be interpreted as. */
@@ -55,7 +55,7 @@ export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | Fi
   const kinds = findKinds(request.filename, mediaType, bytes);
   const texts: RepeatedText[] = [];
   let pages = 0;
-  let tokens = 0;
+  let otherTokens = 0;
   let maxCharacters = request.maxTokens * maxCharactersPerToken;
   for (const kind of kinds) {
     const maxPages = Math.floor(request.maxTokens / request.tokensPerPage) - pages;
@@ -65,15 +65,15 @@ export function readFile(pdfium: Pdfium, request: FileRequest): FileContent | Fi
         : readDocument(pdfium, { kind, bytes, maxCharacters, maxPages });
     if ('fault' in read) return { ...read, kind };
     pages += read.pages;
-    tokens += read.tokens;
+    otherTokens += read.otherTokens;
     for (const text of read.texts) {
       maxCharacters -= text.text.length * text.times;
       texts.push(text);
     }
   }
-  if (mediaType.startsWith('image/')) tokens += request.tokensPerImage;
-  else if (kinds.length === 0) tokens += Math.ceil(bytes.length / bytesPerUnreadToken);
-  return { texts, pages, tokens };
+  if (mediaType.startsWith('image/')) otherTokens += request.tokensPerImage;
+  else if (kinds.length === 0) otherTokens += Math.ceil(bytes.length / bytesPerUnreadToken);
+  return { texts, pages, otherTokens };
 }
 
 export function readDocument(pdfium: Pdfium, request: DocumentRequest): DocumentResult {
@@ -84,7 +84,7 @@ export function readDocument(pdfium: Pdfium, request: DocumentRequest): Document
 
 function readText(bytes: Buffer, maxCharacters: number): DocumentResult {
   if (bytes.length > maxCharacters * maxBytesPerCharacter) return { fault: 'too_long' };
-  return { texts: [{ text: bytes.toString('utf8'), times: 1 }], pages: 0, tokens: 0 };
+  return { texts: [{ text: bytes.toString('utf8'), times: 1 }], pages: 0, otherTokens: 0 };
 }
 
 const pdfName = /\.pdf$/i;

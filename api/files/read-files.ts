@@ -33,7 +33,10 @@ export async function readFiles(
         throw toFileError(result, model, ['body', 'messages', i, 'content', j, 'file', 'file_data']);
       }
       files.push(result);
-      maxTokens = Math.max(0, maxTokens - result.textTokens - result.pages * tokensPerPage - result.tokens);
+      maxTokens = Math.max(
+        0,
+        maxTokens - result.textTokens - result.pages * tokensPerPage - result.otherTokens,
+      );
     }
   }
   return files;

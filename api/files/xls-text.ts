@@ -49,7 +49,7 @@ export const isXls = (bytes: Buffer): boolean =>
 
 export function readXls(bytes: Buffer, maxCharacters: number): DocumentResult {
   const texts = new RepeatedTexts();
-  let tokens = Math.ceil(bytes.length / bytesPerToken);
+  let otherTokens = Math.ceil(bytes.length / bytesPerToken);
   try {
     const streams = isCompoundFile(bytes) ? readStreams(bytes, streamNames) : [bytes];
     for (const stream of streams) {
@@ -61,7 +61,7 @@ export function readXls(bytes: Buffer, maxCharacters: number): DocumentResult {
         if (text === undefined) throw new RangeError('a cell refers to a missing text');
         texts.add(text, cellCount * times);
       }
-      tokens += book.blankCells * times + (times - 1) * Math.ceil(stream.length / bytesPerToken);
+      otherTokens += book.blankCells * times + (times - 1) * Math.ceil(stream.length / bytesPerToken);
     }
   } catch (error) {
     if (error instanceof RangeError) return { fault: 'unreadable' };
@@ -69,7 +69,7 @@ export function readXls(bytes: Buffer, maxCharacters: number): DocumentResult {
   }
   return texts.characters > maxCharacters
     ? { fault: 'too_long' }
-    : { texts: texts.list(1), pages: 0, tokens };
+    : { texts: texts.list(1), pages: 0, otherTokens };
 }
 
 class WorkbookReader {

@@ -77,7 +77,7 @@ class ArchiveReader {
       for (const table of tables) this.#texts.add(table[index]!, times - 1);
     }
     const times = this.#parts.maxTimes;
-    return { texts: this.#texts.list(times), pages: 0, tokens: this.#blankCells * times };
+    return { texts: this.#texts.list(times), pages: 0, otherTokens: this.#blankCells * times };
   }
 
   #addSheet(text: string): void {

@@ -188,7 +188,7 @@ export class DurableJobs {
       const { queue, model } = cancellation;
       await this.#updateFairQueue(() => this.#turns.drop({ queue, model }, accountId));
     }
-    if (cancellation.outcome === 'asked') await this.#notifyWorker(cancellation.workerId, id);
+    if (cancellation.outcome === 'requested') await this.#notifyWorker(cancellation.workerId, id);
     return cancellation.outcome !== 'unknown';
   }
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
 import { findCallerAddress } from '../callers/caller-address.ts';
-import { wasResetUnread } from '../callers/unread-callers.ts';
+import { wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { logAccess } from '../present/access-line.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
@@ -40,7 +40,9 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
         startedAtMs,
         error: state.error,
         reason:
-          !isWhole && wasResetUnread(context.req.socket) ? 'client did not read the response' : undefined,
+          !isWhole && wasResetForUnreadResponse(context.req.socket)
+            ? 'client did not read the response'
+            : undefined,
       });
     });
     await next();

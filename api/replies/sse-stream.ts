@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { CancelCause } from '../../shared/reply/worker-control.ts';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
-import { resetUnread, wasResetUnread } from '../callers/unread-callers.ts';
+import { resetForUnreadResponse, wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import type { Receiver } from './pending-reply.ts';
 import { presentError } from '../present/error-body.ts';
 
@@ -84,7 +84,7 @@ export class SseStream implements Receiver {
     const onClose = (): void => {
       if (this.#hasEnded) return;
       this.#end();
-      this.#request?.cancel(wasResetUnread(response.req.socket) ? { isUnread: true } : {});
+      this.#request?.cancel(wasResetForUnreadResponse(response.req.socket) ? { isUnread: true } : {});
     };
     // The client may have disconnected while the request was read and tokenized.
     if (signal.aborted) onClose();
@@ -162,7 +162,7 @@ export class SseStream implements Receiver {
     // immediately.
     if (flushed || this.response.socket?.destroyed !== false) return;
     if (this.response.writableLength > maxPendingBytes) {
-      resetUnread(this.response.req.socket);
+      resetForUnreadResponse(this.response.req.socket);
       return;
     }
     if (this.#pausedAtMs === null) this.#pause();

@@ -20,6 +20,7 @@ export interface AdminContext {
   readonly ledger: LedgerStore;
   readonly accounts: AccountStore;
   readonly apiKeys: ApiKeyStore;
+  /** Accounts in Redis, with their current balances; `accounts` are their documents in MongoDB. */
   readonly hotAccounts: HotAccountStore;
   readonly codes: RefillCodeStore;
   readonly web: WebStores;

@@ -1,6 +1,6 @@
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { runCommandLine } from './run-command-line.ts';
 
-logUncaught('admin', 2);
+logUncaught('admin', { fd: 2 });
 
 process.exitCode = await runCommandLine(process.argv.slice(2), process.env, process);

@@ -6,7 +6,7 @@ import { compareCpu, sampleCpu, type CpuSample } from './cpu-clock.ts';
 import type { LoadMessage, LoadPlan, LoadResult, TimeSpan, WorkSpan } from './load-plan.ts';
 import { uniqueMark } from './scenario.ts';
 
-logUncaught('bench-load', 2);
+logUncaught('bench-load', { fd: 2 });
 
 /** How long requests still in flight at the end may take. */
 const drainMs = 30_000;

@@ -18,7 +18,7 @@ import { countFaults, runMoney, type MoneyResults } from './run-money.ts';
 import { runScenarios } from './run-scenarios.ts';
 import { Workshop } from './workshop.ts';
 
-logUncaught('bench', 2);
+logUncaught('bench', { fd: 2 });
 
 async function runBench(options: Options, workshop: Workshop): Promise<boolean> {
   const progress = new Progress(process.stderr);

@@ -5,7 +5,7 @@ import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';
 
-logUncaught('supervisor', 2);
+logUncaught('supervisor', { fd: 2 });
 
 // Do not crash when the reader of the output, such as a terminal, is closed.
 process.stdout.on('error', () => undefined);

@@ -11,7 +11,7 @@ export interface GeminiPlan {
   readonly script: ChatScript;
   readonly candidates: number;
   readonly showsThoughts: boolean;
-  /** Whether the first call or the end of a text has a signature. */
+  /** Whether the response is signed: on its first tool call or, if it has none, at the end of its text. */
   readonly isSigned: boolean;
   /** Whether calls have ids, which vendors of this dialect may omit. */
   readonly hasCallIds: boolean;
@@ -31,8 +31,9 @@ const IMAGE_TOKENS = 1290;
 /** A step of a response: the parts of one chunk, and the tokens written so far. */
 export interface Step {
   readonly parts: readonly JsonRecord[];
-  readonly thoughts: number;
-  readonly tokens: number;
+  readonly thoughtTokens: number;
+  /** Tokens other than thoughts. */
+  readonly outputTokens: number;
 }
 
 export function planSteps(plan: GeminiPlan): readonly Step[] {
@@ -41,10 +42,10 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
   const steps: Step[] = [];
   const shownThoughts = showsThoughts ? script.reasoning : [];
   for (const [index, text] of shownThoughts.entries()) {
-    steps.push({ parts: [{ text, thought: true }], thoughts: index + 1, tokens: 0 });
+    steps.push({ parts: [{ text, thought: true }], thoughtTokens: index + 1, outputTokens: 0 });
   }
-  const add = (part: JsonRecord, tokens: number): void => {
-    steps.push({ parts: [part], thoughts: reasoningTokens, tokens });
+  const add = (part: JsonRecord, outputTokens: number): void => {
+    steps.push({ parts: [part], thoughtTokens: reasoningTokens, outputTokens });
   };
   for (const [index, text] of script.pieces.entries()) {
     add({ text }, index + 1);
@@ -66,7 +67,7 @@ export function planSteps(plan: GeminiPlan): readonly Step[] {
   } else if (script.toolCalls.length > 0) {
     add({ text: '' }, countTokens(plan));
   }
-  return steps.length > 0 ? steps : [{ parts: [], thoughts: reasoningTokens, tokens: 0 }];
+  return steps.length > 0 ? steps : [{ parts: [], thoughtTokens: reasoningTokens, outputTokens: 0 }];
 }
 
 function drawImage(ratio: number, { isEdit, imageFault }: GeminiPlan): string {

@@ -21,7 +21,11 @@ export function renderStream(plan: GeminiPlan, framing: StreamFraming, faults: F
   for (const [number, step] of steps.entries()) {
     const isLast = number === steps.length - 1;
     const finishes = isLast && faults.noEnd !== 'finish' && faults.noEnd !== 'both';
-    const usageSoFar = renderUsage(plan, step.thoughts, number === 0 && !isLast ? null : step.tokens);
+    const usageSoFar = renderUsage(
+      plan,
+      step.thoughtTokens,
+      number === 0 && !isLast ? null : step.outputTokens,
+    );
     for (let index = 0; index < plan.candidates; index += 1) {
       const position = { isFirst: chunks.length === 0, isLast: isLast && index === plan.candidates - 1 };
       const metadata = {

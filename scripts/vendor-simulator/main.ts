@@ -5,7 +5,7 @@ import { type Faults, findUnknownFaultWords, parseFaultWords } from './faults.ts
 import { startVendorSimulator } from './simulator.ts';
 import { renderCall, renderCatalog, renderFaultHelp, renderWelcome } from './welcome.ts';
 
-logUncaught('vendor-simulator', 2);
+logUncaught('vendor-simulator', { fd: 2 });
 
 const DEFAULT_PORT = 9100;
 

@@ -28,7 +28,7 @@ const bounded = (description: string, minimum: number, maximum?: number, more: o
     Nullable(Type.Number({ minimum, ...(maximum === undefined ? {} : { maximum }), ...more, description })),
   );
 
-const unlessDropped = 'Left out for vendors that do not know it.';
+const droppedIfUnsupported = 'Left out for vendors that do not know it.';
 
 const anyObject = (description: string) => Type.Optional(Nullable(Type.Object({}, { description })));
 const anyText = (description: string) => Type.Optional(Nullable(Type.String({ description })));
@@ -43,15 +43,17 @@ const openAiFields = {
   audio: anyObject('The voice and format of an answer in sound, as OpenAI takes it.'),
   prediction: anyObject('What most of the answer will be, as OpenAI takes it; left out for other vendors.'),
   web_search_options: anyObject('How to search, as OpenAI takes it; searches as `web_search` does.'),
-  verbosity: anyText(`How long the answer is: \`low\`, \`medium\` or \`high\`. ${unlessDropped}`),
+  verbosity: anyText(`How long the answer is: \`low\`, \`medium\` or \`high\`. ${droppedIfUnsupported}`),
   metadata: anyObject('Kept by OpenAI with the request; left out for other vendors.'),
   store: Type.Optional(
     Nullable(Type.Boolean({ description: 'Whether OpenAI keeps the answer; left out for other vendors.' })),
   ),
-  prompt_cache_key: anyText(`Groups requests whose beginnings are alike. ${unlessDropped}`),
-  prompt_cache_options: anyObject(`How the vendor caches the prompt, as OpenAI takes it. ${unlessDropped}`),
-  prompt_cache_retention: anyText(`How long the vendor keeps a prompt in its cache. ${unlessDropped}`),
-  safety_identifier: anyText(`Stands for the end user before the vendor. ${unlessDropped}`),
+  prompt_cache_key: anyText(`Groups requests whose beginnings are alike. ${droppedIfUnsupported}`),
+  prompt_cache_options: anyObject(
+    `How the vendor caches the prompt, as OpenAI takes it. ${droppedIfUnsupported}`,
+  ),
+  prompt_cache_retention: anyText(`How long the vendor keeps a prompt in its cache. ${droppedIfUnsupported}`),
+  safety_identifier: anyText(`Stands for the end user before the vendor. ${droppedIfUnsupported}`),
   service_tier: anyText('Accepted and left out: the price does not depend on it here.'),
   functions: Type.Optional(
     Nullable(Type.Array(Type.Unknown(), { description: 'Refused: the older form of `tools`.' })),
@@ -88,18 +90,21 @@ export const ChatRequest = Type.Object(
     top_p: bounded('Picks from the likeliest tokens that make up this share.', 0, 1),
     top_k: Type.Optional(
       Nullable(
-        Type.Integer({ minimum: 0, description: `Picks from this many likeliest tokens. ${unlessDropped}` }),
+        Type.Integer({
+          minimum: 0,
+          description: `Picks from this many likeliest tokens. ${droppedIfUnsupported}`,
+        }),
       ),
     ),
     frequency_penalty: bounded('Above 0, tokens become less likely the more often they occurred.', -2, 2),
     presence_penalty: bounded('Above 0, tokens become less likely once they occurred.', -2, 2),
-    repetition_penalty: bounded(`Above 1, repetition becomes less likely. ${unlessDropped}`, 0, 2),
+    repetition_penalty: bounded(`Above 1, repetition becomes less likely. ${droppedIfUnsupported}`, 0, 2),
     min_p: bounded(
-      `Drops tokens below this share of the likeliest one’s probability. ${unlessDropped}`,
+      `Drops tokens below this share of the likeliest one’s probability. ${droppedIfUnsupported}`,
       0,
       1,
     ),
-    top_a: bounded(`Like \`min_p\`, by the square of the probability. ${unlessDropped}`, 0, 1),
+    top_a: bounded(`Like \`min_p\`, by the square of the probability. ${droppedIfUnsupported}`, 0, 1),
     stream: Type.Optional(
       Nullable(Type.Boolean({ default: false, description: 'Whether the answer comes as an event stream.' })),
     ),

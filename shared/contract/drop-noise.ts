@@ -2,9 +2,9 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 
 /** Removes Ajv errors that do not help the caller. */
 export function removeUnhelpfulErrors(all: readonly ErrorObject[]): ErrorObject[] {
-  const errors = removeErrorsOfOtherLists(all);
-  // A failed union reports itself and each of its branches. If a branch of the value's type failed, only that branch's
-  // error helps the caller. Otherwise only the union's error does.
+  const errors = removeErrorsOfUnmatchedArrayTypes(all);
+  // A failed union reports itself and each of its branches. If the branch that matches the value's type failed,
+  // only that branch's error helps the caller. Otherwise only the union's error does.
   const unions = new Set(errors.filter((error) => error.keyword === 'anyOf').map(locationKey));
   const explainedUnions = new Set<string>();
   for (const error of errors) {
@@ -30,27 +30,29 @@ interface Branch {
 }
 
 /**
- * For a union of several kinds of lists: keeps only the errors for the kind of the list's first item, or the union's
- * error if the kind is unknown.
+ * For a union of several array types: keeps only the errors of the array type that matches the first item, or the
+ * union's error if none does.
  */
-function removeErrorsOfOtherLists(errors: readonly ErrorObject[]): readonly ErrorObject[] {
-  const others: { readonly schema: string; readonly instance: string }[] = [];
+function removeErrorsOfUnmatchedArrayTypes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const unmatched: { readonly schema: string; readonly instance: string }[] = [];
   for (const { keyword, data, schema, schemaPath, instancePath } of errors) {
     if (keyword !== 'anyOf' || !Array.isArray(data)) continue;
     const branches = schema as readonly Branch[];
-    const lists = [...branches.keys()].filter((i) => branches[i]!.type === 'array');
-    if (lists.length < 2) continue;
-    const matching = lists.find((i) => data.length === 0 || isOfKind(branches[i]!.items, data[0]));
-    for (const i of lists) {
-      if (i !== matching) others.push({ schema: `${schemaPath}/${i}/`, instance: instancePath });
+    const arrayTypes = [...branches.keys()].filter((i) => branches[i]!.type === 'array');
+    if (arrayTypes.length < 2) continue;
+    const matching = arrayTypes.find((i) => data.length === 0 || matchesType(branches[i]!.items, data[0]));
+    for (const i of arrayTypes) {
+      if (i !== matching) unmatched.push({ schema: `${schemaPath}/${i}/`, instance: instancePath });
     }
   }
-  const isOfOtherList = ({ schemaPath, instancePath }: ErrorObject): boolean =>
-    others.some(({ schema, instance }) => schemaPath.startsWith(schema) && instancePath.startsWith(instance));
-  return others.length === 0 ? errors : errors.filter((error) => !isOfOtherList(error));
+  const isOfUnmatchedType = ({ schemaPath, instancePath }: ErrorObject): boolean =>
+    unmatched.some(
+      ({ schema, instance }) => schemaPath.startsWith(schema) && instancePath.startsWith(instance),
+    );
+  return unmatched.length === 0 ? errors : errors.filter((error) => !isOfUnmatchedType(error));
 }
 
-function isOfKind({ type }: Branch = {}, item: unknown): boolean {
+function matchesType({ type }: Branch = {}, item: unknown): boolean {
   if (Array.isArray(item)) return type === 'array';
   return type === typeof item || (type === 'integer' && typeof item === 'number');
 }
@@ -64,14 +66,15 @@ const locationKey = (error: ErrorObject): string => `${error.schemaPath} ${error
 const parentOf = ({ schemaPath, instancePath }: ErrorObject): string =>
   `${schemaPath.slice(0, schemaPath.lastIndexOf('/'))} ${instancePath}`;
 
-/** The union whose branch failed on the value itself, in the format of `locationKey`. */
+/** The innermost union around the failed keyword, at the same value, in the format of `locationKey`. */
 function enclosingUnion(error: ErrorObject): string {
   const at = error.schemaPath.lastIndexOf(unionMark);
   return at < 0 ? '' : `${error.schemaPath.slice(0, at)}/anyOf ${error.instancePath}`;
 }
 
 /**
- * Yields every union that contains the error: those around its schema, at its value or at one of the value's parents.
+ * Yields every union that can contain the error, in the format of `locationKey`: each union in its schema path, paired
+ * with its value and with each parent of the value.
  */
 function* enclosingUnions(error: ErrorObject): Generator<string> {
   for (

@@ -30,7 +30,7 @@ if not r[1] then return {'unknown'} end
 if r[1] ~= 'q' and r[1] ~= 'a' then return {'ended'} end
 if r[2] then
   redis.call('HSET', record, 'cx', '1')
-  return {'asked', r[2]}
+  return {'requested', r[2]}
 end
 endWithoutCharge(p, account, id, 'c', nowMs(), 'job_cancelled', ARGV[3])
 return {'cancelled', r[3], r[4]}
@@ -137,7 +137,7 @@ export type Cancellation =
   | { readonly outcome: 'unknown' | 'ended' }
   | { readonly outcome: 'cancelled'; readonly queue: QueueName; readonly model: string }
   /** The worker that has the job must be notified. */
-  | { readonly outcome: 'asked'; readonly workerId: string };
+  | { readonly outcome: 'requested'; readonly workerId: string };
 
 const prefixOf = (shard: number): string => redisKeys.jobsOf(shard);
 
@@ -145,7 +145,7 @@ export async function cancelJob(redis: RedisClient, accountId: string, id: strin
   const keys = [prefixOf(shardOf(accountId))];
   const reply = await callRedis(() => cancelScript.run(redis, keys, [accountId, id, cancelled]));
   const [outcome, first, second] = reply as [Cancellation['outcome'], string?, string?];
-  if (outcome === 'asked') return { outcome, workerId: first! };
+  if (outcome === 'requested') return { outcome, workerId: first! };
   if (outcome === 'cancelled') return { outcome, queue: first as QueueName, model: second! };
   return { outcome };
 }

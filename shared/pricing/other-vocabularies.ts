@@ -1,17 +1,17 @@
 /**
  * Estimates how many tokens a text takes in a vocabulary other than ours. Not exact, but seldom much too low.
  * Vocabularies agree on prose. They differ where ours has long tokens that others lack: runs of one character (up to
- * 128 are one token), scripts that others split into bytes, and texts made of our longest words.
+ * 128 are one token), scripts that others split into bytes, and long words that are one token in ours.
  *
- * Works in one pass, without another vocabulary. A character counts slightly more than in our own count of prose in its
- * script. If other vocabularies have almost no tokens for its script, or the character is repeated, it counts as much
- * as in `cl100k_base`.
+ * Takes one pass over the text, and loads no other vocabulary. The weight of each character is slightly above our own
+ * average tokens per character for prose in its script. If other vocabularies have almost no tokens for its script, or
+ * the character is repeated, its weight is what it takes in `cl100k_base`.
  */
 
 /** Hundredths of a token. */
 type Weight = number;
 
-/** Two of a character's three bytes form one token, in scripts for which small vocabularies have no tokens. */
+/** Small vocabularies have no tokens for these scripts and encode a character's three bytes as two tokens. */
 const rareLetter: Weight = 200;
 /** Neither letter nor digit and not ASCII: arrows, box drawing, spaces of other widths, each half of an emoji. */
 const symbol: Weight = 100;
@@ -21,7 +21,7 @@ const asciiSymbol: Weight = 30;
 /** A single space takes no token: it is part of the token of the next word. */
 const space: Weight = 0;
 
-/** First and last character, and the weight of each. */
+/** First and last character of a range, and the weight of every character in it. */
 const scripts: readonly (readonly [number, number, Weight])[] = [
   [0x00c0, 0x02af, latinLetter],
   [0x1e00, 0x1eff, 100], // Latin of Vietnamese and Yoruba
@@ -40,8 +40,11 @@ const scripts: readonly (readonly [number, number, Weight])[] = [
 
 /** The weight of each further character after this many repetitions in a row. */
 const runs = { minLength: 4, weight: 100 };
-/** Indentation is white space as well, and all current vocabularies have tokens for it. */
-const spaceRuns = { minLength: 4, weight: 25, longLength: 16 };
+/**
+ * Runs of white space up to this length have a lower weight: they are mostly indentation, and all current vocabularies
+ * have tokens for it.
+ */
+const spaceRuns = { maxLength: 16, weight: 25 };
 
 let table: Uint8Array | null = null;
 
@@ -75,7 +78,7 @@ export function estimateInOtherVocabularies(text: string, start = 0, end = text.
     run = kind === last ? run + 1 : 1;
     last = kind;
     if (run <= runs.minLength) sum += weight;
-    else if (kind === space && run <= spaceRuns.longLength) sum += spaceRuns.weight;
+    else if (kind === space && run <= spaceRuns.maxLength) sum += spaceRuns.weight;
     else sum += Math.max(weight, runs.weight);
   }
   return sum / 100;

@@ -80,7 +80,8 @@ export interface ImageJob {
   readonly n: number;
   readonly size: string;
   /**
-   * Whether the caller specified that size, as opposed to the catalog's default; absent in a job of an earlier version.
+   * Whether the caller requested that size; otherwise it is the catalog's default. Absent in a job of an earlier
+   * version.
    */
   readonly isSizeAsked?: boolean;
   readonly quality: string | null;

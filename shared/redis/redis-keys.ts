@@ -97,7 +97,7 @@ export const redisKeys = {
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
   /** String: the worker that checks this shard for orphaned reservations now; seconds. */
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
-  /** String: marks a refill as credited or withdrawn; a week. After that, only MongoDB has it. */
+  /** String: marks a refill as credited or voided; a week. After that, only MongoDB has it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
   /**
    * String: the reasoning that led to a tool call, which vendors require back and clients drop, by the hash of the call

@@ -1,7 +1,8 @@
 import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-const withdrawn = 'withdrawn';
+/** The value of a marker whose refill is voided. Not `voided`, because markers of earlier releases have this one. */
+const voided = 'withdrawn';
 const markerSeconds = 7 * 24 * 60 * 60;
 
 /**
@@ -11,7 +12,7 @@ const markerSeconds = 7 * 24 * 60 * 60;
  */
 export async function voidRefill(redis: RedisClient, accountId: string, refillId: string): Promise<boolean> {
   const marker = redisKeys.refill(accountId, refillId);
-  const set = await callRedis(() => redis.set(marker, withdrawn, 'EX', markerSeconds, 'NX'));
+  const set = await callRedis(() => redis.set(marker, voided, 'EX', markerSeconds, 'NX'));
   return set === 'OK' || (await isRefillVoided(redis, accountId, refillId));
 }
 
@@ -20,5 +21,5 @@ export async function isRefillVoided(
   accountId: string,
   refillId: string,
 ): Promise<boolean> {
-  return (await callRedis(() => redis.get(redisKeys.refill(accountId, refillId)))) === withdrawn;
+  return (await callRedis(() => redis.get(redisKeys.refill(accountId, refillId)))) === voided;
 }

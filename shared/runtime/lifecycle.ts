@@ -31,7 +31,7 @@ export async function runProcess(
   role: string,
   start: () => Promise<{ running: Running; log: Logger }>,
 ): Promise<void> {
-  logUncaught(role, 1);
+  logUncaught(role, { fd: 1 });
   quietLibraries(process.env);
   allowHeapGrowth();
   collectWhenIdle();

@@ -37,7 +37,7 @@ export interface WebSession extends DeviceDescription {
 
 /** An API account that a user manages. */
 export interface WebLink {
-  /** From 1 to 2^31 - 1. The account's `id` in the account area. */
+  /** From 1 to 2^31 - 1. Shown to the user as the account's `id` (docs/web.md). */
   readonly _id: number;
   readonly userId: string;
   readonly accountId: string;
@@ -84,6 +84,7 @@ export interface AuditEvent {
   readonly label: string | null;
   readonly action: AuditAction;
   readonly at: Date;
+  /** The IP address of the client; null if the action did not come from a client. */
   readonly address: string | null;
   readonly device: string | null;
   readonly sessionId: string | null;

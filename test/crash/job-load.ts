@@ -3,11 +3,11 @@ import { hasEnded, respondAsync, type JobBody } from '../support/jobs.ts';
 import type { TestAccount } from '../support/stack.ts';
 import { CallerLoad } from './caller-load.ts';
 
-/** A durable job that was accepted with a 202, so that it must not be lost. */
+/** A durable job that was accepted with a 202 and therefore must not be lost. */
 export interface JobTicket {
   readonly id: string;
   readonly account: TestAccount;
-  /** The final state that its caller first saw; null until then. */
+  /** The job's final state, once its caller has seen it; null until then. */
   end: Pick<JobBody, 'status' | 'cost_request' | 'free_request'> | null;
 }
 
@@ -21,7 +21,7 @@ const requests: readonly { readonly path: string; readonly body: object }[] = [
 ];
 
 const callersPerRequest = 2;
-/** A caller polls its job at this interval until the job ends, but no longer than this. Then it submits the next job. */
+/** A caller polls its job every `pollIntervalMs` until the job ends, for at most `followMs`. Then it submits the next job. */
 const pollIntervalMs = 150;
 const followMs = 4_000;
 /** One in this many jobs is cancelled as soon as it is enqueued, even if it is already running or done. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One call at the vendor, for scripts that wait for its disconnect. */
+/** One call to the vendor. Lets a script wait until the client of the vendor disconnects. */
 export interface ScriptedCall {
   /** Resolves if the connection is closed before the response has ended. */
   readonly cut: Promise<void>;
@@ -33,8 +33,8 @@ export type Script = (
   call: ScriptedCall,
 ) => object | Events | Promise<object>;
 
-/** A short response that is not streamed. */
-export const wholeChat = {
+/** A complete, unstreamed chat response. */
+export const unstreamedChat = {
   id: 'x',
   object: 'chat.completion',
   created: 1,
@@ -49,7 +49,7 @@ export interface ScriptedVendor {
   close(): Promise<void>;
 }
 
-/** A vendor that sends exactly what a test wrote, for usage that no simulated model would report. */
+/** A vendor that sends exactly what a test specifies, such as token usage that the simulated models never report. */
 export async function startScriptedVendor(script: Script): Promise<ScriptedVendor> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

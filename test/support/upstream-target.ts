@@ -30,7 +30,7 @@ export function createImageCall(more: Partial<ImageCall> = {}): ImageCall {
     ...textOnlyFields,
     n: 1,
     size: '1024x1024',
-    isSizeAsked: false,
+    isSizeRequested: false,
     quality: null,
     style: null,
     user: null,

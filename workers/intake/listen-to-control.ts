@@ -8,7 +8,7 @@ export interface ControlOptions {
   readonly workerId: string;
   readonly queues: readonly QueueName[];
   readonly onControl: (control: ControlMessage) => void;
-  /** Called when a model's queue that had no waiting durable job gets one. */
+  /** Called when an account gets its first waiting durable job for a model in this queue. */
   readonly onJobsAdded: (queue: QueueName) => void;
 }
 

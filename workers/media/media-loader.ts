@@ -1,6 +1,6 @@
 import { invalidField, type AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
-import { showUrl } from '../outbound/fetch-url.ts';
+import { showUrl } from '../outbound/url-errors.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';

@@ -3,7 +3,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { readPublicUrl } from '../../shared/runtime/public-url.ts';
 import { connectTo } from './connect-to.ts';
-import { fetchFailed, urlRejected } from './fetch-url.ts';
+import { fetchFailed, urlRejected } from './url-errors.ts';
 import {
   findPublicAddresses,
   readPublicInternet,

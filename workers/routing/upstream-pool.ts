@@ -47,8 +47,8 @@ export class UpstreamPool {
     return upstream;
   }
 
-  /** Closes upstreams that a reloaded catalog no longer contains, after a delay. */
-  removeMissing(catalog: Catalog): void {
+  /** Closes upstreams that a reloaded catalog no longer contains, after a delay. Until then, `get` still returns them. */
+  closeRemoved(catalog: Catalog): void {
     const names = new Set(catalog.upstreams.map((upstream) => upstream.name));
     for (const [name, entry] of this.#entries) {
       if (names.has(name)) continue;

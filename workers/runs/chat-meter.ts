@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatReportFilter, countReserved, mayReason, readMaxTokens } from './chat-report-filter.ts';
 import { minTokensPerSecond } from './choice-silence.ts';
-import { countDelta, isReasoningItself } from './count-delta.ts';
+import { countDelta, isFullReasoning } from './count-delta.ts';
 import { UnseenGeneration, type ChoiceDelta } from './unseen-generation.ts';
 
 /**
@@ -129,7 +129,7 @@ export class ChatMeter {
     // Our own count may be wrong, so the caller is never charged more than the reservation because of it.
     this.#countedTokens = Math.min(countReserved(this.#job, this.#route), this.#countedTokens + tokens);
     this.#seenTokens += tokens;
-    this.#showsReasoning ||= isReasoningItself(delta, this.#route);
+    this.#showsReasoning ||= isFullReasoning(delta, this.#route);
     this.#unseen?.take({ index, delta }, tokens);
     this.#isCovered = false;
   }

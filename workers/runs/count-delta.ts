@@ -34,14 +34,14 @@ export function countDelta(delta: Delta, encoding: EncodingName = defaultEncodin
 }
 
 /**
- * Whether a delta may be the reasoning itself, which OpenAI-compatible servers usually send. Anthropic and Gemini send
- * summaries.
+ * Whether a delta may contain the model's full reasoning instead of a summary. OpenAI-compatible servers usually send
+ * the full reasoning, in one of two fields; Anthropic and Gemini send summaries.
  */
-export function isReasoningItself(
-  { reasoning_content: reasoning, reasoning: newer }: Delta,
+export function isFullReasoning(
+  { reasoning_content: reasoningContent, reasoning }: Delta,
   route: CatalogRoute | null,
 ): boolean {
-  return Boolean(reasoning || newer) && route?.upstream.kind === 'openai';
+  return Boolean(reasoningContent || reasoning) && route?.upstream.kind === 'openai';
 }
 
 /** Whether a delta contains any model output besides the opening role. */

@@ -61,8 +61,8 @@ export async function makeImages(
   const loadedInputs = await loadInputImages({ fetchClient, memory, reencodeImage }, job, run.signal);
   try {
     const result = await callModel(dependencies, job, run, { ...options, model, loadedInputs });
-    if (result.missing !== undefined) {
-      const { failure, message: reason } = result.missing;
+    if (result.shortfallReason !== undefined) {
+      const { failure, message: reason } = result.shortfallReason;
       run.log.warn({ model: model.id, failure, reason }, 'the upstream made fewer images than requested');
     }
     return { ...result, usage: keepPlausible(result.usage, model, job, run) };
@@ -155,13 +155,13 @@ function findRoutes(
 }
 
 function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {
-  const { prompt, negativePrompt, n, size, isSizeAsked = false, quality, style } = job;
+  const { prompt, negativePrompt, n, size, isSizeAsked: isSizeRequested = false, quality, style } = job;
   return {
     prompt,
     negativePrompt,
     n,
     size,
-    isSizeAsked,
+    isSizeRequested,
     quality,
     style,
     user: job.request.user,

@@ -20,15 +20,15 @@ export async function reencodeOutputs(
 ): Promise<ImageResponse> {
   if (response.images.length === 0) return response;
   const images: GeneratedImage[] = [];
-  let { missing } = response;
+  let { shortfallReason } = response;
   // Re-encode one at a time, because a process has few decoders.
   for (const { bytes, revisedPrompt } of response.images) {
     const image = await reencodeOutput(reencoding, bytes);
-    if ('problem' in image) missing ??= notAnImage(image);
+    if ('problem' in image) shortfallReason ??= notAnImage(image);
     else images.push({ bytes: image.bytes, contentType: image.contentType, revisedPrompt });
   }
-  if (images.length === 0 && missing !== undefined) throw missing;
-  return { ...response, images, ...(missing === undefined ? {} : { missing }) };
+  if (images.length === 0 && shortfallReason !== undefined) throw shortfallReason;
+  return { ...response, images, ...(shortfallReason === undefined ? {} : { shortfallReason }) };
 }
 
 export async function reencodeOutput(

@@ -151,8 +151,11 @@ function isCharged({ request }: ImageJob, { images }: ImageResponse): boolean {
   return images.length > 0 || request.pricing.type !== 'image';
 }
 
-function describeNoImages({ missing }: ImageResponse, charged: boolean): ReturnType<typeof describeFailure> {
-  const reason = missing?.message ?? 'The model returned no image.';
+function describeNoImages(
+  { shortfallReason }: ImageResponse,
+  charged: boolean,
+): ReturnType<typeof describeFailure> {
+  const reason = shortfallReason?.message ?? 'The model returned no image.';
   return {
     code: 'upstream_rejected',
     message: charged ? `${reason} (Charged as the vendor counted it.)` : reason,
@@ -163,9 +166,9 @@ function describeNoImages({ missing }: ImageResponse, charged: boolean): ReturnT
  * Returns the usage event's note for a request that received fewer images than requested. Includes the vendor's message
  * if it rejected the request.
  */
-function describeShortfall({ n }: ImageJob, { images, missing }: ImageResponse): string | null {
+function describeShortfall({ n }: ImageJob, { images, shortfallReason }: ImageResponse): string | null {
   if (images.length >= n) return null;
-  const reason = missing?.failure === 'rejected' ? `: ${missing.message}` : '';
+  const reason = shortfallReason?.failure === 'rejected' ? `: ${shortfallReason.message}` : '';
   return `${images.length} of ${n} images were made${reason}`;
 }
 

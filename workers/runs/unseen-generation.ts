@@ -5,7 +5,7 @@ import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
 import { ChoiceSilence, maxStepMs } from './choice-silence.ts';
-import { isReasoningItself } from './count-delta.ts';
+import { isFullReasoning } from './count-delta.ts';
 import { isVendorStream, type ChatCallInput } from './read-as-stream.ts';
 
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
@@ -48,7 +48,7 @@ export class UnseenGeneration {
 
   take({ index, delta }: ChoiceDelta, tokens: number): void {
     this.#seenTokens += tokens;
-    const isReasoning = !delta['content'] && isReasoningItself(delta, this.#route);
+    const isReasoning = !delta['content'] && isFullReasoning(delta, this.#route);
     const isCall = Array.isArray(delta['tool_calls']);
     if (!isReasoning && !isCall && !delta['content']) return;
     // If the response is not streamed, the arrival of its parts does not show when they were generated.

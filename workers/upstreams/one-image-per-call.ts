@@ -79,17 +79,17 @@ export function mergeImageResponses(results: readonly PromiseSettledResult<Image
   // An internal error must not be treated as a missing image.
   const internalError = errors.find((error) => !(error instanceof UpstreamError));
   if (internalError !== undefined) throw internalError;
-  const failures = [...responses.flatMap((one) => one.missing ?? []), ...(errors as UpstreamError[])];
-  const shortfallError =
+  const failures = [...responses.flatMap((one) => one.shortfallReason ?? []), ...(errors as UpstreamError[])];
+  const shortfallReason =
     failures.find(({ failure }) => failure === 'rejected') ??
     failures.find(({ mayStillRun }) => mayStillRun) ??
     failures[0];
-  if (responses.length === 0) throw shortfallError!;
+  if (responses.length === 0) throw shortfallReason!;
   const usages = responses.flatMap(({ usage }) => usage ?? []);
   return {
     images: responses.flatMap(({ images }) => images),
     calls: responses.reduce((sum, { calls }) => sum + calls, 0),
-    ...(shortfallError === undefined ? {} : { missing: shortfallError }),
+    ...(shortfallReason === undefined ? {} : { shortfallReason }),
     usage: usages.length < responses.length ? null : (usages.slice(1).reduce(addUsage, usages[0]!) ?? null),
   };
 }

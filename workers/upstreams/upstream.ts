@@ -24,8 +24,8 @@ export interface UpstreamTarget {
 export interface CallContext {
   readonly signal: AbortSignal;
   /**
-   * The account for which work is done; accounts take turns at work that would block the event loop. Upstreams know
-   * nothing else about it.
+   * The account that this call is for. Work that would block the event loop is scheduled round-robin by account.
+   * Upstreams know nothing else about the account.
    */
   readonly accountId: string;
   readonly log: UpstreamLogger;
@@ -49,7 +49,7 @@ export interface CallContext {
 }
 
 /**
- * Waits for another slot of the candidate that is being called.
+ * Waits for another concurrency slot of the route candidate that is being called.
  * @returns null if none becomes free in time, or if the signal is aborted
  */
 export type AcquireExtraSlot = (signal: AbortSignal) => Promise<ExtraSlot | null>;
@@ -152,13 +152,13 @@ export type ChatEvent =
   /** Pages on which the response is based, in the order of their citations; may occur several times. */
   | { readonly type: 'sources'; readonly index: number; readonly sources: readonly WebSource[] }
   /**
-   * Data that the vendor requires back with the conversation but that clients drop. It belongs to a tool call of this
+   * Data that the vendor requires to be sent back on later turns, but that clients discard. It belongs to a tool call of this
    * choice; other choices may use the same tool call ID. The event comes before the `finish` event of the choice.
    */
   | { readonly type: 'remember'; readonly index: number; readonly toolCallId: string; readonly value: object }
   /**
-   * Reported as soon as any count is known, and again when one changes; the last event is used. A partial report does
-   * not cover everything generated before it, such as Anthropic's first one, with `output_tokens: 1`.
+   * Reported as soon as any count is known, and again when one changes; the last event is used. A partial report may
+   * not count everything generated so far: Anthropic's first one, for example, has `output_tokens: 1`.
    */
   | { readonly type: 'usage'; readonly usage: UpstreamUsage; readonly isPartial?: true };
 
@@ -212,8 +212,8 @@ export interface ImageCall {
   readonly n: number;
   /** `WIDTHxHEIGHT`, one of the model's sizes. */
   readonly size: string;
-  /** Whether the caller set the size; otherwise it is the catalog's default. */
-  readonly isSizeAsked: boolean;
+  /** Whether the caller requested this size; otherwise it is the catalog's default. */
+  readonly isSizeRequested: boolean;
   readonly quality: string | null;
   readonly style: string | null;
   readonly user: string | null;
@@ -244,14 +244,14 @@ export interface ImageResponse {
    */
   readonly images: readonly GeneratedImage[];
   /** Why there are fewer images, if known; always set if there are none. */
-  readonly missing?: UpstreamError;
+  readonly shortfallReason?: UpstreamError;
   /** How many times the vendor processed the prompt: the number of calls with a response. */
   readonly calls: number;
   /** For models priced by tokens, over all calls with a response; null if the vendor did not report it. */
   readonly usage: UpstreamUsage | null;
 }
 
-/** Methods that a kind does not support are missing. All reject with UpstreamError, or with the signal's reason. */
+/** A dialect omits the methods that it does not support. All reject with UpstreamError, or with the signal's reason. */
 export interface Upstream {
   /**
    * Yields the model's output. If it returns without at least one `finish` event, the caller must throw an upstream
@@ -277,7 +277,7 @@ export interface Upstream {
  * - `missing`: the vendor does not have the model or address (404); another route may
  * - `auth`: the key is wrong, blocked or out of credit (401, 402, 403)
  * - `rate_limited`: 429; with `retryAfterMs` if the vendor sent a time
- * - `too_large`: the request exceeds the limit of this key per minute, so waiting does not help; another key may
+ * - `too_large`: the request alone exceeds this key's per-minute limit, so waiting does not help; another key may
  * - `unavailable`: 5xx, connection refused or interrupted, invalid response
  * - `timeout`: one of our timeouts expired
  */

@@ -124,7 +124,7 @@ async function countPrompt(
 ): Promise<Omit<PromptParts, 'tokens' | 'textBytes'>> {
   const { images, audioSeconds } = countMedia(body, model.context / tokensPerAudioSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
-  const fileTokens = files.reduce((sum, file) => sum + file.tokens, 0);
+  const fileTokens = files.reduce((sum, file) => sum + file.otherTokens, 0);
   const audioTokens = Math.ceil(audioSeconds * tokensPerAudioSecond);
   const additions = listAdditions(body, model);
   counter.addTokens(
@@ -141,7 +141,7 @@ async function countPrompt(
   }
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
-  const filesWithOtherContent = files.filter(({ tokens }) => tokens > 0).length;
+  const filesWithOtherContent = files.filter(({ otherTokens }) => otherTokens > 0).length;
   return {
     fileTextBytes: files.reduce((sum, { textBytes }) => sum + textBytes, 0),
     pictures: images + pages + filesWithOtherContent,

@@ -16,7 +16,8 @@ export interface EmbeddingInputs {
 export interface CountingOptions {
   /** Maximum tokens of an input. */
   readonly limit: number;
-  readonly turn: CountingTurn;
+  /** The event-loop turns in which the inputs of this request are tokenized. */
+  readonly countingTurn: CountingTurn;
 }
 
 /** Returns the maximum tokens of an input, without those that the vendor adds. */
@@ -33,12 +34,12 @@ export function findInputLimit({ context, specialTokens }: CatalogModel): number
 export async function countInputs(
   { texts, sentTokens, isSingle }: EmbeddingInputs,
   { tokenizer, specialTokens }: CatalogModel,
-  { limit, turn }: CountingOptions,
+  { limit, countingTurn }: CountingOptions,
 ): Promise<number[]> {
   const counts: number[] = [];
   const tooLong: number[] = [];
   for (const [i, text] of texts.entries()) {
-    const tokens = await countTokensAsync(text, { limit, turn, encoding: tokenizer });
+    const tokens = await countTokensAsync(text, { limit, turn: countingTurn, encoding: tokenizer });
     if (tokens === null) tooLong.push(i);
     // Whitespace alone can have zero tokens, but vendors bill at least one token per input.
     else counts.push(Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0));
@@ -56,10 +57,10 @@ export function inputsTooLong(tooLong: readonly number[], isSingle: boolean, lim
   const msg = `is longer than ${limit} tokens`;
   const [first, ...others] = locations.slice(0, maxListed).map((location) => location.join('.'));
   if (locations.length > maxListed) others.push(`${locations.length - maxListed} more`);
-  const so =
+  const othersSuffix =
     others.length === 0 ? '' : `; so ${others.length === 1 ? 'is' : 'are'} ${joinWords(others, 'and')}`;
   return new AppError('content_too_long', {
-    message: `${first}: ${msg}${so}`,
+    message: `${first}: ${msg}${othersSuffix}`,
     issues: locations
       .slice(0, maxIssues)
       .map((location) => ({ loc: ['body', ...location], msg, type: 'value_error' })),

@@ -43,10 +43,10 @@ export const createEmbedding = defineEndpoint(
     const dimensions = chooseDimensions(body, model);
     precheckBalance(context, model);
     await preAdmitIfLikelyRejected(services, context, model);
-    const turn = createCountingTurn(services, context, model);
+    const countingTurn = createCountingTurn(services, context, model);
     const limit = findInputLimit(model);
-    const read = await readInputs(services, context, body.input, { limit, turn });
-    const inputTokens = await countInputs(read, model, { limit, turn });
+    const read = await readInputs(services, context, body.input, { limit, countingTurn });
+    const inputTokens = await countInputs(read, model, { limit, countingTurn });
     const counted = { model, dimensions, inputs: read.texts, inputTokens };
     const estimate = estimateInputs(counted, body.user ?? null);
     const isAsync = modelRequestOptionsOf(context).respondsAsync;

@@ -22,7 +22,7 @@ export async function readInputs(
   services: Services,
   context: ApiContext,
   input: EmbeddingInput,
-  { limit, turn }: CountingOptions,
+  { limit, countingTurn }: CountingOptions,
 ): Promise<EmbeddingInputs> {
   if (typeof input === 'string') return { texts: [input], sentTokens: null, isSingle: true };
   if (isListOf(input, 'string')) return { texts: input as string[], sentTokens: null, isSingle: false };
@@ -30,11 +30,11 @@ export async function readInputs(
   const arrays = (isSingle ? [input] : input) as readonly (readonly unknown[])[];
   const tooLong = [...arrays.keys()].filter((i) => arrays[i]!.length > limit);
   if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
-  const textBytes = await checkTokens(arrays, isSingle, turn);
+  const textBytes = await checkTokens(arrays, isSingle, countingTurn);
   holdText(services, context, textBytes, createEmbedding.bodyLimitBytes);
   const texts: string[] = [];
   for (const tokens of arrays as readonly (readonly number[])[]) {
-    await waitBefore(tokens, turn);
+    await waitBefore(tokens, countingTurn);
     texts.push(decodeTokens(tokens));
   }
   return { texts, sentTokens: arrays.map((tokens) => tokens.length), isSingle };

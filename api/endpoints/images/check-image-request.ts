@@ -53,8 +53,8 @@ export function checkImageRequest(
 
 /** Rejects a request that no route can serve. If only some routes can serve it, only those are called. */
 function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel): void {
-  const imageRequest = toImageRequirements(checked);
-  const unmet = routes.map((route) => findUnmetImageNeed(route, imageRequest));
+  const requirements = toImageRequirements(checked);
+  const unmet = routes.map((route) => findUnmetImageNeed(route, requirements));
   const first = unmet[0] ?? null;
   if (first === null || unmet.includes(null)) return;
   const loc = first.field === 'image_url' ? checked.inputLocs[0] : undefined;

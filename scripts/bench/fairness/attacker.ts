@@ -2,7 +2,7 @@ import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { attacks } from './attacks.ts';
 import type { AttackPlan } from './scenario.ts';
 
-logUncaught('bench-attacker', 2);
+logUncaught('bench-attacker', { fd: 2 });
 
 /** Runs in a separate process, so that the attack's CPU use does not distort the measured account's latency. */
 process.once('message', (message) => {

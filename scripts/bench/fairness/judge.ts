@@ -20,17 +20,18 @@ export function computeAllowed({ alone, callMs }: FairnessResult): { p50Ms: numb
 
 /** Returns what is wrong with a result: failed requests, latency above the limit, and too much memory growth. */
 export function findFaults(result: FairnessResult): string[] {
-  const { scenario, alone, beside, rssMb } = result;
+  const { alone, beside: duringAttack, rssMb } = result;
+  const { mostGrowthMb: maxGrowthMb = {} } = result.scenario;
   const allowed = computeAllowed(result);
   const failures = (where: string, { failures: counts }: LatencySummary): string[] =>
     Object.entries(counts).map(([name, count]) => `${where}: ${count} × ${name}`);
   const exceeded: string[] = [];
-  if (beside.p50Ms > allowed.p50Ms) exceeded.push('p50 exceeds the limit');
-  if (beside.p99Ms > allowed.p99Ms) exceeded.push('p99 exceeds the limit');
-  const grown = Object.entries(scenario.mostGrowthMb ?? {}).flatMap(([name, maxMb]) => {
+  if (duringAttack.p50Ms > allowed.p50Ms) exceeded.push('p50 exceeds the limit');
+  if (duringAttack.p99Ms > allowed.p99Ms) exceeded.push('p99 exceeds the limit');
+  const grown = Object.entries(maxGrowthMb).flatMap(([name, maxMb]) => {
     const [before, after] = rssMb[name as 'api' | 'redis'];
     const grownMb = Math.round(after - before);
     return grownMb > maxMb ? [`${name} grew by ${grownMb} MB; ${maxMb} MB are allowed`] : [];
   });
-  return [...failures('alone', alone), ...failures('beside', beside), ...exceeded, ...grown];
+  return [...failures('alone', alone), ...failures('beside', duringAttack), ...exceeded, ...grown];
 }

@@ -18,7 +18,7 @@ const warmUpProbes = 5;
 /** A measurement ends early after this many probes. With fewer probes, the p99 would be the slowest one. */
 const maxProbes = 100;
 const aloneMs = 10_000;
-const besideMs = 30_000;
+const duringAttackMs = 30_000;
 /** A probe without a response by then is counted as a failure and recorded with this latency. */
 const probeTimeoutMs = 10_000;
 const readyTimeoutMs = 60_000;
@@ -41,7 +41,7 @@ export async function measureFairness(options: FairnessOptions): Promise<Fairnes
   const callMs = scenario.callMs ?? (await measureAttackersCall(target));
   const before = readMemory(stack);
   const stop = await startAttack(programs, { scenario: scenario.name, target });
-  const beside = await probe(scenario, target, besideMs);
+  const beside = await probe(scenario, target, duringAttackMs);
   const after = readMemory(stack);
   await stop();
   const rssMb = { api: [before.api, after.api], redis: [before.redis, after.redis] } as const;

@@ -9,7 +9,7 @@ export function formatFairnessHead(): string {
 }
 
 export function formatFairness(result: FairnessResult): string {
-  const { scenario, alone, beside, rssMb } = result;
+  const { scenario, alone, beside: duringAttack, rssMb } = result;
   const allowed = computeAllowed(result);
   const faults = findFaults(result);
   const waits = ({ p50Ms, p99Ms }: Pick<LatencySummary, 'p50Ms' | 'p99Ms'>): string[] => [
@@ -18,7 +18,7 @@ export function formatFairness(result: FairnessResult): string {
   ];
   const cells = [
     scenario.name,
-    ...[alone, beside, allowed].flatMap(waits),
+    ...[alone, duringAttack, allowed].flatMap(waits),
     faults.length === 0 ? 'ok' : 'NO',
   ];
   const memory = Object.keys(scenario.mostGrowthMb ?? {}).map((name) => {
@@ -27,7 +27,7 @@ export function formatFairness(result: FairnessResult): string {
   });
   return [
     formatRow(cells),
-    `  ${scenario.attack}; measured: ${scenario.innocent} (${alone.probes} times alone, ${beside.probes} during)`,
+    `  ${scenario.attack}; measured: ${scenario.innocent} (${alone.probes} times alone, ${duringAttack.probes} during)`,
     ...memory,
     ...faults.map((fault) => `  !!! ${fault}`),
   ].join('\n');

@@ -54,6 +54,7 @@ export interface FairnessResult {
   readonly scenario: FairnessScenario;
   readonly callMs: number;
   readonly alone: LatencySummary;
+  /** Latency during the attack. */
   readonly beside: LatencySummary;
   /** Memory of the processes before the attack and at its end. */
   readonly rssMb: Readonly<Record<'api' | 'redis', readonly [before: number, after: number]>>;

@@ -3,7 +3,7 @@ import { JobLookUps } from './look-up-jobs.ts';
 import { placeJobs } from './place-jobs.ts';
 import type { JobsMessage, JobsPlan } from './scenario.ts';
 
-logUncaught('bench-jobs', 2);
+logUncaught('bench-jobs', { fd: 2 });
 
 const progressEvery = 1_000;
 

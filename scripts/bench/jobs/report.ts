@@ -17,7 +17,7 @@ export function formatJobs(run: JobsRun): string {
       ...cpuColumns.map((column) => phase.cpuMsPerJob[column]?.toFixed(3) ?? ''),
       `${Math.round(phase.othersShare * 100)} %${phase.othersShare > disturbedShare ? ' !' : ''}`,
     ]);
-  const times = Math.max(1, single.behind.waitMs.p50) / Math.max(1, single.alone.waitMs.p50);
+  const waitRatio = Math.max(1, single.behind.waitMs.p50) / Math.max(1, single.alone.waitMs.p50);
   return [
     '',
     `${jobsTitle} · ${formatCount(run.jobs)} jobs of one account · ${run.callers} connections`,
@@ -49,7 +49,7 @@ export function formatJobs(run: JobsRun): string {
       : [
           formatNote(
             '',
-            `${times.toFixed(1)}×`,
+            `${waitRatio.toFixed(1)}×`,
             `its wait alone; jobs started in between: p50 ${single.behind.startedBetween.p50}, ` +
               `max ${single.behind.startedBetween.most}`,
           ),

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { startEmbeddedMongo } from './server.ts';
 
-logUncaught('mongodb', 2);
+logUncaught('mongodb', { fd: 2 });
 
 /**
  * `node main.js --dir <path> [--port 0] [--sync off]`: prints its address as one JSON line, then serves until

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { startEmbeddedS3 } from './server.ts';
 
-logUncaught('s3', 2);
+logUncaught('s3', { fd: 2 });
 
 async function main(): Promise<void> {
   if (process.env['NODE_ENV'] === 'production') {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { S3Error } from './errors.ts';
-import { readSignatureParameters } from './signature-claim.ts';
-import type { SignableRequest, UnverifiedSignature } from './signature-claim.ts';
+import { readSignatureParameters } from './parse-signature.ts';
+import type { SignableRequest, UnverifiedSignature } from './parse-signature.ts';
 import type { NamedValue } from './parse-request.ts';
 
 export interface SignaturePolicy {

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 import { startEmbeddedSmtp } from './server.ts';
 
-logUncaught('smtp', 2);
+logUncaught('smtp', { fd: 2 });
 
 /**
  * `node main.js --dir <path> [--port 0]`: prints its address as one JSON line, then serves until SIGTERM. Reads the

@@ -50,7 +50,7 @@ test('reading a file returns token counts and no text, even if the file unpacks 
     textTokensInOtherVocabularies: estimateInOtherVocabularies(text),
     textBytes: text.length,
     pages: 0,
-    tokens: 0,
+    otherTokens: 0,
   };
   t.deepEqual(await read(zip, { mediaType: 'application/zip' }), counts);
   t.deepEqual(await read(Buffer.from(text), { mediaType: 'text/plain' }), counts);

@@ -74,7 +74,7 @@ test('only the words of an office document are read, not its tags', (t) => {
   t.deepEqual(read(zip, { kind: 'zip' }), {
     texts: [{ text: 'Some words more', times: 1 }],
     pages: 0,
-    tokens: 0,
+    otherTokens: 0,
   });
 });
 

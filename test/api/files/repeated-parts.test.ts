@@ -80,7 +80,7 @@ test('the text of each sheet of a normal workbook is included once, even if the 
     'xl/worksheets/_rels/sheet1.xml.rels': relations({ rId1: 'sheet2.xml', rId2: 'sheet2.xml' }),
   });
   t.is(countTimes(content, 'words'), 2);
-  t.is(content.tokens, 0);
+  t.is(content.otherTokens, 0);
 });
 
 test('a document with one id for two parts, or with binary cells, is unreadable', (t) => {
@@ -127,11 +127,11 @@ test('empty cells add tokens up to the last non-empty cell, and not beyond', (t)
   const words = '<text:p>words</text:p>';
   // Every LibreOffice spreadsheet ends with such empty rows.
   const trailingRows = row(1_048_573, cell(16_384, ''));
-  t.is(table(row(1, cell(1, words)) + trailingRows).tokens, 0);
+  t.is(table(row(1, cell(1, words)) + trailingRows).otherTokens, 0);
   t.is(
     table(
       row(1, cell(1, words)) + row(9, cell(16_384, '')) + row(1, cell(4, '') + cell(1, words)) + trailingRows,
-    ).tokens,
+    ).otherTokens,
     11 * 5 - 2,
   );
 });
@@ -142,14 +142,14 @@ const cells = (rows: string): DocumentResult =>
 test('the empty cells of a sparse sheet add tokens up to the last cell with content; a cell with only a style has none', (t) => {
   const value = (reference: string): string => `<c r="${reference}"><v>7</v></c>`;
   t.like(cells(`<row r="1">${value('A1')}</row><row r="20000">${value('CV20000')}</row>`), {
-    tokens: 1_999_998,
+    otherTokens: 1_999_998,
   });
   t.like(cells(`<row r="1">${value('A1')}</row><row r="1048576"><c r="XFD1048576" s="1"/></row>`), {
-    tokens: 0,
+    otherTokens: 0,
   });
   // Cell references may be omitted; the position then follows from the order.
   t.like(cells('<row><c><v>1</v></c><c/><c><v>1</v></c></row><row/><row><c><f>1+1</f></c></row>'), {
-    tokens: 6,
+    otherTokens: 6,
   });
   for (const reference of ['XFE1', 'A1048577', 'A0x', ''])
     t.deepEqual(cells(`<row>${value(reference)}</row>`), { fault: 'unreadable' }, reference);

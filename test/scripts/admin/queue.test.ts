@@ -7,7 +7,7 @@ import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
-import { ScriptedRefusal, startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
+import { ScriptedRefusal, startScriptedVendor, unstreamedChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -46,7 +46,7 @@ async function listFailed(stack: TestStack): Promise<object[]> {
 test('a failed job is shown with its reason and can be retried, which charges it once; if it would fail again, it is rejected', async (t) => {
   let isDown = true;
   const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
-  const vendor = await startScriptedVendor(() => (isDown ? refusal : wholeChat));
+  const vendor = await startScriptedVendor(() => (isDown ? refusal : unstreamedChat));
   t.teardown(() => vendor.close());
   const stack = await useStack(t, { catalog: catalogOf(`${vendor.url}/v1`) });
   const account = await stack.createAccount();

@@ -7,11 +7,11 @@ import { openLedgerServices } from '../../support/ledger-services.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 test('a ban, limit or key changed while the account is being loaded takes effect in Redis', async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { redis, accounts, ledger, hotAccounts } = books;
-  const { id } = await books.createAccount();
-  await books.moveAll();
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, ledger, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
   await redis.del(redisKeys.account(id));
   let reads = 0;
   const racing = Object.create(accounts, {
@@ -36,11 +36,11 @@ test('a ban, limit or key changed while the account is being loaded takes effect
 });
 
 test('a ban, limit or key changed during a reload takes effect even if MongoDB is not read again', async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { redis, accounts, ledger, hotAccounts } = books;
-  const { id } = await books.createAccount();
-  await books.moveAll();
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, ledger, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
   let reads = 0;
   const failing = Object.create(accounts, {
     findById: {
@@ -67,11 +67,11 @@ test('a ban, limit or key changed during a reload takes effect even if MongoDB i
 });
 
 test('a reload replaces an outdated key, limits and ban in Redis with those in MongoDB', async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { accounts, hotAccounts } = books;
-  const { id } = await books.createAccount();
-  await books.moveAll();
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { accounts, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
   const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
   await accounts.update(id, change);
   await accounts.replaceKey(id);
@@ -81,11 +81,11 @@ test('a reload replaces an outdated key, limits and ban in Redis with those in M
 });
 
 test('an account from an earlier release has the default job settings, and settings changed later are not overwritten', async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { redis, accounts, hotAccounts } = books;
-  const { id } = await books.createAccount();
-  await books.moveAll();
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
   await redis.hdel(redisKeys.account(id), 'mqj', 'wgt');
   t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 1 });
   await changeAccount({ redis, accounts, hotAccounts }, id, { weight: 3 });
@@ -94,11 +94,11 @@ test('an account from an earlier release has the default job settings, and setti
 });
 
 test("concurrent look-ups of an account's key share one MongoDB query while it hangs, and a new query starts after it times out", async (t) => {
-  const books = await openLedgerServices();
-  t.teardown(() => books.close());
-  const { redis, accounts, ledger } = books;
-  const { id } = await books.createAccount();
-  await books.moveAll();
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, ledger } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
   let isAway = true;
   let queries = 0;
   const hanging = Object.create(accounts, {

@@ -15,13 +15,13 @@ import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 /** Each script execution of a restore reads a few entries, and all other work continues between the executions. */
 
-let books: LedgerServices;
+let services: LedgerServices;
 
 test.beforeEach(async () => {
-  books = await openLedgerServices();
+  services = await openLedgerServices();
 });
 test.afterEach.always(async () => {
-  await books.close();
+  await services.close();
 });
 
 interface TestAccount {
@@ -31,14 +31,14 @@ interface TestAccount {
 
 /** Restores through a client that runs `interrupt` before each of its scripts. */
 function createInterrupted(entriesPerRun: number, interrupt: () => Promise<void>): HotAccountStore {
-  const redis = interruptScripts(books.redis, interrupt);
-  return new HotAccountStore(redis, books.accounts, books.ledger, { entriesPerRun });
+  const redis = interruptScripts(services.redis, interrupt);
+  return new HotAccountStore(redis, services.accounts, services.ledger, { entriesPerRun });
 }
 
 async function charge(account: TestAccount, costNano: bigint): Promise<boolean> {
   const request = admission(account.id, { keyHash: account.keyHash, fixedNano: costNano });
-  if ((await runAdmission(books.redis, request)).outcome !== 'ok') return false;
-  await runSettlement(books.redis, usageEvent(account.id, request.requestId), costNano);
+  if ((await runAdmission(services.redis, request)).outcome !== 'ok') return false;
+  await runSettlement(services.redis, usageEvent(account.id, request.requestId), costNano);
   return true;
 }
 
@@ -80,10 +80,10 @@ class Scenario {
         break;
       }
       case 'refill': {
-        if ((await books.redis.exists(redisKeys.account(id))) === 0) break;
+        if ((await services.redis.exists(redisKeys.account(id))) === 0) break;
         const { amount, isCode } = step;
         const event = createRefillEvent(randomUUID(), id, 'test', isCode ? 'CODE' : null);
-        await runRefill(books.redis, { amountNano: amount, freeRequests: 0, event });
+        await runRefill(services.redis, { amountNano: amount, freeRequests: 0, event });
         this.#balance += amount;
         this.#added += amount;
         if (isCode) this.#codes += 1;
@@ -91,7 +91,7 @@ class Scenario {
       }
       case 'open': {
         const request = admission(id, { keyHash, fixedNano: step.cost });
-        if ((await runAdmission(books.redis, request)).outcome !== 'ok') break;
+        if ((await runAdmission(services.redis, request)).outcome !== 'ok') break;
         this.#open.push({ requestId: request.requestId, cost: step.cost });
         break;
       }
@@ -100,7 +100,7 @@ class Scenario {
         const request = this.#open.pop();
         if (request === undefined) break;
         const { requestId } = request;
-        await releaseReservation(books.redis, { accountId: id, requestId, claimHash: null });
+        await releaseReservation(services.redis, { accountId: id, requestId, claimHash: null });
         break;
       }
       case 'others': {
@@ -108,16 +108,16 @@ class Scenario {
         break;
       }
       case 'move':
-        await books.moveSome(shardOf(id), step.maxEntries);
+        await services.moveSome(shardOf(id), step.maxEntries);
         break;
       case 'crash': {
         // The ledger reader died right after its first write to MongoDB.
-        const entries = (await readEntries(books.redis, id)).slice(0, step.maxEntries);
-        await books.ledger.insertEntries(entries.map(toLedgerDocument));
+        const entries = (await readEntries(services.redis, id)).slice(0, step.maxEntries);
+        await services.ledger.insertEntries(entries.map(toLedgerDocument));
         break;
       }
       case 'lose':
-        await books.redis.del(redisKeys.account(id));
+        await services.redis.del(redisKeys.account(id));
         break;
       case 'load':
         await createInterrupted(step.entriesPerRun, async () => undefined).load(id);
@@ -130,7 +130,7 @@ class Scenario {
 
   /** Checks that the account's state in Redis, if any, is the expected one. */
   async compare(): Promise<void> {
-    const hash = await books.readHash(this.#account.id);
+    const hash = await services.readHash(this.#account.id);
     if (hash['bal'] === undefined) return;
     const { bal, added, charges, codes, res } = hash;
     const reserved = this.#open.reduce((sum, { cost }) => sum + cost, 0n);
@@ -141,10 +141,10 @@ class Scenario {
   }
 
   async end(): Promise<void> {
-    await books.hotAccounts.load(this.#account.id);
+    await services.hotAccounts.load(this.#account.id);
     await this.compare();
-    await books.moveAll();
-    const settled = await books.accounts.findById(this.#account.id);
+    await services.moveAll();
+    const settled = await services.accounts.findById(this.#account.id);
     if (settled?.balanceNano !== this.#balance || settled.charges !== this.#charges)
       throw new Error(`settled: ${settled?.balanceNano}, ${settled?.charges} charges`);
   }
@@ -160,8 +160,11 @@ test.serial(
     });
     await fc.assert(
       fc.asyncProperty(fc.array(restore, { minLength: 1, maxLength: 4 }), async (restores) => {
-        const account = await books.createAccount({ balanceNano: 1_000_000n });
-        const neighbour = await books.createAccount({ balanceNano: 1_000_000n, shard: shardOf(account.id) });
+        const account = await services.createAccount({ balanceNano: 1_000_000n });
+        const neighbour = await services.createAccount({
+          balanceNano: 1_000_000n,
+          shard: shardOf(account.id),
+        });
         const scenario = new Scenario(account, neighbour);
         for (const { entriesPerRun, before, between } of restores) {
           for (const one of before) await scenario.apply(one);
@@ -190,23 +193,23 @@ test.serial(
 test.serial(
   'no script execution of a restore reads more than a few hundred entries, however many are waiting',
   async (t) => {
-    const account = await books.createAccount({ balanceNano: 1_000n });
-    await books.moveAll();
+    const account = await services.createAccount({ balanceNano: 1_000n });
+    await services.moveAll();
     await charge(account, 7n);
     const stream = redisKeys.ledgerStream(shardOf(account.id));
-    const [entry] = await books.redis.xrange(stream, '-', '+');
+    const [entry] = await services.redis.xrange(stream, '-', '+');
     const entries = 5_000;
     for (let i = 1; i < entries; i++)
-      void books.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
-    await books.redis.ping();
-    t.is(await books.redis.xlen(stream), entries);
-    await books.redis.del(redisKeys.account(account.id));
+      void services.redis.xadd(stream, '*', ...withOwner(entry![1], randomUUID()));
+    await services.redis.ping();
+    t.is(await services.redis.xlen(stream), entries);
+    await services.redis.del(redisKeys.account(account.id));
     let runs = 0;
     await createInterrupted(500, async () => {
       runs += 1;
     }).load(account.id);
     t.true(runs >= entries / 500, `${runs} runs`);
-    t.like(await books.readHash(account.id), { bal: '993', charges: '1' });
+    t.like(await services.readHash(account.id), { bal: '993', charges: '1' });
   },
 );
 
@@ -215,44 +218,44 @@ function withOwner(fields: readonly string[], accountId: string): string[] {
 }
 
 test.serial('if Redis loses everything between two script executions, the restore starts over', async (t) => {
-  const account = await books.createAccount({ balanceNano: 1_000n });
-  await books.moveAll();
+  const account = await services.createAccount({ balanceNano: 1_000n });
+  await services.moveAll();
   for (let i = 0; i < 6; i++) await charge(account, 10n);
-  await books.redis.del(redisKeys.account(account.id));
+  await services.redis.del(redisKeys.account(account.id));
   let runs = 0;
   await createInterrupted(2, async () => {
     runs += 1;
-    if (runs === 3) await flushAll(books.redis);
+    if (runs === 3) await flushAll(services.redis);
   }).load(account.id);
   // Charges that had not reached MongoDB are lost with Redis.
-  t.like(await books.readHash(account.id), { bal: '1000' });
+  t.like(await services.readHash(account.id), { bal: '1000' });
   await charge(account, 1n);
-  await books.moveAll();
-  t.is((await books.accounts.findById(account.id))?.balanceNano, 999n);
+  await services.moveAll();
+  t.is((await services.accounts.findById(account.id))?.balanceNano, 999n);
 });
 
 test.serial(
   'if Redis loses its latest entries between two script executions, the restore starts over',
   async (t) => {
-    const account = await books.createAccount({ balanceNano: 1_000n });
-    await books.moveAll();
+    const account = await services.createAccount({ balanceNano: 1_000n });
+    await services.moveAll();
     const stream = redisKeys.ledgerStream(shardOf(account.id));
     for (let i = 0; i < 3; i++) await charge(account, 10n);
-    const before = await books.redis.dumpBuffer(stream);
+    const before = await services.redis.dumpBuffer(stream);
     for (let i = 0; i < 5; i++) await charge(account, 100n);
-    await books.redis.del(redisKeys.account(account.id));
+    await services.redis.del(redisKeys.account(account.id));
     let runs = 0;
     await createInterrupted(2, async () => {
       runs += 1;
-      if (runs === 4) await books.redis.restore(stream, 0, before, 'REPLACE');
+      if (runs === 4) await services.redis.restore(stream, 0, before, 'REPLACE');
     }).load(account.id);
-    t.like(await books.readHash(account.id), { bal: '970', charges: '3' });
+    t.like(await services.readHash(account.id), { bal: '970', charges: '3' });
   },
 );
 
 test.serial('if several requests need an account at the same moment, it is restored once', async (t) => {
-  const account = await books.createAccount({ balanceNano: 1_000n });
-  await books.redis.del(redisKeys.account(account.id));
+  const account = await services.createAccount({ balanceNano: 1_000n });
+  await services.redis.del(redisKeys.account(account.id));
   let runs = 0;
   const store = createInterrupted(500, async () => {
     runs += 1;

@@ -36,13 +36,13 @@ import { readBalance, readEntries } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
-/** What the first worker of a job, its later workers and its account may do with it, and when. */
+/** Which changes to a job are allowed from its current worker, from earlier workers and from its owner. */
 
-let books: LedgerServices;
+let services: LedgerServices;
 test.before(async () => {
-  books = await openLedgerServices();
+  services = await openLedgerServices();
 });
-test.after.always(() => books.close());
+test.after.always(() => services.close());
 
 const modelQueue = { queue: 'chat', model: 'demo-echo' } as const;
 const balanceNano = 100_000_000_000n;
@@ -53,12 +53,12 @@ interface JobRef {
 }
 
 async function createJob(): Promise<JobRef> {
-  const { id: accountId } = await books.createAccount({ balanceNano });
-  return { accountId, id: await enqueueChat(books, accountId, 'demo-echo') };
+  const { id: accountId } = await services.createAccount({ balanceNano });
+  return { accountId, id: await enqueueChat(services, accountId, 'demo-echo') };
 }
 
 async function take({ accountId }: JobRef, worker = 'worker'): Promise<TakenJob> {
-  const { job } = await takeJob(books.redis, modelQueue, accountId, worker);
+  const { job } = await takeJob(services.redis, modelQueue, accountId, worker);
   if (job === null) throw new Error('there is no job to take');
   return job;
 }
@@ -66,15 +66,15 @@ async function take({ accountId }: JobRef, worker = 'worker'): Promise<TakenJob>
 /** Simulates that the worker has been silent long enough for its lease to expire. */
 async function expireLease({ accountId, id }: JobRef): Promise<void> {
   const shard = shardOf(accountId);
-  await books.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
-  await recoverLostJobs(books.redis, shard);
+  await services.redis.zadd(redisKeys.jobLeases(shard), 1, `${accountId} ${id}`);
+  await recoverLostJobs(services.redis, shard);
 }
 
 const countWaiting = async ({ accountId }: JobRef): Promise<number> =>
-  Number((await books.redis.hget(redisKeys.jobTotals(shardOf(accountId)), 'chat')) ?? 0);
+  Number((await services.redis.hget(redisKeys.jobTotals(shardOf(accountId)), 'chat')) ?? 0);
 
 async function statusOf({ accountId, id }: JobRef): Promise<string> {
-  return (await new JobStore(books.redis).find(accountId, id))!.job.status;
+  return (await new JobStore(services.redis).find(accountId, id))!.job.status;
 }
 
 async function finish(
@@ -83,7 +83,7 @@ async function finish(
   deliver: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   const log = createLogger('test', 'silent');
-  const { redis, ledger, hotAccounts, mongo } = books;
+  const { redis, ledger, hotAccounts, mongo } = services;
   const traffic = new TrafficRecorder({ record: async () => undefined }, log);
   const dependencies = { redis, ledger, hotAccounts, traffic, prices: new PriceStore(mongo.db) };
   const request: AdmittedRequest = {
@@ -112,8 +112,8 @@ async function finish(
 }
 
 async function expectNothingHeld(t: ExecutionContext, { accountId }: JobRef): Promise<void> {
-  t.is((await readBalance(books.redis, accountId)).reserved, 0n);
-  const held = Object.entries(await books.redis.hgetall(redisKeys.jobsHeld(accountId)));
+  t.is((await readBalance(services.redis, accountId)).reserved, 0n);
+  const held = Object.entries(await services.redis.hgetall(redisKeys.jobsHeld(accountId)));
   t.deepEqual(
     held.filter(([name, value]) => name !== 'bytes' && value !== '0'),
     [],
@@ -129,9 +129,9 @@ test.serial(
     const first = await take(job);
     await expireLease(job);
     for (let i = 0; i < 2; i++) {
-      t.is(await startJob(books.redis, first), 'gone');
-      t.deepEqual([...(await renewJobs(books.redis, [first]))], [[job.id, 'gone']]);
-      t.is(await handBackJob(books.redis, first), 'gone');
+      t.is(await startJob(services.redis, first), 'gone');
+      t.deepEqual([...(await renewJobs(services.redis, [first]))], [[job.id, 'gone']]);
+      t.is(await handBackJob(services.redis, first), 'gone');
       if (i === 0) t.is(await countWaiting(job), before);
       else t.is(await countWaiting(job), before - 1);
       if (i === 0) t.is((await take(job, 'another')).attempt, 2);
@@ -143,38 +143,38 @@ test.serial('a job that is handed back twice is queued only once', async (t) => 
   const job = await createJob();
   const before = await countWaiting(job);
   const takenJob = await take(job);
-  t.is(await handBackJob(books.redis, takenJob), 1);
-  t.is(await handBackJob(books.redis, takenJob), 'gone');
+  t.is(await handBackJob(services.redis, takenJob), 1);
+  t.is(await handBackJob(services.redis, takenJob), 'gone');
   t.is(await countWaiting(job), before);
 });
 
 test('if two workers finish the same job, only the later attempt charges and ends it', async (t) => {
   const job = await createJob();
   const first = await take(job);
-  t.is(await startJob(books.redis, first), 'ok');
+  t.is(await startJob(services.redis, first), 'ok');
   await expireLease(job);
   const second = await take(job, 'another');
-  t.is(await startJob(books.redis, second), 'ok');
+  t.is(await startJob(services.redis, second), 'ok');
   await finish(job, first.attempt);
   t.is(await statusOf(job), 'active');
   await finish(job, second.attempt);
   await finish(job, second.attempt);
   t.is(await statusOf(job), 'succeeded');
-  const charges = (await readEntries(books.redis, job.accountId)).filter(({ kind }) => kind === 'charge');
+  const charges = (await readEntries(services.redis, job.accountId)).filter(({ kind }) => kind === 'charge');
   t.is(charges.length, 1);
-  t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano - 50_000_000n);
+  t.is((await readBalance(services.redis, job.accountId)).balance, balanceNano - 50_000_000n);
   await expectNothingHeld(t, job);
 });
 
 test('if no store accepts its response, a job fails and is not charged', async (t) => {
   const job = await createJob();
   const takenJob = await take(job);
-  await startJob(books.redis, takenJob);
+  await startJob(services.redis, takenJob);
   await finish(job, takenJob.attempt, async () => {
     throw new AppError('too_many_jobs');
   });
   t.is(await statusOf(job), 'failed');
-  t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano);
+  t.is((await readBalance(services.redis, job.accountId)).balance, balanceNano);
   await expectNothingHeld(t, job);
 });
 
@@ -182,20 +182,20 @@ test('if its worker dies, a job is queued again; after the maximum number of dea
   const job = await createJob();
   for (let death = 1; death <= maxDeaths; death++) {
     t.is(await statusOf(job), 'queued');
-    await startJob(books.redis, await take(job));
+    await startJob(services.redis, await take(job));
     await expireLease(job);
   }
   t.is(await statusOf(job), 'failed');
-  t.is((await readBalance(books.redis, job.accountId)).balance, balanceNano);
+  t.is((await readBalance(services.redis, job.accountId)).balance, balanceNano);
   await expectNothingHeld(t, job);
 });
 
-test('an expired lease does not count as a death if the worker reports again, even ten times', async (t) => {
+test('ten expired leases do not count as deaths if the worker reports again after each', async (t) => {
   const job = await createJob();
   const begin = async (): Promise<TakenJob> => {
     t.is(await statusOf(job), 'queued');
     const takenJob = await take(job);
-    await startJob(books.redis, takenJob);
+    await startJob(services.redis, takenJob);
     await expireLease(job);
     return takenJob;
   };
@@ -204,7 +204,7 @@ test('an expired lease does not count as a death if the worker reports again, ev
   for (let stall = 1; stall <= 10; stall++) {
     const takenJob = await begin();
     for (let i = 0; i < 2; i++)
-      t.deepEqual([...(await renewJobs(books.redis, [takenJob]))], [[job.id, 'gone']]);
+      t.deepEqual([...(await renewJobs(services.redis, [takenJob]))], [[job.id, 'gone']]);
   }
   for (let death = 2; death <= maxDeaths; death++) await begin();
   t.is(await statusOf(job), 'failed');
@@ -216,15 +216,15 @@ test('if a started job is handed back and no worker starts it within a day, it f
   const deadlines = redisKeys.jobDeadlines(shardOf(job.accountId));
   const member = `${job.accountId} ${job.id}`;
   const takenJob = await take(job);
-  await startJob(books.redis, takenJob);
-  t.is(await books.redis.zscore(deadlines, member), null, 'an active job has no deadline');
+  await startJob(services.redis, takenJob);
+  t.is(await services.redis.zscore(deadlines, member), null, 'an active job has no deadline');
   const begunAtMs = Date.now();
-  await handBackJob(books.redis, takenJob);
-  const remainingMs = Number(await books.redis.zscore(deadlines, member)) - begunAtMs;
+  await handBackJob(services.redis, takenJob);
+  const remainingMs = Number(await services.redis.zscore(deadlines, member)) - begunAtMs;
   t.true(Math.abs(remainingMs - restartWindowMs) < 60_000, String(remainingMs));
-  await books.redis.zadd(deadlines, 1, member);
-  await expireJobs(books.redis, shardOf(job.accountId));
-  const { job: ended } = (await new JobStore(books.redis).find(job.accountId, job.id))!;
+  await services.redis.zadd(deadlines, 1, member);
+  await expireJobs(services.redis, shardOf(job.accountId));
+  const { job: ended } = (await new JobStore(services.redis).find(job.accountId, job.id))!;
   t.like(ended, { status: 'failed', error: { code: 'deadline_exceeded' }, receipt: { costNano: 0n } });
   await expectNothingHeld(t, job);
 });
@@ -232,33 +232,36 @@ test('if a started job is handed back and no worker starts it within a day, it f
 test('a job cancelled after a worker took it does not start, and ends even if that worker dies', async (t) => {
   const job = await createJob();
   const takenJob = await take(job);
-  t.like(await cancelJob(books.redis, job.accountId, job.id), { outcome: 'asked', workerId: 'worker' });
-  t.is(await startJob(books.redis, takenJob), 'cancelled');
-  t.is(await handBackJob(books.redis, takenJob), 'cancelled');
-  t.is((await readBalance(books.redis, job.accountId)).reserved, chatReservedNano);
+  t.like(await cancelJob(services.redis, job.accountId, job.id), {
+    outcome: 'requested',
+    workerId: 'worker',
+  });
+  t.is(await startJob(services.redis, takenJob), 'cancelled');
+  t.is(await handBackJob(services.redis, takenJob), 'cancelled');
+  t.is((await readBalance(services.redis, job.accountId)).reserved, chatReservedNano);
   await expireLease(job);
   t.is(await statusOf(job), 'cancelled');
   await expectNothingHeld(t, job);
 });
 
-test('a job counts towards the Redis memory of its account until it is deleted, including the stored body of a retryable failure', async (t) => {
+test('a job counts towards the Redis memory of its account until it is deleted; after a retryable failure its stored body still counts', async (t) => {
   const job = await createJob();
   const bytes = async (): Promise<number> =>
-    Number((await books.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
+    Number((await services.redis.hget(redisKeys.jobsHeld(job.accountId), 'bytes')) ?? 0);
   const whole = await bytes();
   const takenJob = await take(job);
-  await startJob(books.redis, takenJob);
+  await startJob(services.redis, takenJob);
   await finish(job, takenJob.attempt, async () => {
     throw new AppError('too_many_jobs');
   });
   t.is(await bytes(), whole);
   const shard = shardOf(job.accountId);
-  await books.redis.zadd(redisKeys.jobsEnded(shard), 1, `${job.accountId} ${job.id}`);
-  await deleteEndedJobs(books.redis, shard);
+  await services.redis.zadd(redisKeys.jobsEnded(shard), 1, `${job.accountId} ${job.id}`);
+  await deleteEndedJobs(services.redis, shard);
   t.is(await bytes(), 0);
-  t.is(await new JobStore(books.redis).find(job.accountId, job.id), null);
-  t.is(await books.redis.exists(redisKeys.jobBody(job.accountId, job.id)), 0);
-  t.is((await new JobStore(books.redis).list(job.accountId, null, { page: 1, pageSize: 10 })).total, 0);
+  t.is(await new JobStore(services.redis).find(job.accountId, job.id), null);
+  t.is(await services.redis.exists(redisKeys.jobBody(job.accountId, job.id)), 0);
+  t.is((await new JobStore(services.redis).list(job.accountId, null, { page: 1, pageSize: 10 })).total, 0);
 });
 
 test('if the clock steps back, a lease still expires after the usual time', async (t) => {
@@ -266,15 +269,15 @@ test('if the clock steps back, a lease still expires after the usual time', asyn
   await take(job);
   const shard = shardOf(job.accountId);
   const member = `${job.accountId} ${job.id}`;
-  await books.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
-  await recoverLostJobs(books.redis, shard);
-  t.true(Number(await books.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
+  await services.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
+  await recoverLostJobs(services.redis, shard);
+  t.true(Number(await services.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
 });
 
 test('the response of a later attempt can be read even if the response of an earlier one has moved to the object store', async (t) => {
   const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
-  const storedFrames = new StoredFramesStore(books.redis, books.redis);
+  const storedFrames = new StoredFramesStore(services.redis, services.redis);
   const responses = new ResponseStore(storedFrames, {} as ObjectStore);
   await take(job);
   const first = await responses.keep({ ...request, jobAttempt: 1 }, Buffer.alloc(4_000, 1));
@@ -294,7 +297,7 @@ test('the response of a later attempt can be read even if the response of an ear
 test('a charged response is not changed by responses and errors that earlier attempts deliver later', async (t) => {
   const job = await createJob();
   const request = { requestId: job.id, accountId: job.accountId };
-  const storedFrames = new StoredFramesStore(books.redis, books.redis);
+  const storedFrames = new StoredFramesStore(services.redis, services.redis);
   const written: string[] = [];
   const objects = { put: async (key: string) => written.push(key) } as unknown as ObjectStore;
   const responses = new ResponseStore(storedFrames, objects);
@@ -309,7 +312,7 @@ test('a charged response is not changed by responses and errors that earlier att
     async () => void (await responses.keep({ ...request, jobAttempt: 3 }, Buffer.alloc(500, 3))),
   );
   t.is(await statusOf(job), 'succeeded');
-  const before = [await books.redis.getBuffer(key), await books.redis.expiretime(key)] as const;
+  const before = [await services.redis.getBuffer(key), await services.redis.expiretime(key)] as const;
   for (const jobAttempt of [1, 2]) {
     const late = { ...request, jobAttempt };
     await t.throwsAsync(responses.keep(late, Buffer.alloc(400, 1)), { instanceOf: AttemptOvertaken });
@@ -320,8 +323,8 @@ test('a charged response is not changed by responses and errors that earlier att
     await finish(job, jobAttempt, () => Promise.reject(new AttemptOvertaken()));
     const publisher = new ReplyPublisher({
       workerId: 'worker',
-      redis: books.redis,
-      payloads: books.redis,
+      redis: services.redis,
+      payloads: services.redis,
       storedFrames,
       log: createLogger('test', 'silent'),
       onNoListeners: () => undefined,
@@ -330,22 +333,23 @@ test('a charged response is not changed by responses and errors that earlier att
     writer.error({ code: 'upstream_error', message: 'no' });
     await publisher.sent();
   }
+  // Attempt 2 is refused before it writes anything. Attempt 1 is refused only after it has stored a large response.
   t.true(
     written.every((name) => name.includes('/1/')),
-    'stored objects are named by their attempt',
+    'only attempt 1 writes an object, under its own name',
   );
-  t.deepEqual([await books.redis.getBuffer(key), await books.redis.expiretime(key)], before);
+  t.deepEqual([await services.redis.getBuffer(key), await services.redis.expiretime(key)], before);
   t.is(await statusOf(job), 'succeeded');
 });
 
 test.serial('while the ledger has no space for the entries of a job, no job is taken', async (t) => {
   const job = await createJob();
   const stream = redisKeys.ledgerStream(shardOf(job.accountId));
-  const before = await books.redis.xlen(stream);
+  const before = await services.redis.xlen(stream);
   const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'kind', 'test') end";
-  await books.redis.eval(fill, 1, stream, ledgerStreamBound - before);
-  t.deepEqual(await takeJob(books.redis, modelQueue, job.accountId, 'worker'), { left: 1, job: null });
-  await books.redis.xtrim(stream, 'MAXLEN', before);
+  await services.redis.eval(fill, 1, stream, ledgerStreamBound - before);
+  t.deepEqual(await takeJob(services.redis, modelQueue, job.accountId, 'worker'), { left: 1, job: null });
+  await services.redis.xtrim(stream, 'MAXLEN', before);
   t.is((await take(job)).id, job.id);
-  await books.redis.del(stream);
+  await services.redis.del(stream);
 });

@@ -182,7 +182,7 @@ test('a claim that would exceed the maximum balance is released, and can no long
   t.truthy(await dependencies.codes.claim(claim.text, fixture.accountId, randomUUID()));
 });
 
-test('an interrupted release is completed, and a refill that was credited cannot be withdrawn', async (t) => {
+test('an interrupted release is completed, and a refill that was credited cannot be voided', async (t) => {
   const fixture = await createFixture(t);
   const { dependencies, accountId, stack } = fixture;
   const interrupted = await fixture.claimWithAge();

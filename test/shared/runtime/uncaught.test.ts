@@ -111,7 +111,7 @@ test('the fatal line is written even if the log is read slowly', async (t) => {
     import { logUncaught } from ${runtime('log-uncaught')};
     import { createLogger } from ${runtime('logger')};
     // A time limit that the reader does not exceed even on a busy machine.
-    logUncaught('test', 1, 60_000);
+    logUncaught('test', { fd: 1, maxStandstillMs: 60_000 });
     const log = createLogger('test', 'info');
     for (let i = 0; i < 100; i++) log.info({ text: 'x'.repeat(10_000) }, 'much');
     setImmediate(() => { process.stderr.write('thrown'); throw new Error('out of nowhere'); });`;

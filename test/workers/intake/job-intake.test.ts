@@ -10,7 +10,7 @@ import { sendControl } from '../../../shared/reply/worker-control.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob } from '../../support/jobs.ts';
 import { chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
-import { startScriptedVendor, wholeChat } from '../../support/scripted-vendor.ts';
+import { startScriptedVendor, unstreamedChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -106,7 +106,7 @@ for (const { kind, path, body } of [
       const texts = (input ?? [(messages as { content: string }[])[0]!.content]) as string[];
       const accounts = [...new Set(texts.map((text) => text.split(' ')[0]!))].join(' ');
       if (!isDone) await new Promise<void>((end) => calls.push({ accounts, end }));
-      return input === undefined ? wholeChat : respondWithVectors(texts.length);
+      return input === undefined ? unstreamedChat : respondWithVectors(texts.length);
     });
     t.teardown(() => vendor.close());
     const stack = await useStack(t, {
@@ -214,7 +214,7 @@ models:
   t.like(await waitForEnd(stack, accountId, unstarted), { status: 'cancelled', receipt: { costNano: 0n } });
   for (const id of [...generated, embedding]) {
     const cancellation = await cancelJob(stack.redis, accountId, id);
-    if (cancellation.outcome !== 'asked') throw new Error('no worker has the job');
+    if (cancellation.outcome !== 'requested') throw new Error('no worker has the job');
     // The worker is notified only of this cancellation. If it did not stop, it would read the whole vendor response.
     if (id === generated[1])
       await sendControl(stack.redis, cancellation.workerId, { action: 'cancel-job', jobId: id });

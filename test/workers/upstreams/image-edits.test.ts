@@ -89,5 +89,5 @@ test('if some of several calls fail, only the successful ones are counted, their
   const some = await make(openAi, 'dall-e-3+flaky-50', { inputs: [], n: 10 });
   t.true(some.images.length > 0 && some.images.length < 10, String(some.images.length));
   t.is(some.calls, some.images.length);
-  t.is(some.missing?.failure, 'unavailable');
+  t.is(some.shortfallReason?.failure, 'unavailable');
 });

@@ -42,8 +42,8 @@ test('finished images are returned with the failure of the others; if no image i
   const some = mergeImageResponses([rejected(broken), uncounted, rejected(refused), uncounted]);
   t.is(some.images.length, 2);
   t.is(some.calls, 2, 'the calls with a response');
-  t.is(some.missing, refused);
-  t.is(mergeImageResponses([uncounted]).missing, undefined);
+  t.is(some.shortfallReason, refused);
+  t.is(mergeImageResponses([uncounted]).shortfallReason, undefined);
   t.is(
     t.throws(() => mergeImageResponses([rejected(broken), rejected(refused)])),
     refused,
@@ -54,10 +54,10 @@ test('finished images are returned with the failure of the others; if no image i
     late,
     'the vendor may still be making one image',
   );
-  const none = fulfilled({ ...toResponse(3, 5), images: [], missing: refused });
+  const none = fulfilled({ ...toResponse(3, 5), images: [], shortfallReason: refused });
   t.like(mergeImageResponses([none, rejected(broken), none]), {
     images: [],
-    missing: refused,
+    shortfallReason: refused,
     usage: { promptTokens: 6, completionTokens: 10 },
   });
   const internal = new TypeError('an internal error');
@@ -107,19 +107,23 @@ test('each call needs its own slot, and every slot is released', async (t) => {
     };
   };
   let made = 0;
-  const { images, missing } = await makeOneImagePerCall(6, createContext({ acquireExtraSlot }), async () => {
-    inFlight += 1;
-    maxInFlight = Math.max(maxInFlight, inFlight);
-    await nextTurn();
-    inFlight -= 1;
-    made += 1;
-    if (made === 3) throw new UpstreamError('unavailable', 'down');
-    return toResponse(1, 1);
-  });
+  const { images, shortfallReason } = await makeOneImagePerCall(
+    6,
+    createContext({ acquireExtraSlot }),
+    async () => {
+      inFlight += 1;
+      maxInFlight = Math.max(maxInFlight, inFlight);
+      await nextTurn();
+      inFlight -= 1;
+      made += 1;
+      if (made === 3) throw new UpstreamError('unavailable', 'down');
+      return toResponse(1, 1);
+    },
+  );
   t.is(maxInFlight, 2);
   t.is(made, 6);
   t.is(images.length, 5);
-  t.is(missing?.failure, 'unavailable');
+  t.is(shortfallReason?.failure, 'unavailable');
   t.true(released > 0 && outcomes.length === released);
   // All slots are free again.
   (await slots.acquire(new AbortController().signal, Date.now() + 60_000))();
@@ -164,7 +168,7 @@ test('no further call starts after a failure that would recur, or if nobody wait
     });
     t.is(calls, 2, failure);
     t.is(made.images.length, 1);
-    t.is(made.missing, error);
+    t.is(made.shortfallReason, error);
   }
   const caller = new AbortController();
   let calls = 0;

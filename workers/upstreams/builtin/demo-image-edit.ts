@@ -64,7 +64,7 @@ async function editImages(call: ImageCall, signal: AbortSignal): Promise<Generat
   const edited = await applyEdits(source.image, edits, getPosterFont(), signal);
   // The catalog's default size must not undo a resize in the prompt.
   const isResized = edits.some(({ kind }) => kind === 'resize' || kind === 'scale');
-  const size = isResized && !call.isSizeAsked ? null : readDemoSize(call.size);
+  const size = isResized && !call.isSizeRequested ? null : readDemoSize(call.size);
 
   const images: GeneratedImage[] = [];
   for (let index = 0; index < call.n; index++) {

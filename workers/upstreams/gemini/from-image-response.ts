@@ -27,7 +27,7 @@ export async function fromImageResponse(
     const usage = readImageUsage(body, 0);
     const noImageError = explainNoImages(body, candidates, usage !== null);
     if (usage === null || noImageError.failure !== 'rejected') throw noImageError;
-    return { images: [], missing: noImageError, calls: 1, usage };
+    return { images: [], shortfallReason: noImageError, calls: 1, usage };
   }
   const bytes = await decodeImage(data, accountId);
   const image: GeneratedImage = { bytes, contentType: readImageType(bytes), revisedPrompt: null };

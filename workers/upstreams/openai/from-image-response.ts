@@ -40,7 +40,7 @@ export async function fromImageResponse(
     throw firstError ?? new UpstreamError('unavailable', 'the upstream sent no images');
   }
   const usage = readImageUsage(body, images.length);
-  return { images, calls: 1, usage, ...(firstError === undefined ? {} : { missing: firstError }) };
+  return { images, calls: 1, usage, ...(firstError === undefined ? {} : { shortfallReason: firstError }) };
 }
 
 /** @throws UpstreamError if the item does not contain a base64 image */

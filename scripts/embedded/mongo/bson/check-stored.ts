@@ -10,6 +10,7 @@ const maxDepth = 100;
  * from MongoDB.
  */
 export function checkStored(value: unknown, depth = 1): void {
+  // Throws for unsupported types.
   getTypeOrder(value);
   const isNested = isObject(value) || Array.isArray(value);
   if (!isNested) return;

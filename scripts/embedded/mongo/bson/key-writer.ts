@@ -37,7 +37,7 @@ export class KeyWriter {
     return this;
   }
 
-  /** Reverses the order of the bytes written after `start`, for a descending field of an index. */
+  /** Inverts the bytes written since `start`, which reverses their sort order, for a descending field of an index. */
   invertFrom(start: number): this {
     for (let i = start; i < this.#length; i += 1) this.#bytes[i] = ~this.#bytes[i]!;
     return this;

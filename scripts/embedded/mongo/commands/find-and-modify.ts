@@ -30,7 +30,7 @@ export const findAndModify: Command = {
     const update = isRemoval ? undefined : compileUpdate(body.update);
     checkQuery(query);
     const { result, isRepeated } = context.statements!.once(0, () => changeOne(context, query, update));
-    // For a repeated command, MongoDB returns the document without its projection.
+    // For a repeated command, MongoDB returns the whole document: it does not apply the projection.
     if (project === undefined || isRepeated || !isObject(result.value)) return result;
     return { ...result, value: project(result.value) };
   },

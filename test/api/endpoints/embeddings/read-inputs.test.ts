@@ -19,13 +19,13 @@ function startRequest(capacity = 1_000_000_000) {
     holder: { accountId: 'account', keyHash: 'hash' },
   };
   let turns = 0;
-  const turn = new CountingTurn(() => {
+  const countingTurn = new CountingTurn(() => {
     turns += 1;
   });
   const read = (input: EmbeddingInput) =>
     readInputs({ requestMemory } as unknown as Services, { state } as unknown as ApiContext, input, {
       limit,
-      turn,
+      countingTurn,
     });
   return { requestMemory, state, close: () => closed.abort(), read, countTurns: () => turns };
 }

@@ -13,7 +13,7 @@ const image = {
   ...textOnlyFields,
   n: 2,
   size: '256x256',
-  isSizeAsked: true,
+  isSizeRequested: true,
   quality: null,
   style: null,
   user: null,

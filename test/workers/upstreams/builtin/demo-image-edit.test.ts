@@ -122,7 +122,7 @@ test('a result has the size set by the caller, otherwise that of the prompt or t
   t.is(gray.at(0.01, 0.5)[3], 255, 'and none at its sides');
   t.is((await edit('resize to 20x10', { size: '512x512' })).size, '20x10');
   t.is((await edit('scale to 50%', { size: '512x512' })).size, '20x10');
-  t.is((await edit('resize to 20x10', { size: '512x512', isSizeAsked: true })).size, '512x512');
+  t.is((await edit('resize to 20x10', { size: '512x512', isSizeRequested: true })).size, '512x512');
 });
 
 test('with a mask, only the area where the mask is transparent changes', async (t) => {

@@ -18,7 +18,7 @@ function makeCall(overrides: Partial<ImageCall> = {}): ImageCall {
     ...textOnlyFields,
     n: 1,
     size: '256x256',
-    isSizeAsked: true,
+    isSizeRequested: true,
     quality: null,
     style: null,
     user: null,

@@ -403,9 +403,9 @@ test('if one image is refused, the others are still made and returned', async (t
     sendJson(response, { promptFeedback: { blockReason: 'SAFETY' } });
   });
   const target = createTarget('gemini-2.5-flash-image');
-  const { images, missing } = await rig.upstream.generateImages(target, IMAGE_CALL, createContext());
+  const { images, shortfallReason } = await rig.upstream.generateImages(target, IMAGE_CALL, createContext());
   t.is(images.length, 2);
-  t.is(missing?.failure, 'rejected');
+  t.is(shortfallReason?.failure, 'rejected');
   t.is(waiting.length, 3);
 });
 

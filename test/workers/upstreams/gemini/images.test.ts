@@ -132,7 +132,7 @@ test('if the model ends its response without an image and the vendor reported us
     t.like(response, {
       images: [],
       usage,
-      missing: { failure: 'rejected', message: `The model ${reason}.` },
+      shortfallReason: { failure: 'rejected', message: `The model ${reason}.` },
     });
   }
   const cutOff = { candidates: [{ content: { parts: [{ text: 'Hm' }] } }], usageMetadata };

@@ -35,11 +35,11 @@ test('readable images are passed on, with the error of an unreadable one', async
     [null, /without data/],
   ];
   for (const [item, reason] of unreadable) {
-    const { images, missing } = await read([item as object, good], 2);
+    const { images, shortfallReason } = await read([item as object, good], 2);
     t.is(images.length, 1);
-    t.regex(missing?.message ?? '', reason);
+    t.regex(shortfallReason?.message ?? '', reason);
   }
-  t.is((await read([good, good], 2)).missing, undefined);
+  t.is((await read([good, good], 2)).shortfallReason, undefined);
 });
 
 test('a link, missing data, another format and no images are distinct errors', async (t) => {

@@ -6,6 +6,7 @@ const maxShownLength = 120;
 
 /**
  * Returns a URL as shown in error messages: shortened, and without its query and user info, which can contain secrets.
+ * Returns "of an image_url", which continues "The URL …", if the text is not a URL with a host.
  */
 export function showUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
