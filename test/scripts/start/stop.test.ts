@@ -24,7 +24,8 @@ async function startAll(t: ExecutionContext) {
     env: { PATH, HOME, DATA_DIR: dataDir, PORT: '0', DEMO_ACCOUNT: 'off', LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  // After `exit`, the last lines of the output may still be on their way.
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
