@@ -7,7 +7,8 @@ export interface CallerOptions {
   readonly countsTokens: boolean;
   /** Returns the bytes of the next request. Null stops this caller. */
   readonly nextRequest: () => string | null;
-  readonly onResponse: (response: ParsedResponse, latencyMs: number) => void;
+  /** `firstByteMs` is the latency of the body's first byte; null unless tokens are counted. */
+  readonly onResponse: (response: ParsedResponse, latencyMs: number, firstByteMs: number | null) => void;
   readonly onError: (reason: string) => void;
 }
 
@@ -87,7 +88,9 @@ export class Caller {
   #onResponse(response: ParsedResponse): void {
     this.#isWaiting = false;
     this.#reader!.keepsBody = false;
-    this.#options.onResponse(response, performance.now() - this.#sentAtMs);
+    const { firstByteAtMs } = response;
+    const firstByteMs = firstByteAtMs === null ? null : firstByteAtMs - this.#sentAtMs;
+    this.#options.onResponse(response, performance.now() - this.#sentAtMs, firstByteMs);
     if (this.#isStopping) this.#onIdle?.();
     else this.#send();
   }

@@ -6,7 +6,7 @@ import { findFreePort } from '../start/loopback.ts';
 import { dist } from '../start/paths.ts';
 import { roleFlags } from '../start/role-flags.ts';
 import { waitForHealth } from '../start/wait-for-health.ts';
-import type { Program, Programs } from './programs.ts';
+import type { Program, ProgramOptions, Programs } from './programs.ts';
 import type { Stores } from './stores.ts';
 
 export const host = '127.0.0.1';
@@ -21,6 +21,8 @@ export interface GatewayOptions {
   /** Additional Node arguments for one of the roles. */
   readonly nodeArguments?: (role: 'api' | 'worker') => readonly string[];
   readonly signal: AbortSignal;
+  /** The Node program for both roles; by default the one that runs this program. */
+  readonly node?: string;
 }
 
 export interface GatewayProcesses {
@@ -35,7 +37,7 @@ export interface GatewayProcesses {
 
 /** Starts one api and one worker on running stores. */
 export async function startGateway(options: GatewayOptions): Promise<GatewayProcesses> {
-  const { programs, dir, nodeArguments = () => [] } = options;
+  const { programs, dir, nodeArguments = () => [], node = process.execPath } = options;
   const catalog = join(dir, 'catalog.yaml');
   writeFileSync(catalog, JSON.stringify(options.catalog));
   const port = await findFreePort();
@@ -50,7 +52,7 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayProc
   const startRole = (name: 'api' | 'worker', script: string): Program =>
     programs.start({
       name,
-      file: process.execPath,
+      file: node,
       args: [...roleFlags, ...nodeArguments(name), dist(script)],
       env,
     });
@@ -66,25 +68,30 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayProc
   return { port, env, pids: { api: api.pid, worker: worker.pid }, worker, startWorker };
 }
 
-/**
- * Starts a simulated vendor.
- * @returns its address once it listens
- */
-export async function startVendor(
+/** Starts a simulated vendor, and waits until it listens. */
+export const startVendor = (
   programs: Programs,
   name: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-): Promise<{ readonly pid: number; readonly url: string }> {
-  const program = programs.start({
+): Promise<Listening> =>
+  startPrintingAddress(programs, {
     name: `vendor-${name}`,
     file: process.execPath,
     args: [dist('scripts/vendor-simulator/main.js'), '--port', '0', '--json', ...args],
     env,
-    kind: 'prints-address',
   });
+
+export interface Listening {
+  readonly pid: number;
+  readonly url: string;
+}
+
+/** Starts a server that prints its address once it listens. */
+export async function startPrintingAddress(programs: Programs, options: ProgramOptions): Promise<Listening> {
+  const program = programs.start({ ...options, kind: 'prints-address' });
   const { url } = await programs.readStartupLine(program);
-  if (url === undefined) throw new Error(`the vendor ${name} did not report its address`);
+  if (url === undefined) throw new Error(`${options.name} did not report its address`);
   return { pid: program.pid, url };
 }
 

@@ -22,6 +22,7 @@ class Load {
   readonly #nextRequest: () => string;
   readonly #errors: Record<string, number> = {};
   readonly #latencies: number[] = [];
+  readonly #firstByteLatencies: number[] = [];
   #isMeasuring = false;
   #allAnswers = 0;
   #backgroundAnswers = 0;
@@ -38,8 +39,7 @@ class Load {
     const { span } = this.#plan;
     const { before, after } = await (span.kind === 'time' ? this.#runFor(span) : this.#runRequests(span));
     const latencies = this.#latencies.sort((a, b) => a - b);
-    const atShare = (share: number): number =>
-      latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+    const atShare = (share: number): number => findAtShare(latencies, share);
     return {
       measuredMs: after.atMs - before.atMs,
       answers: latencies.length,
@@ -48,6 +48,10 @@ class Load {
       p50Ms: atShare(0.5),
       p99Ms: atShare(0.99),
       maxMs: atShare(1),
+      firstByteP50Ms: findAtShare(
+        this.#firstByteLatencies.sort((a, b) => a - b),
+        0.5,
+      ),
       errors: this.#errors,
       cpu: compareCpu(before.cpu, after.cpu),
     };
@@ -135,14 +139,17 @@ class Load {
         port,
         countsTokens: expects.kind === 'stream',
         nextRequest,
-        onResponse: (response, latencyMs) => {
+        onResponse: (response, latencyMs, firstByteMs) => {
           const fault = findFault(response, expects);
           if (fault !== null) {
             this.#countError(fault);
             return;
           }
           this.#allAnswers += 1;
-          if (this.#isMeasuring) onMeasured(latencyMs);
+          if (this.#isMeasuring) {
+            onMeasured(latencyMs);
+            if (firstByteMs !== null) this.#firstByteLatencies.push(firstByteMs);
+          }
           this.#onEnded();
         },
         onError: (reason) => this.#countError(reason),
@@ -173,6 +180,10 @@ interface SamplePair {
   readonly after: Sample;
 }
 
+/** @param sorted in ascending order */
+const findAtShare = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+
 function limitTo(count: number, next: () => string): () => string | null {
   let remaining = count;
   return () => {
@@ -186,7 +197,7 @@ function limitTo(count: number, next: () => string): () => string | null {
  * Returns a function that writes the next request. Unique numbers replace the marks in the body, padded to the length
  * of a mark, so that all requests of a plan have the same length.
  */
-function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () => string {
+function createRequestWriter({ host, port, path, apiKey, headers = {}, body }: LoadPlan): () => string {
   const head = [
     `POST ${path} HTTP/1.1`,
     `host: ${host}:${port}`,
@@ -194,6 +205,7 @@ function createRequestWriter({ host, port, path, apiKey, body }: LoadPlan): () =
     'content-type: application/json',
     'accept: */*',
     'user-agent: model-gateway-bench',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     `content-length: ${Buffer.byteLength(body)}`,
   ].join('\r\n');
   const [first = '', ...pieces] = `${head}\r\n\r\n${body}`.split(uniqueMark);

@@ -7,6 +7,8 @@ export interface LoadPlan {
   readonly port: number;
   readonly path: string;
   readonly apiKey: string;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** JSON. A number replaces `uniqueMark`. */
   readonly body: string;
   readonly callers: number;
@@ -49,6 +51,8 @@ export interface LoadResult {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+  /** From sending the request to the first byte of the body; 0 unless the responses are streams. */
+  readonly firstByteP50Ms: number;
   /** Errors by reason, including the warm-up. */
   readonly errors: Readonly<Record<string, number>>;
   readonly cpu: CpuUse;

@@ -9,6 +9,7 @@ import { runJobs } from './jobs/run-jobs.ts';
 import type { JobsRun } from './jobs/scenario.ts';
 import type { FastestScenario } from './money-report.ts';
 import { readOptions, usage, type Options } from './options.ts';
+import { countPeerFaults, runPeers, type PeerResult } from './peers/run-peers.ts';
 import { Progress } from './progress.ts';
 import { chooseRun, computeRatio, countErrors, type ScenarioResult } from './report.ts';
 import type { MemoryRun } from './memory.ts';
@@ -34,15 +35,16 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
   const memory = await runMemory(options, workshop, progress);
   const jobs = await runJobs(options, workshop, progress, cpus);
   const fairness = await runFairness(options, workshop, progress);
+  const peers = await runPeers(options, workshop, progress);
   if (options.jsonPath !== null)
     writeFileSync(
       options.jsonPath,
-      `${JSON.stringify(toJson(results, { money, memory, jobs, fairness, cpus }), null, 2)}\n`,
+      `${JSON.stringify(toJson(results, { money, memory, jobs, fairness, peers, cpus }), null, 2)}\n`,
     );
   const runs = results.flatMap((result) => result.runs);
   const errors = runs.reduce(
     (sum, run) => sum + countErrors(run),
-    countFaults(money) + countMemoryFaults(memory) + countJobFaults(jobs),
+    countFaults(money) + countMemoryFaults(memory) + countJobFaults(jobs) + countPeerFaults(peers),
   );
   if (errors > 0)
     console.error(`\n!!! ${errors} ERRORS: these numbers are meaningless until they are explained.`);
@@ -66,12 +68,13 @@ interface FurtherResults {
   readonly memory: MemoryRun | null;
   readonly jobs: JobsRun | null;
   readonly fairness: readonly FairnessResult[];
+  readonly peers: readonly PeerResult[];
   readonly cpus: number;
 }
 
 function toJson(
   results: readonly ScenarioResult[],
-  { money, memory, jobs, fairness, cpus }: FurtherResults,
+  { money, memory, jobs, fairness, peers, cpus }: FurtherResults,
 ): object {
   return {
     at: new Date().toISOString(),
@@ -89,6 +92,7 @@ function toJson(
     ...(memory === null ? {} : { memory }),
     ...(jobs === null ? {} : { jobs }),
     ...(fairness.length === 0 ? {} : { fairness: toFairnessJson(fairness) }),
+    ...(peers.length === 0 ? {} : { peers }),
   };
 }
 

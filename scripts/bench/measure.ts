@@ -2,6 +2,7 @@ import type { BenchStack } from './bench-stack.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { MoneyCheck, MoneyResult } from './money-check.ts';
 import type { Programs } from './programs.ts';
+import { compareRedisUse, type RedisUse } from './redis-clock.ts';
 import { runLoad } from './run-load.ts';
 import { countCallers, type Scenario, type Variant } from './scenario.ts';
 
@@ -12,7 +13,8 @@ export interface RunResult extends LoadResult {
   readonly cpuMsPerRequest: Readonly<Record<string, number>>;
   /** Share of all CPU time used by other processes, 0..1. */
   readonly othersShare: number;
-  /** Only for runs through the gateway. */
+  /** What Redis executed per response; only for runs through the gateway, like `money`. */
+  readonly redisPerRequest: RedisUse | null;
   readonly money: MoneyResult | null;
 }
 
@@ -34,7 +36,11 @@ export async function measure(
 ): Promise<RunResult> {
   const { stack, programs, money, cpus } = options;
   const startedAt = new Date();
+  const isGateway = variant === 'gateway';
+  const redisBefore = isGateway ? await money.readRedisUse() : null;
   const load = await runLoad(programs, createPlan());
+  const redisPerRequest =
+    redisBefore === null ? null : compareRedisUse(redisBefore, await money.readRedisUse(), load.allAnswers);
   const entries = Object.entries(load.cpu.processes).map(([name, ms]) => [
     name,
     ms / Math.max(1, load.answers + load.backgroundAnswers),
@@ -45,7 +51,8 @@ export async function measure(
     requestsPerSecond: (load.answers * 1_000) / load.measuredMs,
     cpuMsPerRequest: Object.fromEntries(entries) as Record<string, number>,
     othersShare: load.cpu.othersMs / (load.measuredMs * cpus),
-    money: variant === 'gateway' ? await money.check(startedAt, load.allAnswers) : null,
+    redisPerRequest,
+    money: isGateway ? await money.check(startedAt, load.allAnswers) : null,
   };
 
   function createPlan(): LoadPlan {

@@ -5,6 +5,7 @@ import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { loadConfig } from '../../shared/config/config.ts';
 import { createLogger } from '../../shared/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { readRedisUse, type RedisUse } from './redis-clock.ts';
 
 export interface MoneyResult {
   /** Charges that the run added to the ledger. */
@@ -53,6 +54,10 @@ export class MoneyCheck {
     const charges = await this.#ledger.entries.countDocuments(filter);
     if (charges !== answers) faults.push(`${charges} charges in the ledger for ${answers} correct responses`);
     return { charges, behindMs, faults };
+  }
+
+  async readRedisUse(): Promise<RedisUse> {
+    return await readRedisUse(this.#redis);
   }
 
   async close(): Promise<void> {

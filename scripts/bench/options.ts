@@ -5,18 +5,20 @@ import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';
 import { fairnessScenarios, type FairnessScenario } from './fairness/scenario.ts';
 import { jobsTitle, maxJobs } from './jobs/scenario.ts';
+import { comparisons, type Comparison } from './peers/comparisons.ts';
 import {
   fairnessGroup,
   jobsScenario,
   memoryScenario,
   moneyScenarios,
+  peersGroup,
   scenarioGroups,
   type MoneyScenario,
   type Scenario,
 } from './scenario.ts';
 
 /** These take minutes, so they run only if specified explicitly. */
-const onlyByName: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup];
+const onlyByName: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup, peersGroup];
 const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...onlyByName];
 
 interface ListedScenario {
@@ -43,6 +45,7 @@ const all: readonly ListedScenario[] = [
     name,
     title: `Fairness: ${innocent}, during ${attack}`,
   })),
+  ...comparisons.map(({ name, title }) => ({ group: peersGroup, name, title: `Side by side: ${title}` })),
 ];
 
 function listScenarios(): string {
@@ -57,7 +60,7 @@ Without a name, runs all except ${onlyByName.join(', ')}, which take minutes and
   --callers 64       number of concurrent callers, instead of each scenario's default
   --seconds 5        measured time of each run
   --warm-up 3        seconds of warm-up before the measured time
-  --rounds 1         how often each scenario is run; with several rounds, the median run is shown
+  --rounds 1         how often each scenario is run, 3 times for peers; the median run is shown
   --entries 50000    number of charges in the ledger scenario
   --inputs 1000000   number of inputs in the memory scenario
   --jobs 100000      number of durable jobs that wait at the same time, at most ${maxJobs}
@@ -77,6 +80,7 @@ export interface Options {
   readonly measureMs: number;
   readonly warmUpMs: number;
   readonly rounds: number;
+  readonly peerRounds: number;
   readonly entries: number;
   /** True only if requested by name. */
   readonly measuresMemory: boolean;
@@ -85,6 +89,7 @@ export interface Options {
   readonly measuresJobs: boolean;
   readonly jobs: number;
   readonly fairnessScenarios: readonly FairnessScenario[];
+  readonly comparisons: readonly Comparison[];
   readonly logLevel: string;
   readonly jsonPath: string | null;
   readonly profileDir: string | null;
@@ -103,7 +108,7 @@ export function readOptions(args: string[]): Options | null {
       callers: { type: 'string' },
       seconds: text('5'),
       'warm-up': text('3'),
-      rounds: text('1'),
+      rounds: { type: 'string' },
       entries: text('50000'),
       inputs: text('1000000'),
       jobs: text('100000'),
@@ -134,10 +139,12 @@ export function readOptions(args: string[]): Options | null {
     moneyScenarios: moneyScenarios.filter((name) => chosen.has(name)),
     measuresMemory: chosen.has(memoryScenario),
     fairnessScenarios: fairnessScenarios.filter(({ name }) => chosen.has(name)),
+    comparisons: comparisons.filter(({ name }) => chosen.has(name)),
     callers: values.callers === undefined ? null : readCount('callers', values.callers),
     measureMs: readNumber('seconds', values.seconds) * 1_000,
     warmUpMs: readNumber('warm-up', values['warm-up']) * 1_000,
-    rounds: readCount('rounds', values.rounds),
+    rounds: readCount('rounds', values.rounds ?? '1'),
+    peerRounds: readCount('rounds', values.rounds ?? '3'),
     entries: readCount('entries', values.entries),
     inputs: readCount('inputs', values.inputs),
     measuresJobs: chosen.has(jobsScenario),

@@ -50,6 +50,7 @@ export function formatScenario(result: ScenarioResult): string {
       (vendor === null ? 'computed in the worker' : `the vendor responds ${vendors[vendor].text}`),
     ...listVariants(scenario).map((variant) => formatRun(chooseRun(runs, variant))),
     formatComparison(result),
+    formatRedis(gateway),
     ...(countVectors(scenario) > 1 ? [formatVectors(scenario, gateway)] : []),
   ];
   const faults = runs.flatMap((run) => [
@@ -72,6 +73,12 @@ function formatComparison({ callers, runs }: ScenarioResult): string {
   return callers === 1
     ? formatNote('added', added, money)
     : formatNote('ratio', `${ratio.toFixed(ratio < 1 ? 2 : 1)}×`, `${added} · ${money}`);
+}
+
+function formatRedis({ redisPerRequest }: RunResult): string {
+  const { scripts, scriptUs, commands } = redisPerRequest!;
+  const text = `${scriptUs.toFixed(0)} µs per request · ${commands.toFixed(1)} commands in and beside them`;
+  return formatNote('redis', `${scripts.toFixed(1)} scripts`, text);
 }
 
 function formatVectors(scenario: Scenario, gateway: RunResult): string {

@@ -6,6 +6,8 @@ export interface ParsedResponse {
   readonly tokens: number;
   /** Whether the stream reached its `[DONE]`. */
   readonly isDone: boolean;
+  /** When the first byte of the body arrived; null unless tokens are counted. */
+  readonly firstByteAtMs: number | null;
   /** Present only on request, and for errors. */
   readonly body: string | null;
 }
@@ -34,6 +36,7 @@ export class ResponseReader {
   #status = 0;
   #bodyBytes = 0;
   #tokens = 0;
+  #firstByteAtMs: number | null = null;
   #carried = '';
   #bodyChunks: Buffer[] = [];
 
@@ -97,6 +100,7 @@ export class ResponseReader {
     this.#status = Number(head.slice(9, 12));
     this.#bodyBytes = 0;
     this.#tokens = 0;
+    this.#firstByteAtMs = null;
     this.#carried = '';
     this.#bodyChunks = [];
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
@@ -123,7 +127,10 @@ export class ResponseReader {
     this.#bodyBytes += end - at;
     this.#remaining -= end - at;
     if (this.keepsBody || this.#status !== 200) this.#bodyChunks.push(Buffer.from(bytes.subarray(at, end)));
-    if (this.#countsTokens) this.#countTokens(bytes.toString('latin1', at, end));
+    if (this.#countsTokens) {
+      this.#firstByteAtMs ??= performance.now();
+      this.#countTokens(bytes.toString('latin1', at, end));
+    }
     if (this.#remaining === 0) {
       if (this.#state === 'fixed') this.#finish();
       else {
@@ -155,6 +162,7 @@ export class ResponseReader {
       status: this.#status,
       bodyBytes: this.#bodyBytes,
       tokens: this.#tokens,
+      firstByteAtMs: this.#firstByteAtMs,
       isDone: this.#carried.endsWith(doneMark),
       body: chunks.length > 0 ? Buffer.concat(chunks).toString('utf8') : null,
     });

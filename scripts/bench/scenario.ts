@@ -30,6 +30,9 @@ export const jobsScenario = 'jobs';
 /** Also runs only if specified: how one account's attack affects another. */
 export const fairnessGroup = 'fairness';
 
+/** Also runs only if specified: the gateway beside another one and beside the vendor itself. */
+export const peersGroup = 'peers';
+
 /** A scenario. If possible, it is measured twice per round: directly against the vendor, and through the gateway. */
 export interface Scenario {
   readonly name: string;

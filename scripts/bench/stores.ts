@@ -12,6 +12,8 @@ export interface StoresOptions {
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
+  /** The Node program for MongoDB and S3; by default the one that runs this program. */
+  readonly node?: string;
 }
 
 /** Redis, MongoDB and S3 for one bench, initially empty, each in a separate process. */
@@ -24,7 +26,7 @@ export interface Stores {
 const host = '127.0.0.1';
 
 export async function startStores(options: StoresOptions): Promise<Stores> {
-  const { programs, dir } = options;
+  const { programs, dir, node = process.execPath } = options;
   const base = {
     ...options.env,
     NODE_ENV: 'development',
@@ -33,8 +35,8 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
   const s3Keys = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: randomBytes(16).toString('hex') };
   const env = { ...base, ...s3Keys };
   const password = randomBytes(16).toString('hex');
-  const mongo = startServer(programs, 'mongo', ['--dir', join(dir, 'mongo')], base, password);
-  const s3 = startServer(programs, 's3', ['--dir', join(dir, 's3')], env);
+  const mongo = startServer(programs, node, { name: 'mongo', dir, env: base, input: password });
+  const s3 = startServer(programs, node, { name: 's3', dir, env, input: '' });
   const redis = await startRedis(options);
   const [mongoStartup, s3Startup] = await Promise.all([
     programs.readStartupLine(mongo),
@@ -56,14 +58,12 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
 
 function startServer(
   programs: Programs,
-  name: 'mongo' | 's3',
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  input = '',
+  node: string,
+  { name, dir, env, input }: { name: 'mongo' | 's3'; dir: string; env: NodeJS.ProcessEnv; input: string },
 ): Program {
   const script = dist(`scripts/embedded/${name}/main.js`);
-  const file = process.execPath;
-  return programs.start({ name, file, args: [script, ...args], env, input, kind: 'prints-address' });
+  const args = [script, '--dir', join(dir, name)];
+  return programs.start({ name, file: node, args, env, input, kind: 'prints-address' });
 }
 
 async function startRedis({ programs, dir, env, signal }: StoresOptions) {
