@@ -11,6 +11,9 @@ type Finish = Extract<ChatEvent, { type: 'finish' }>;
 export class ChatChunks {
   readonly #head: string;
   readonly #tail: string;
+  /** What precedes and follows the text of a chunk of the first choice that contains only text. */
+  readonly #textHead: string;
+  readonly #textTail: string;
   readonly #started = new Set<number>();
 
   constructor(id: string, created: number, model: string, includeUsage: boolean) {
@@ -18,6 +21,8 @@ export class ChatChunks {
     this.#head = `data: ${common.slice(0, -1)},"choices":[`;
     // With `include_usage`, every chunk has a usage field; it is null except in the last chunk.
     this.#tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
+    this.#textHead = `${this.#head}{"index":0,"delta":{"content":`;
+    this.#textTail = `},"logprobs":null,"finish_reason":null}${this.#tail}`;
   }
 
   /** Starts over with a new response; nothing of the previous one has been sent. */
@@ -27,6 +32,9 @@ export class ChatChunks {
 
   delta(event: Delta): string {
     let { delta } = event;
+    // Most deltas of most responses are of this kind.
+    if (event.index === 0 && this.#started.has(0) && event.logprobs === undefined && isOnlyText(delta))
+      return this.#textHead + JSON.stringify(delta['content']) + this.#textTail;
     if (!this.#started.has(event.index)) {
       this.#started.add(event.index);
       delta = { role: 'assistant', ...delta };
@@ -60,4 +68,9 @@ export class ChatChunks {
   #chunk(choice: object): string {
     return this.#head + JSON.stringify(choice) + this.#tail;
   }
+}
+
+function isOnlyText(delta: Delta['delta']): boolean {
+  for (const key in delta) if (key !== 'content') return false;
+  return 'content' in delta;
 }

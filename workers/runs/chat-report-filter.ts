@@ -32,18 +32,29 @@ export class ChatReportFilter {
     this.#bounds = findChatBounds(job, model, route);
   }
 
-  /** @param seen the response tokens so far, according to our own count, and how long they took */
-  take(usage: UpstreamUsage, seen: { readonly tokens: number; readonly elapsedMs: number }): UpstreamUsage {
+  /** @param seen counts the response tokens so far, if needed, and how long they took */
+  take(
+    usage: UpstreamUsage,
+    seen: { readonly countTokens: () => number; readonly elapsedMs: number },
+  ): UpstreamUsage {
+    const isOverrun = (usage.completionTokens ?? 0) > this.#bounds.completionTokens;
+    const bounds = isOverrun ? this.#allowOverrun(usage, seen) : this.#bounds;
+    const plausible = removeImplausible(usage, bounds);
+    if (plausible !== usage) this.#logOnce(logImplausible, usage, bounds);
+    if ((plausible.completionTokens ?? 0) > this.#bounds.completionTokens)
+      this.#logOnce(logOverrun, plausible, this.#bounds);
+    return plausible;
+  }
+
+  #allowOverrun(
+    usage: UpstreamUsage,
+    seen: { readonly countTokens: () => number; readonly elapsedMs: number },
+  ): UsageBounds {
     const choices = countChoices(this.#route, this.#job.body);
     const mayHaveReasoned = mayReason(this.#job, this.#model) || (usage.reasoningTokens ?? 0) > 0;
     const perChoice = (seen.elapsedMs / 1_000) * maxTokensPerSecond;
     const unseenTokens = mayHaveReasoned ? perChoice * choices : 0;
-    const bounds = allowOverrun(this.#bounds, { tokens: seen.tokens, unseenTokens, choices });
-    const plausible = removeImplausible(usage, bounds);
-    if (plausible !== usage) this.#logOnce(logImplausible, usage, bounds);
-    const isOverrun = (plausible.completionTokens ?? 0) > this.#bounds.completionTokens;
-    if (isOverrun) this.#logOnce(logOverrun, plausible, this.#bounds);
-    return plausible;
+    return allowOverrun(this.#bounds, { tokens: seen.countTokens(), unseenTokens, choices });
   }
 
   #logOnce(

@@ -12,7 +12,7 @@ import { ChatResponseBuilder } from './chat-response-builder.ts';
 import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
-import { isOutput } from './count-delta.ts';
+import { isOutput } from './delta-content.ts';
 import { createCallContext, hasCallerDisconnected, type JobDeps, type RequestRun } from './job-context.ts';
 import { isVendorStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
@@ -45,6 +45,8 @@ export class Conversation {
   #response: ChatResponseBuilder | null;
   #finished = false;
   #unsent = '';
+  /** Whether the usage has changed since the last frame. */
+  #hasUnsentUsage = false;
   #hasOutput = false;
   #hasReachedModel = false;
   readonly #meter: ChatMeter;
@@ -133,9 +135,10 @@ export class Conversation {
         let hasBegun = false;
         try {
           const callContext = { ...context, signal: call.signal, onSent };
-          for await (const event of upstream.chat(target, chatBody, isStreamed, callContext)) {
+          for await (const events of upstream.chat(target, chatBody, isStreamed, callContext)) {
             hasBegun = true;
-            this.#take(event, dependencies);
+            for (const event of events) this.#take(event, dependencies);
+            this.#flush();
             if (this.hasOutput) reportHealthy();
             if (call.endIfCovered()) break;
             // Nothing is sent after the caller has disconnected.
@@ -208,6 +211,7 @@ export class Conversation {
   /** Discards everything from a failed attempt before the next one. */
   #restart(): void {
     this.#unsent = '';
+    this.#hasUnsentUsage = false;
     this.#finished = false;
     this.#ending = 'broken';
     this.#sources.clear();
@@ -221,9 +225,7 @@ export class Conversation {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
-        // If this worker dies, the request is settled from the counts in its last frame, so send one with the new
-        // counts.
-        if (this.#hasOutput && !this.#finished) this.#forward('');
+        this.#hasUnsentUsage = true;
         break;
       case 'sources':
         this.#sourcesOf(event.index).add(event.sources);
@@ -245,18 +247,21 @@ export class Conversation {
   }
 
   #takeOutput(event: Extract<ChatEvent, { type: 'delta' }>): void {
-    const { annotations, ...withoutAnnotations } = event.delta;
-    if (Array.isArray(annotations) && annotations.length > 0) this.#annotated.add(event.index);
-    const visibleEvent =
-      annotations !== undefined && this.#sourcesMode === 'hidden'
-        ? { ...event, delta: withoutAnnotations }
-        : event;
+    const visibleEvent = 'annotations' in event.delta ? this.#takeAnnotations(event) : event;
     if (isOutput(visibleEvent.delta)) {
       this.#hasOutput = true;
       this.#meter.takeDelta(visibleEvent);
       this.#run.progress?.(this.#meter.completionTokens / this.#maxTokens);
     }
     this.#send(visibleEvent);
+  }
+
+  #takeAnnotations(event: Extract<ChatEvent, { type: 'delta' }>): Extract<ChatEvent, { type: 'delta' }> {
+    const { annotations, ...withoutAnnotations } = event.delta;
+    if (Array.isArray(annotations) && annotations.length > 0) this.#annotated.add(event.index);
+    return annotations !== undefined && this.#sourcesMode === 'hidden'
+      ? { ...event, delta: withoutAnnotations }
+      : event;
   }
 
   #finish(event: Extract<ChatEvent, { type: 'finish' }>): void {
@@ -278,16 +283,20 @@ export class Conversation {
     this.#response?.add(event);
     if (this.#chunks === null) return;
     this.#unsent += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
-    // Hold back the opening role-only delta so that a failure before the first token can still be a plain HTTP
-    // error.
-    if (!this.#finished && !this.hasOutput) return;
-    this.#forward(this.#unsent);
-    this.#unsent = '';
   }
 
-  #forward(text: string): void {
+  /** Forwards the output of one read. */
+  #flush(): void {
     if (this.#chunks === null || this.#run.signal.aborted) return;
-    this.#run.reply.delta(text, this.#meter.completionTokens);
+    // Hold back the opening role-only delta so that a failure before the first token can still be a plain HTTP
+    // error.
+    if (!this.#finished && !this.#hasOutput) return;
+    // If this worker dies, the request is settled from the counts in its last frame. So a frame with new counts is sent
+    // even if it has no text, except after the end, when the result follows.
+    if (this.#unsent === '' && (this.#finished || !this.#hasUnsentUsage)) return;
+    this.#run.reply.delta(this.#unsent, this.#meter.completionTokens);
+    this.#unsent = '';
+    this.#hasUnsentUsage = false;
   }
 
   #sourcesOf(index: number): WebSources {

@@ -5,8 +5,10 @@ import { countChoices } from '../../shared/routing/chat-needs.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mayReason } from './chat-report-filter.ts';
 import { ChoiceSilence, maxStepMs } from './choice-silence.ts';
-import { isFullReasoning } from './count-delta.ts';
+import { isFullReasoning } from './delta-content.ts';
 import { isVendorStream, type ChatCallInput } from './read-as-stream.ts';
+
+const charactersPerToken = 4;
 
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
 
@@ -19,8 +21,6 @@ export class UnseenGeneration {
   /** By the vendor's choice index, in order of arrival. */
   readonly #byIndex = new Map<number, ChoiceSilence>();
   readonly #nowMs: () => number;
-  /** The tokens seen since the last report. */
-  #seenTokens = 0;
 
   constructor(
     job: ChatCallInput,
@@ -43,17 +43,18 @@ export class UnseenGeneration {
   /** Starts over: everything so far has been reported, or nothing has been generated. */
   restart(): void {
     for (const silence of this.#silences) silence.restart(this.#nowMs());
-    this.#seenTokens = 0;
   }
 
-  take({ index, delta }: ChoiceDelta, tokens: number): void {
-    this.#seenTokens += tokens;
+  take({ index, delta }: ChoiceDelta): void {
     const isReasoning = !delta['content'] && isFullReasoning(delta, this.#route);
     const isCall = Array.isArray(delta['tool_calls']);
     if (!isReasoning && !isCall && !delta['content']) return;
     // If the response is not streamed, the arrival of its parts does not show when they were generated.
     if (!this.#isStreamed) return;
-    this.#find(index).take(this.#nowMs(), { isCall, reasoningTokens: isReasoning ? tokens : null });
+    this.#find(index).take(this.#nowMs(), {
+      isCall,
+      reasoningTokens: isReasoning ? estimateTokens(delta) : null,
+    });
   }
 
   /** Records that a choice is complete. */
@@ -72,13 +73,13 @@ export class UnseenGeneration {
     return this.#silences.some((silence) => silence.countMs(nowMs) > maxStepMs);
   }
 
-  /** The tokens that were seen, plus those that may have been generated unseen. */
+  /** The tokens that may have been generated unseen since the last report. */
   countTokens(): number {
     const nowMs = this.#nowMs();
     const unseen = this.#silences.map((silence) =>
       Math.ceil((silence.countMs(nowMs) / 1_000) * maxTokensPerSecond),
     );
-    return this.#seenTokens + unseen.reduce((sum, tokens) => sum + tokens, 0);
+    return unseen.reduce((sum, tokens) => sum + tokens, 0);
   }
 
   #find(index: number): ChoiceSilence {
@@ -90,6 +91,12 @@ export class UnseenGeneration {
     }
     return silence;
   }
+}
+
+/** Estimates the tokens of reasoning, of which prose has one per four characters. */
+function estimateTokens({ reasoning_content: content, reasoning: newer }: ChoiceDelta['delta']): number {
+  const text = content || newer;
+  return typeof text === 'string' ? text.length / charactersPerToken : 0;
 }
 
 /** Whether the model may generate unseen tokens at any time, regardless of its last output. */

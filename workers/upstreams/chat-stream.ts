@@ -3,8 +3,11 @@ import { type CallContext, type ChatEvent, UpstreamError } from './upstream.ts';
 
 /** The state machine of a dialect's chat stream: bytes in, events out. Pure; throws UpstreamError. */
 export interface ChatStreamTranslator {
-  /** Takes the next bytes of the body, which may be split anywhere. Yields all complete events before it throws. */
-  push(bytes: Uint8Array): Iterable<ChatEvent>;
+  /**
+   * Takes the next bytes of the body, which may be split anywhere, and appends the events that they complete. Also
+   * appends all complete events before it throws.
+   */
+  push(bytes: Uint8Array, events: ChatEvent[]): void;
   /**
    * Called when the body has ended or was cut off. Returns the remaining events, or throws if the stream is incomplete.
    */
@@ -15,15 +18,28 @@ export interface ChatStreamTranslator {
   readonly isFinished: boolean;
 }
 
-/** Reads a streamed response to its end, or until the consumer stops. */
+/** Reads a streamed response to its end, or until the consumer stops. Yields the events of each read together. */
 export async function* readChatStream(
   response: HttpResponse,
   translator: ChatStreamTranslator,
   context: CallContext,
-): AsyncGenerator<ChatEvent> {
+): AsyncGenerator<readonly ChatEvent[]> {
   let isComplete = false;
   try {
-    yield* translate(response, translator, context);
+    while (!translator.isDone) {
+      const chunk = await readNext(response, translator.isFinished, context);
+      if (chunk === null) {
+        yield translator.end();
+        break;
+      }
+      const { events, failure } = translate(translator, chunk);
+      if (events.length > 0) {
+        yield events;
+      }
+      if (failure !== null) {
+        throw failure.error;
+      }
+    }
     isComplete = true;
   } finally {
     // If the consumer stops early, abort the call immediately. After the end, the connection can be reused.
@@ -35,18 +51,17 @@ export async function* readChatStream(
   }
 }
 
-async function* translate(
-  response: HttpResponse,
+/** Returns the events before a failure as well, because they are output. */
+function translate(
   translator: ChatStreamTranslator,
-  context: CallContext,
-): AsyncGenerator<ChatEvent> {
-  while (!translator.isDone) {
-    const chunk = await readNext(response, translator.isFinished, context);
-    if (chunk === null) {
-      yield* translator.end();
-      return;
-    }
-    yield* translator.push(chunk);
+  chunk: Buffer,
+): { readonly events: readonly ChatEvent[]; readonly failure: { readonly error: unknown } | null } {
+  const events: ChatEvent[] = [];
+  try {
+    translator.push(chunk, events);
+    return { events, failure: null };
+  } catch (error) {
+    return { events, failure: { error } };
   }
 }
 

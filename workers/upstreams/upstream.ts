@@ -254,15 +254,15 @@ export interface ImageResponse {
 /** A dialect omits the methods that it does not support. All reject with UpstreamError, or with the signal's reason. */
 export interface Upstream {
   /**
-   * Yields the model's output. If it returns without at least one `finish` event, the caller must throw an upstream
-   * error: a stream that stops early is never a success.
+   * Yields the model's output, as the events that arrived together. If it returns without at least one `finish` event,
+   * the caller must throw an upstream error: a stream that stops early is never a success.
    */
   chat?(
     target: UpstreamTarget,
     body: ChatBody,
     stream: boolean,
     context: CallContext,
-  ): AsyncIterable<ChatEvent>;
+  ): AsyncIterable<readonly ChatEvent[]>;
   /** Whether `chat` sends the vendor the bytes of the image at this URL. Other URLs are sent unchanged. */
   needsImageBytes?(target: UpstreamTarget, url: string): boolean;
   embed?(target: UpstreamTarget, call: EmbeddingCall, context: CallContext): Promise<EmbeddingResponse>;

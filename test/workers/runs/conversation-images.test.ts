@@ -24,8 +24,10 @@ const upstream: Upstream = {
   needsImageBytes: ({ imageUrls }) => imageUrls === 'fetch',
   async *chat(target, body, _stream, context) {
     const images = await collectImages(body, context, () => target.imageUrls === 'fetch');
-    yield { type: 'delta', index: 0, delta: { content: `${images.size} pictures` } };
-    yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
+    yield [
+      { type: 'delta', index: 0, delta: { content: `${images.size} pictures` } },
+      { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' },
+    ];
   },
   close: () => Promise.resolve(),
 };

@@ -19,8 +19,8 @@ const log = createLogger('test', 'silent');
 // Loading the tokenizer later would take long enough to distort the timings below.
 loadTokenizer();
 
-async function* emitAndTimeOut(): AsyncGenerator<ChatEvent> {
-  yield { type: 'delta', index: 0, delta: { content: 'word' } };
+async function* emitAndTimeOut(): AsyncGenerator<readonly ChatEvent[]> {
+  yield [{ type: 'delta', index: 0, delta: { content: 'word' } }];
   await delay(20);
   throw new UpstreamError('timeout', 'the call took over 320 ms');
 }
@@ -71,13 +71,13 @@ test('if a call is aborted after one choice, charges for what may have been gene
   const route = { ...createRoute('two-answers'), upstream };
   const caller = new AbortController();
   let hasEnded = false;
-  const chat = async function* (...args: unknown[]): AsyncGenerator<ChatEvent> {
+  const chat = async function* (...args: unknown[]): AsyncGenerator<readonly ChatEvent[]> {
     (args[3] as CallContext).onSent?.();
-    yield { type: 'delta', index: 0, delta: { content: 'word' } };
+    yield [{ type: 'delta', index: 0, delta: { content: 'word' } }];
     hasEnded = true;
-    yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' };
+    yield [{ type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: 'stop' }];
     // This delta arrives with the end of the first choice, and is read although the call has been aborted.
-    yield { type: 'delta', index: 1, delta: { content: 'more' } };
+    yield [{ type: 'delta', index: 1, delta: { content: 'more' } }];
     await new Promise(() => undefined);
   };
   const dependencies = {
@@ -114,7 +114,7 @@ test('if stopping the worker aborts a non-streamed call after a disconnect, char
   const route = createRoute('stopped');
   const [caller, stopping] = [new AbortController(), new AbortController()];
   let calls = 0;
-  const chat = async function* (...args: unknown[]): AsyncGenerator<ChatEvent> {
+  const chat = async function* (...args: unknown[]): AsyncGenerator<readonly ChatEvent[]> {
     const { signal, onSent } = args[3] as CallContext;
     calls += 1;
     onSent?.();
@@ -123,7 +123,7 @@ test('if stopping the worker aborts a non-streamed call after a disconnect, char
     t.false(signal.aborted, 'the call is still read');
     stopping.abort();
     signal.throwIfAborted();
-    yield { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null };
+    yield [{ type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null }];
   };
   const dependencies = {
     routing: { limiter, upstreams: { get: () => ({ chat }) } },

@@ -49,7 +49,7 @@ async function* chat(
   body: ChatBody,
   stream: boolean,
   context: CallContext,
-): AsyncGenerator<ChatEvent> {
+): AsyncGenerator<readonly ChatEvent[]> {
   const media = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
@@ -58,7 +58,7 @@ async function* chat(
     const response = await post(client, request, target, context);
     // Servers that cannot stream send a complete response even if a stream was requested.
     if (!stream || isJson(response)) {
-      yield* fromMessage(await readText(response, MAX_BODY_BYTES), translator, target.apiKey);
+      yield fromMessage(await readText(response, MAX_BODY_BYTES), translator, target.apiKey);
     } else {
       yield* readChatStream(response, createChatStreamTranslator(translator, target.apiKey), context);
     }
@@ -70,7 +70,7 @@ async function* chat(
         ? null
         : continueRequest(request, translator.blocks, first.body.max_tokens - (translator.outputTokens ?? 0));
   }
-  yield* translator.giveUp();
+  yield translator.giveUp();
 }
 
 async function post(

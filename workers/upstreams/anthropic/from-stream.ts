@@ -65,9 +65,9 @@ export function createChatStreamTranslator(
       return isDone;
     },
 
-    *push(bytes) {
+    push(bytes, events) {
       for (const { data } of parser.push(bytes)) {
-        yield* take(data);
+        events.push(...take(data));
       }
     },
 

@@ -52,15 +52,15 @@ export function createBuiltinUpstream(options: BuiltinOptions = {}): Upstream {
   ]);
 
   return {
-    async *chat(
+    chat(
       target: UpstreamTarget,
       body: ChatBody,
       stream: boolean,
       context: CallContext,
-    ): AsyncIterable<ChatEvent> {
+    ): AsyncIterable<readonly ChatEvent[]> {
       requireModel(target, 'demo-echo');
       context.onSent?.();
-      yield* runDemoEcho(body, stream, context, { wordPauseMs: options.wordPauseMs ?? 15 });
+      return runDemoEcho(body, stream, context, { wordPauseMs: options.wordPauseMs ?? 15 });
     },
 
     async embed(

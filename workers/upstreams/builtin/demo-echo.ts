@@ -20,7 +20,7 @@ export async function* runDemoEcho(
   stream: boolean,
   context: CallContext,
   options: EchoOptions,
-): AsyncGenerator<ChatEvent> {
+): AsyncGenerator<readonly ChatEvent[]> {
   const { signal } = context;
   signal.throwIfAborted();
   const { text, finishReason } = cutResponse(composeResponse(body.messages), body);
@@ -29,26 +29,33 @@ export async function* runDemoEcho(
   const pieces = stream ? splitIntoWords(text) : [text];
   for (const [position, content] of pieces.entries()) {
     if (position > 0) await pause(options.wordPauseMs, signal);
-    for (let index = 0; index < choices; index++) {
-      signal.throwIfAborted();
-      yield { type: 'delta', index, delta: position === 0 ? { role: 'assistant', content } : { content } };
-    }
+    signal.throwIfAborted();
+    const delta = position === 0 ? { role: 'assistant', content } : { content };
+    yield forEachChoice(choices, (index) => ({ type: 'delta', index, delta }));
   }
-  for (let index = 0; index < choices; index++) {
-    yield { type: 'finish', index, finishReason, nativeFinishReason: finishReason };
-  }
-  yield {
-    type: 'usage',
-    usage: {
-      promptTokens: await countPromptTokens(body.messages, signal),
-      completionTokens: countTokens(text) * choices,
-      cachedTokens: null,
-      cacheWriteTokens: null,
-      reasoningTokens: null,
-      webSearchTokens: null,
+  yield forEachChoice(choices, (index) => ({
+    type: 'finish',
+    index,
+    finishReason,
+    nativeFinishReason: finishReason,
+  }));
+  yield [
+    {
+      type: 'usage',
+      usage: {
+        promptTokens: await countPromptTokens(body.messages, signal),
+        completionTokens: countTokens(text) * choices,
+        cachedTokens: null,
+        cacheWriteTokens: null,
+        reasoningTokens: null,
+        webSearchTokens: null,
+      },
     },
-  };
+  ];
 }
+
+const forEachChoice = (choices: number, create: (index: number) => ChatEvent): ChatEvent[] =>
+  Array.from({ length: choices }, (_, index) => create(index));
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0) return;

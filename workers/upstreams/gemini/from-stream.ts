@@ -30,10 +30,10 @@ export function createChatStreamTranslator(options: ResponseOptions): ChatStream
       return translator.isFinished;
     },
 
-    *push(bytes) {
+    push(bytes, events) {
       for (const { data } of parser.push(cutter.cut(bytes))) {
-        yield* takeData(data);
-        yield* translator.reportUsage();
+        events.push(...takeData(data));
+        events.push(...translator.reportUsage());
       }
       if (cutter.byteLength > MAX_ANSWER_BYTES) {
         throw new UpstreamError(

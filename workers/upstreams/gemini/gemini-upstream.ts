@@ -65,7 +65,7 @@ async function* chat(
   body: ChatBody,
   stream: boolean,
   context: CallContext,
-): AsyncGenerator<ChatEvent> {
+): AsyncGenerator<readonly ChatEvent[]> {
   const request = toChatRequest(target, body, await collectInputs(target, body, context));
   const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
   const response = await post(client, method, request, target, context);
@@ -75,7 +75,7 @@ async function* chat(
     oneCall: body['parallel_tool_calls'] === false && !target.drops.has('parallel_tool_calls'),
   };
   if (!stream || isJson(response)) {
-    yield* fromChatResponse(await readText(response, MAX_ANSWER_BYTES), options);
+    yield fromChatResponse(await readText(response, MAX_ANSWER_BYTES), options);
   } else {
     yield* readChatStream(response, createChatStreamTranslator(options), context);
   }

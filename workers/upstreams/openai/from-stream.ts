@@ -3,8 +3,9 @@ import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';
 import { toEmptyResponse, isErrorBody, readUsage, toFinish } from './from-response.ts';
-import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
+import { TextChunkReader } from './text-chunk.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
 import { readCitations } from './url-citations.ts';
 
@@ -25,6 +26,7 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
  */
 export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
+  const textChunks = new TextChunkReader();
   const toolCalls = createToolCallNormalizer();
   const openChoices = new Set<number>();
   const finishedChoices = new Set<number>();
@@ -48,6 +50,11 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       finishAll(events);
       return;
     }
+    const text = textChunks.read(data);
+    if (text !== null) {
+      takeText(text, events);
+      return;
+    }
     const chunk = parseRecord(data, 'a chunk');
     if (isErrorBody(chunk)) {
       throw toEmbeddedError(chunk, apiKey);
@@ -60,17 +67,45 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       choicesInChunk.length === 0 &&
       !hasOutput &&
       (usage?.completionTokens ?? 0) > 0;
+    const before = events.length;
     for (const choice of choicesInChunk) {
       if (isRecord(choice)) {
         takeChoice(choice, readCount(choice['index']) ?? 0, events);
       }
     }
     // Output in a chunk with usage is included in its counts.
-    hasOutputSinceUsage =
-      usage === previousUsage && (hasOutputSinceUsage || events.some(({ type }) => type === 'delta'));
-    if (usage !== null && !isSameUsage(usage, previousUsage)) {
+    hasOutputSinceUsage = usage === previousUsage && (hasOutputSinceUsage || hasDelta(events, before));
+    if (usage === previousUsage) {
+      learnText(data, choicesInChunk);
+    } else if (usage !== null && !isSameUsage(usage, previousUsage)) {
       isGrowing ||= (usage.completionTokens ?? 0) > (previousUsage?.completionTokens ?? Infinity);
       reportUsage(usage, !isGrowing && !isFinished(), events);
+    }
+  }
+
+  /** Takes a chunk whose only choice is the first one, with nothing but this text. */
+  function takeText(content: string, events: ChatEvent[]): void {
+    endsWithUsage = false;
+    if (finishedChoices.has(0)) {
+      return;
+    }
+    openChoices.add(0);
+    hasOutput ||= content !== '';
+    hasOutputSinceUsage = true;
+    events.push({ type: 'delta', index: 0, delta: { content } });
+  }
+
+  function learnText(data: string, choicesInChunk: readonly unknown[]): void {
+    const [choice, ...others] = choicesInChunk;
+    if (others.length > 0 || !isRecord(choice) || !isRecord(choice['delta'])) {
+      return;
+    }
+    const { index = 0, delta, finish_reason: finishReason = null, logprobs = null, ...unknown } = choice;
+    const { content, ...moreOutput } = delta as JsonRecord;
+    const isText = typeof content === 'string' && Object.keys(moreOutput).length === 0;
+    const isFirst = index === 0 && finishReason === null && logprobs === null;
+    if (isText && isFirst && Object.keys(unknown).length === 0) {
+      textChunks.learn(data, content);
     }
   }
 
@@ -141,11 +176,9 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       return isFinished();
     },
 
-    *push(bytes) {
-      for (const event of parser.push(bytes)) {
-        const events: ChatEvent[] = [];
-        takeData(event.data, events);
-        yield* events;
+    push(bytes, events) {
+      for (const { data } of parser.push(bytes)) {
+        takeData(data, events);
       }
     },
 
@@ -161,6 +194,16 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       return events;
     },
   };
+}
+
+/** Whether there is a delta from this index on. */
+function hasDelta(events: readonly ChatEvent[], start: number): boolean {
+  for (let i = start; i < events.length; i++) {
+    if (events[i]!.type === 'delta') {
+      return true;
+    }
+  }
+  return false;
 }
 
 function isSameUsage(one: UpstreamUsage, other: UpstreamUsage | null): boolean {

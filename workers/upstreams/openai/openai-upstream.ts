@@ -17,7 +17,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { toUpstreamError } from './from-error.ts';
-import { saveReasoning, restoreReasoning } from './save-reasoning.ts';
+import { ReasoningRecorder, restoreReasoning } from './save-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
@@ -72,7 +72,7 @@ async function* chat(
   body: ChatBody,
   stream: boolean,
   context: CallContext,
-): AsyncGenerator<ChatEvent> {
+): AsyncGenerator<readonly ChatEvent[]> {
   const images = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
@@ -83,11 +83,15 @@ async function* chat(
     context,
   );
   // Servers that cannot stream send a complete response even if a stream was requested.
-  const events =
-    !stream || isJson(response)
-      ? fromChatResponse(await readText(response, MAX_BODY_BYTES), target.apiKey)
-      : readChatStream(response, createChatStreamTranslator(target.apiKey, readChoices(body)), context);
-  yield* saveReasoning(events, target.model);
+  const reasoning = new ReasoningRecorder(target.model);
+  if (!stream || isJson(response)) {
+    yield reasoning.take(fromChatResponse(await readText(response, MAX_BODY_BYTES), target.apiKey));
+    return;
+  }
+  const translator = createChatStreamTranslator(target.apiKey, readChoices(body));
+  for await (const events of readChatStream(response, translator, context)) {
+    yield reasoning.take(events);
+  }
 }
 
 function readChoices(body: ChatBody): number {

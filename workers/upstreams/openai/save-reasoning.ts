@@ -1,4 +1,4 @@
-import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readText } from '../json-value.ts';
 import { type ChatBody, type ChatEvent, type ChatMessage, nameCall, type Recalled } from '../upstream.ts';
 
@@ -16,31 +16,46 @@ interface SavedReasoning {
  * with tools if its calls are sent back without the `reasoning_content` that led to them, which OpenAI's clients
  * drop.
  */
-export async function* saveReasoning(
-  events: AsyncIterable<ChatEvent> | Iterable<ChatEvent>,
-  model: string,
-): AsyncGenerator<ChatEvent> {
-  const reasoningOf = new Map<number, string>();
-  const callOf = new Map<number, string>();
-  for await (const event of events) {
-    if (event.type === 'delta') {
-      const { index, delta } = event;
-      const thought = readText(delta['reasoning_content']);
-      const earlierReasoning = reasoningOf.get(index) ?? '';
-      if (thought !== null && earlierReasoning.length <= MAX_CHARACTERS)
-        reasoningOf.set(index, earlierReasoning + thought);
-      const [call] = readArray(delta['tool_calls']);
-      const id = isRecord(call) ? readText(call['id']) : null;
-      if (id !== null && !callOf.has(index)) callOf.set(index, id);
-    } else if (event.type === 'finish') {
-      const reasoning = reasoningOf.get(event.index) ?? '';
-      const toolCallId = callOf.get(event.index);
-      if (toolCallId !== undefined && reasoning !== '' && reasoning.length <= MAX_CHARACTERS) {
-        const value: SavedReasoning = { kind: 'openai', model, reasoning };
-        yield { type: 'remember', index: event.index, toolCallId, value };
-      }
+export class ReasoningRecorder {
+  readonly #model: string;
+  readonly #reasoningOf = new Map<number, string>();
+  readonly #callOf = new Map<number, string>();
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Returns the same events, with the reasoning of a choice before its end. */
+  take(events: readonly ChatEvent[]): readonly ChatEvent[] {
+    let hasReasoning = false;
+    for (const event of events) {
+      if (event.type === 'delta') this.#takeDelta(event.index, event.delta);
+      else if (event.type === 'finish') hasReasoning ||= this.#reasoningOf.has(event.index);
     }
-    yield event;
+    if (!hasReasoning) return events;
+    return events.flatMap((event) =>
+      event.type === 'finish' ? [...this.#conclude(event.index), event] : [event],
+    );
+  }
+
+  #takeDelta(index: number, delta: JsonRecord): void {
+    const thought = readText(delta['reasoning_content']);
+    const earlierReasoning = thought === null ? '' : (this.#reasoningOf.get(index) ?? '');
+    if (thought !== null && earlierReasoning.length <= MAX_CHARACTERS)
+      this.#reasoningOf.set(index, earlierReasoning + thought);
+    const calls = delta['tool_calls'];
+    if (calls === undefined || this.#callOf.has(index)) return;
+    const [call] = readArray(calls);
+    const id = isRecord(call) ? readText(call['id']) : null;
+    if (id !== null) this.#callOf.set(index, id);
+  }
+
+  #conclude(index: number): ChatEvent[] {
+    const reasoning = this.#reasoningOf.get(index) ?? '';
+    const toolCallId = this.#callOf.get(index);
+    if (toolCallId === undefined || reasoning === '' || reasoning.length > MAX_CHARACTERS) return [];
+    const value: SavedReasoning = { kind: 'openai', model: this.#model, reasoning };
+    return [{ type: 'remember', index, toolCallId, value }];
   }
 }
 

@@ -74,9 +74,8 @@ async function startRig(t: ExecutionContext, script: Script): Promise<Rig> {
       const events: ChatEvent[] = [];
       try {
         const route = createTarget(MODEL, { apiKey: KEY, ...target });
-        for await (const event of upstream.chat(route, body, stream, createContext(context))) {
-          events.push(event);
-        }
+        for await (const batch of upstream.chat(route, body, stream, createContext(context)))
+          events.push(...batch);
       } catch (error) {
         return { events, error: error as UpstreamError };
       }

@@ -3,27 +3,14 @@ import test from 'ava';
 import { createMessageTranslator } from '../../../../workers/upstreams/anthropic/response-translator.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/anthropic/from-stream.ts';
 import { type ChatEvent, noUpstreamUsage, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
+import { translatePieces, type ChatOutcome } from '../../../support/chat-events.ts';
 
-/** The events, then the error if there was one. */
-type Outcome = (ChatEvent | UpstreamError)[];
-
-function translate(pieces: readonly Uint8Array[], remembers = true): Outcome {
+function translate(pieces: readonly Uint8Array[], remembers = true): ChatOutcome {
   const messageTranslator = createMessageTranslator({ model: 'claude-sonnet-4-5', remembers });
-  const translator = createChatStreamTranslator(messageTranslator, 'sk-ant-1234567890');
-  const outcome: Outcome = [];
-  try {
-    for (const piece of pieces) {
-      for (const event of translator.push(piece)) outcome.push(event);
-    }
-    outcome.push(...translator.end());
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error;
-    outcome.push(error);
-  }
-  return outcome;
+  return translatePieces(createChatStreamTranslator(messageTranslator, 'sk-ant-1234567890'), pieces);
 }
 
-const translateText = (text: string): Outcome => translate([Buffer.from(text)]);
+const translateText = (text: string): ChatOutcome => translate([Buffer.from(text)]);
 
 function toStream(...events: { type: string }[]): string {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
@@ -373,7 +360,9 @@ test('after a pause the blocks are the same as in a non-streamed response, and t
   const messageTranslator = createMessageTranslator({ model: 'claude-opus-4-8', remembers: false });
   const read = (text: string): ChatEvent[] => {
     const translator = createChatStreamTranslator(messageTranslator, null);
-    const events = [...translator.push(Buffer.from(text)), ...translator.end()];
+    const events: ChatEvent[] = [];
+    translator.push(Buffer.from(text), events);
+    events.push(...translator.end());
     t.true(translator.isDone);
     return events;
   };

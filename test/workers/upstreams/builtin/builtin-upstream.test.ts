@@ -1,6 +1,7 @@
 import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
 import test from 'ava';
 import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { flattenEvents } from '../../../support/chat-events.ts';
 import { createContext, createTarget } from '../../../support/upstream-target.ts';
 import { createBuiltinUpstream } from '../../../../workers/upstreams/builtin/builtin-upstream.ts';
 import { UpstreamError } from '../../../../workers/upstreams/upstream.ts';
@@ -28,7 +29,8 @@ function embed(inputs: string[], dimensions: number | null = null, model = 'use-
 async function chat(model: string): Promise<string[]> {
   const kinds: string[] = [];
   const body = { messages: [{ role: 'user', content: 'hi' }] };
-  for await (const event of upstream.chat!(createTarget(model), body, true, context)) kinds.push(event.type);
+  const batches = upstream.chat!(createTarget(model), body, true, context);
+  for await (const event of flattenEvents(batches)) kinds.push(event.type);
   return kinds;
 }
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { flattenEvents } from '../../../support/chat-events.ts';
 import { createContext } from '../../../support/upstream-target.ts';
 import { runDemoEcho } from '../../../../workers/upstreams/builtin/demo-echo.ts';
 import type {
@@ -20,7 +21,8 @@ interface EchoedChat {
 async function echo(body: Record<string, unknown> | ChatMessage[], stream = true): Promise<EchoedChat> {
   const chat = (Array.isArray(body) ? { messages: body } : body) as ChatBody;
   const answer: EchoedChat = { texts: [], deltas: [], finishes: [], usage: null, kinds: [] };
-  for await (const event of runDemoEcho(chat, stream, createContext(), { wordPauseMs: 0 })) {
+  const batches = runDemoEcho(chat, stream, createContext(), { wordPauseMs: 0 });
+  for await (const event of flattenEvents(batches)) {
     answer.kinds.push(event.type);
     if (event.type === 'usage') answer.usage = event.usage;
     else if (event.type === 'finish') answer.finishes[event.index] = event.finishReason;
@@ -144,7 +146,7 @@ test('aborting stops the answer during its pauses, with the abort reason', async
   const events = runDemoEcho(body, true, createContext({ signal: controller.signal }), {
     wordPauseMs: 60_000,
   });
-  t.is((await events.next()).value?.type, 'delta');
+  t.is((await events.next()).value?.[0]?.type, 'delta');
   const next = events.next();
   controller.abort(reason);
   t.is(await t.throwsAsync(next), reason);

@@ -9,36 +9,15 @@ import {
   UpstreamError,
   type UpstreamUsage,
 } from '../../../../workers/upstreams/upstream.ts';
+import { translatePieces, type ChatOutcome } from '../../../support/chat-events.ts';
 import { dropEarlyUsage } from '../../../support/early-usage.ts';
-
-/** The events, then the error if there was one. */
-type Outcome = (ChatEvent | UpstreamError)[];
 
 const OPTIONS: ResponseOptions = { model: 'gemini-2.5-flash', apiKey: 'AIzaSy-1234567890', oneCall: false };
 
-function translateAll(pieces: readonly Uint8Array[], options: Partial<ResponseOptions>): Outcome {
-  const translator = createChatStreamTranslator({ ...OPTIONS, ...options });
-  const outcome: Outcome = [];
-  try {
-    for (const piece of pieces) {
-      for (const event of translator.push(piece)) {
-        outcome.push(event);
-      }
-    }
-    outcome.push(...translator.end());
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) {
-      throw error;
-    }
-    outcome.push(error);
-  }
-  return outcome;
-}
+const translate = (pieces: readonly Uint8Array[], options: Partial<ResponseOptions> = {}): ChatOutcome =>
+  dropEarlyUsage(translatePieces(createChatStreamTranslator({ ...OPTIONS, ...options }), pieces));
 
-const translate = (pieces: readonly Uint8Array[], options: Partial<ResponseOptions> = {}): Outcome =>
-  dropEarlyUsage(translateAll(pieces, options));
-
-const translateText = (text: string, options: Partial<ResponseOptions> = {}): Outcome =>
+const translateText = (text: string, options: Partial<ResponseOptions> = {}): ChatOutcome =>
   translate([Buffer.from(text)], options);
 
 /** Writes a stream as the server does: events are separated by CRLF CRLF. */
@@ -65,7 +44,7 @@ const count = (usage: Partial<UpstreamUsage>): ChatEvent => ({
 });
 const STOP = finish('stop', 'STOP');
 
-function getError(t: { true(value: boolean): unknown }, outcome: Outcome): UpstreamError {
+function getError(t: { true(value: boolean): unknown }, outcome: ChatOutcome): UpstreamError {
   const error = outcome.at(-1);
   t.true(error instanceof UpstreamError);
   return error as UpstreamError;
@@ -75,10 +54,10 @@ function getError(t: { true(value: boolean): unknown }, outcome: Outcome): Upstr
 function checkSplits(
   t: { deepEqual(a: unknown, b: unknown): unknown },
   text: string,
-  expected: Outcome,
+  expected: ChatOutcome,
 ): void {
   const bytes = Buffer.from(text);
-  const normalize = (outcome: Outcome): unknown =>
+  const normalize = (outcome: ChatOutcome): unknown =>
     JSON.parse(JSON.stringify(outcome).replaceAll(/call_gw_[0-9a-f]{32}/g, 'call_gw_x'));
   const normalizedExpected = normalize(expected);
   t.deepEqual(normalize(translate([bytes])), normalizedExpected);
@@ -180,7 +159,7 @@ const CALLING = toStream(
 test('tool calls arrive whole, each with index and id, and their signature is reported and remembered', (t) => {
   const thoughtSignature = 'CiIBVKhc7vB+vaaq6rA/KC79Ts7i';
   const id = `call_gw_${'0'.repeat(32)}`;
-  const expected: Outcome = [
+  const expected: ChatOutcome = [
     delta({ role: 'assistant', reasoning_content: '**Calculating**' }),
     delta({
       tool_calls: [
@@ -230,7 +209,7 @@ test('a generated call id is the same in the delta and in the remembered value, 
 });
 
 test('later tool calls are dropped if one at a time is requested', (t) => {
-  const calls = (outcome: Outcome): number =>
+  const calls = (outcome: ChatOutcome): number =>
     outcome.filter((event) => 'type' in event && event.type === 'delta' && 'tool_calls' in event.delta)
       .length;
   t.is(calls(translateText(CALLING)), 2);
@@ -318,7 +297,7 @@ test('text after a finish is still emitted, and the finish is reported once', (t
 
 test('a stream is finished only when every candidate has finished', (t) => {
   const translator = createChatStreamTranslator(OPTIONS);
-  const push = (...chunks: object[]): ChatEvent[] => [...translator.push(Buffer.from(toStream(...chunks)))];
+  const push = (...chunks: object[]): void => translator.push(Buffer.from(toStream(...chunks)), []);
   t.false(translator.isFinished);
   push(toChunk([{ text: 'a' }]), { candidates: [{ index: 1, content: { parts: [{ text: 'b' }] } }] });
   push(toChunk([], 'STOP'));
@@ -607,7 +586,7 @@ test('usage including thoughts is reported with each chunk that changes it, so t
     { ...two, ...counts({ thoughtsTokenCount: 10_000, candidatesTokenCount: 2 }) },
     counts({ thoughtsTokenCount: 10_000, candidatesTokenCount: 2 }),
   );
-  const outcome = translateAll([Buffer.from(text)], {});
+  const outcome = translatePieces(createChatStreamTranslator(OPTIONS), [Buffer.from(text)]);
   const sum = (completionTokens: number, reasoningTokens: number): ChatEvent =>
     count({ promptTokens: 15, completionTokens, reasoningTokens });
   t.deepEqual(outcome.slice(0, -1), [

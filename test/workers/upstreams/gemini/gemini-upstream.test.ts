@@ -16,6 +16,7 @@ import {
   type Upstream,
   UpstreamError,
 } from '../../../../workers/upstreams/upstream.ts';
+import { flattenEvents } from '../../../support/chat-events.ts';
 import { dropEarlyUsage } from '../../../support/early-usage.ts';
 import { createContext, createImageCall, createTarget } from '../../../support/upstream-target.ts';
 
@@ -103,12 +104,8 @@ function chat(
     ...more
   }: Partial<CallContext> & { body?: ChatBody; model?: string } = {},
 ): AsyncIterable<ChatEvent> {
-  return upstream.chat(
-    createTarget(model, { apiKey: KEY, imageUrls: 'fetch' }),
-    body,
-    stream,
-    createContext(more),
-  );
+  const target = createTarget(model, { apiKey: KEY, imageUrls: 'fetch' });
+  return flattenEvents(upstream.chat(target, body, stream, createContext(more)));
 }
 
 async function collect(run: AsyncIterable<ChatEvent>): Promise<{ events: ChatEvent[]; error: unknown }> {

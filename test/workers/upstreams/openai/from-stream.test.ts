@@ -3,42 +3,12 @@ import * as fc from 'fast-check';
 
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../../../../workers/upstreams/upstream.ts';
 import { createChatStreamTranslator } from '../../../../workers/upstreams/openai/from-stream.ts';
+import { translatePieces, type ChatOutcome } from '../../../support/chat-events.ts';
 
-/** The events, then the error if there was one. */
-type Outcome = (ChatEvent | UpstreamError)[];
+const translate = (pieces: readonly Uint8Array[]): ChatOutcome =>
+  translatePieces(createChatStreamTranslator('sk-proj-1234567890'), pieces);
 
-function translate(pieces: readonly Uint8Array[]): Outcome {
-  const translator = createChatStreamTranslator('sk-proj-1234567890');
-  const outcome: Outcome = [];
-  try {
-    for (const piece of pieces) {
-      outcome.push(...collectEvents(translator.push(piece), outcome));
-    }
-    outcome.push(...translator.end());
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) {
-      throw error;
-    }
-    outcome.push(error);
-  }
-  return outcome;
-}
-
-/** Collects the events that a push yields before it throws. */
-function* collectEvents(events: Iterable<ChatEvent>, outcome: Outcome): Generator<ChatEvent> {
-  const collected: ChatEvent[] = [];
-  try {
-    for (const event of events) {
-      collected.push(event);
-    }
-  } catch (error) {
-    outcome.push(...collected);
-    throw error;
-  }
-  yield* collected;
-}
-
-function translateText(text: string): Outcome {
+function translateText(text: string): ChatOutcome {
   return translate([Buffer.from(text)]);
 }
 

@@ -8,6 +8,7 @@ import {
   type VendorSimulatorOptions,
 } from '../../../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../../../scripts/vendor-simulator/vectors.ts';
+import { flattenEvents } from '../../../support/chat-events.ts';
 import { createContext, createImageCall, createTarget } from '../../../support/upstream-target.ts';
 import { DEFAULT_HTTP_TIMEOUTS, type HttpTimeouts } from '../../../../workers/upstreams/http-client.ts';
 import { createOpenAiUpstream } from '../../../../workers/upstreams/openai/openai-upstream.ts';
@@ -65,7 +66,7 @@ async function startRig(
   return {
     simulator,
     chat: (model, stream, { body = CHAT_BODY, drops = [], ...more } = {}) =>
-      upstream.chat(target(model, drops), body, stream, { ...createContext(), ...more }),
+      flattenEvents(upstream.chat(target(model, drops), body, stream, { ...createContext(), ...more })),
     embed: (model, inputs, dimensions) =>
       upstream.embed(target(model), { inputs, dimensions: dimensions ?? null, user: null }, createContext()),
     draw: (model, n = 1) =>

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ChatBody, ChatEvent } from '../../../../workers/upstreams/upstream.ts';
-import { saveReasoning, restoreReasoning } from '../../../../workers/upstreams/openai/save-reasoning.ts';
+import { ReasoningRecorder, restoreReasoning } from '../../../../workers/upstreams/openai/save-reasoning.ts';
 
 const delta = (fields: object, index = 0): ChatEvent => ({ type: 'delta', index, delta: { ...fields } });
 const finish = (index = 0): ChatEvent => ({
@@ -16,13 +16,13 @@ const call = (id: string): object => ({
   function: { name: 'f', arguments: '{}' },
 });
 
-async function collect(events: ChatEvent[]): Promise<ChatEvent[]> {
-  const all: ChatEvent[] = [];
-  for await (const event of saveReasoning(events, 'm')) all.push(event);
-  return all;
+/** Passes the events one by one, as they arrive from a slow vendor. */
+function collect(events: readonly ChatEvent[]): ChatEvent[] {
+  const recorder = new ReasoningRecorder('m');
+  return events.flatMap((event) => recorder.take([event]));
 }
 
-test('reasoning before tool calls is remembered with the first call, and all other events pass unchanged', async (t) => {
+test('reasoning before tool calls is remembered with the first call, and all other events pass unchanged', (t) => {
   const events = [
     delta({ role: 'assistant', reasoning_content: 'Let me ' }),
     delta({ reasoning_content: 'see.' }),
@@ -30,7 +30,7 @@ test('reasoning before tool calls is remembered with the first call, and all oth
     delta({ tool_calls: [{ ...call('call_2'), index: 1 }] }),
     finish(),
   ];
-  const all = await collect(events);
+  const all = collect(events);
   t.deepEqual(
     all.filter(({ type }) => type !== 'remember'),
     events,
@@ -48,12 +48,12 @@ test('reasoning before tool calls is remembered with the first call, and all oth
   );
 });
 
-test('nothing is remembered if a model shows no reasoning or makes no tool calls', async (t) => {
+test('nothing is remembered if a model shows no reasoning or makes no tool calls', (t) => {
   for (const events of [
     [delta({ tool_calls: [call('call_1')] }), finish()],
     [delta({ reasoning_content: 'Hm.' }), delta({ content: 'Yes' }), finish()],
   ]) {
-    t.deepEqual(await collect(events), events);
+    t.deepEqual(collect(events), events);
   }
 });
 
