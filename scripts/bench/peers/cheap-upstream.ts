@@ -8,7 +8,7 @@ import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
  * Embedding calls take a fixed time and a time per input, with limited concurrency, like a real vendor.
  */
 
-logUncaught('cheap-upstream', 2);
+logUncaught('cheap-upstream', { fd: 2 });
 
 const { values } = parseArgs({
   options: {
