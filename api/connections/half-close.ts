@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { probeCaller } from '../callers/probe-callers.ts';
 import type { Connection } from './connection.ts';
 
 /** When to probe a client after its FIN (ms). By the last probe, a disconnected client has rejected a write. */
@@ -40,9 +41,7 @@ function write(response: ServerResponse): boolean {
     response.writeContinue();
     return true;
   }
-  const type = String(response.getHeader('content-type') ?? '');
-  // Events are written whole, so the comment is never inside one. Other responses that have started need no probe,
-  // because they are being written anyway.
-  if (type.startsWith('text/event-stream') && !response.writableEnded) response.write(':\n\n');
+  // Only event streams can be silent once they have started.
+  probeCaller(response);
   return true;
 }

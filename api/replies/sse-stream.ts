@@ -3,18 +3,9 @@ import type { AppError } from '../../shared/contract/errors.ts';
 import type { CancelCause } from '../../shared/reply/worker-control.ts';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import { resetForUnreadResponse, wasResetForUnreadResponse } from '../callers/unread-callers.ts';
+import { EventStream } from './event-stream.ts';
 import type { Receiver } from './pending-reply.ts';
 import { presentError } from '../present/error-body.ts';
-
-/** A comment is sent at least every ten seconds while there is no output, so that no proxy closes the connection. */
-export const keepAliveMs = 9_000;
-
-export const eventStreamHeaders = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  // Stops nginx from buffering the events.
-  'x-accel-buffering': 'no',
-};
 
 /**
  * Interval at which the worker of a slow client is notified again. If the notifications stop, the worker cancels the
@@ -26,13 +17,6 @@ const pauseReminderMs = 5_000;
  * transit when the worker was notified.
  */
 const maxPendingBytes = 8_000_000;
-
-const eventEnd = '\n\n';
-
-function endOf(data: Buffer | string): string {
-  if (typeof data === 'string') return data.slice(-eventEnd.length);
-  return data.toString('latin1', Math.max(0, data.length - eventEnd.length));
-}
 
 /** How a stream controls its request. */
 export interface StreamedRequest {
@@ -50,16 +34,13 @@ export interface StreamedRequest {
  */
 export class SseStream implements Receiver {
   readonly response: ServerResponse;
-  readonly #timer: NodeJS.Timeout;
+  readonly #events: EventStream;
   #request: StreamedRequest | null = null;
-  /** When the worker was last notified that the client is slow; null if the client keeps up. */
-  #pausedAtMs: number | null = null;
+  /** Notifies the worker repeatedly that the client is slow; null if the client keeps up. */
+  #pauseReminder: NodeJS.Timeout | null = null;
   #hasEnded = false;
   /** The error that ended the stream, sent as its last event. */
   failure: AppError | null = null;
-  #lastWriteMs = performance.now();
-  /** The last bytes written, which show whether an event is complete. */
-  #lastBytes = eventEnd;
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
   /**
@@ -77,10 +58,7 @@ export class SseStream implements Receiver {
     });
     // Callers that await it see the failure. A failure before anyone awaits must not crash the process.
     this.finished.catch(() => undefined);
-    this.#timer = setInterval(() => {
-      if (this.#pausedAtMs === null) this.#keepAlive();
-      else if (performance.now() - this.#pausedAtMs >= pauseReminderMs) this.#pause();
-    }, 1_000);
+    this.#events = new EventStream(response, () => this.#describeSilence());
     const onClose = (): void => {
       if (this.#hasEnded) return;
       this.#end();
@@ -90,8 +68,8 @@ export class SseStream implements Receiver {
     if (signal.aborted) onClose();
     else signal.addEventListener('abort', onClose, { once: true });
     response.on('drain', () => {
-      if (this.#pausedAtMs === null) return;
-      this.#pausedAtMs = null;
+      if (this.#pauseReminder === null) return;
+      this.#stopReminder();
       this.#request?.resume();
     });
   }
@@ -100,7 +78,7 @@ export class SseStream implements Receiver {
   attach(request: StreamedRequest): void {
     this.#request = request;
     if (this.#hasEnded) request.cancel();
-    else if (this.#pausedAtMs !== null) request.pause();
+    else if (this.#pauseReminder !== null) request.pause();
   }
 
   delta(bytes: Buffer): void {
@@ -109,7 +87,7 @@ export class SseStream implements Receiver {
 
   /** A partially sent event cannot be sent again. */
   mayRestart(): boolean {
-    return !this.#isMidEvent;
+    return !this.#events.isMidEvent;
   }
 
   end({ bytes }: PooledBuffer): void {
@@ -122,42 +100,28 @@ export class SseStream implements Receiver {
   fail(error: AppError): void {
     if (this.#hasEnded) return;
     if (!this.response.headersSent) {
-      clearInterval(this.#timer);
-      this.#hasEnded = true;
+      this.#close();
       this.#failEarly?.(error);
       return;
     }
     this.failure = error;
     // The current event stays incomplete. End it, so that the error follows as a separate event.
-    if (this.#isMidEvent) this.#write(eventEnd);
+    this.#events.completeEvent();
     this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
     this.#end();
     this.response.end();
   }
 
-  /** Whether the last event is incomplete: a large event arrives in several frames. */
-  get #isMidEvent(): boolean {
-    return this.#lastBytes !== eventEnd;
-  }
-
-  /**
-   * Writes a comment unless an event is incomplete. Not called for a slow client, whose connection is not idle anyway.
-   */
-  #keepAlive(): void {
-    if (this.#isMidEvent) return;
-    if (performance.now() - this.#lastWriteMs < keepAliveMs) return;
+  /** Returns null for a slow client, whose connection is not idle anyway. */
+  #describeSilence(): string | null {
+    if (this.#pauseReminder !== null) return null;
     const position = this.#request?.position() ?? null;
-    this.#write(position === null ? ': keep-alive\n\n' : `: queued position=${position}\n\n`);
+    return position === null ? 'keep-alive' : `queued position=${position}`;
   }
 
   #write(data: Buffer | string): void {
     if (this.#hasEnded) return;
-    this.#lastWriteMs = performance.now();
-    this.#lastBytes = (this.#lastBytes + endOf(data)).slice(-eventEnd.length);
-    if (!this.response.headersSent) {
-      this.response.writeHead(200, eventStreamHeaders);
-    }
-    const flushed = this.response.write(data);
+    const flushed = this.#events.write(data);
     // A disconnected client reads nothing either, but needs no pause: its worker is notified of the disconnect
     // immediately.
     if (flushed || this.response.socket?.destroyed !== false) return;
@@ -165,18 +129,28 @@ export class SseStream implements Receiver {
       resetForUnreadResponse(this.response.req.socket);
       return;
     }
-    if (this.#pausedAtMs === null) this.#pause();
+    if (this.#pauseReminder === null) this.#pause();
   }
 
   /** The stall guard disconnects clients that read nothing at all. */
   #pause(): void {
-    this.#pausedAtMs = performance.now();
     this.#request?.pause();
+    this.#pauseReminder = setInterval(() => this.#request?.pause(), pauseReminderMs);
+  }
+
+  #stopReminder(): void {
+    if (this.#pauseReminder !== null) clearInterval(this.#pauseReminder);
+    this.#pauseReminder = null;
   }
 
   #end(): void {
-    this.#hasEnded = true;
-    clearInterval(this.#timer);
+    this.#close();
     this.#done?.();
+  }
+
+  #close(): void {
+    this.#hasEnded = true;
+    this.#events.close();
+    this.#stopReminder();
   }
 }

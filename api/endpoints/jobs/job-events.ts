@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../../shared/contract/operations.ts';
@@ -17,8 +16,7 @@ import {
 } from '../../present/job-events.ts';
 import type { JobView } from '../../present/job-text.ts';
 import { sendChunks } from '../../present/send-chunks.ts';
-import { eventStreamHeaders, keepAliveMs } from '../../replies/sse-stream.ts';
-import { whileKeptAlive } from '../../replies/while-kept-alive.ts';
+import { EventStream } from '../../replies/event-stream.ts';
 import { wrapBody } from '../../present/wrap-body.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
@@ -28,12 +26,6 @@ import { readJobResponse } from './send-job.ts';
 /** Interval for polling a job (ms): after a change, and the maximum while nothing changes. */
 const minPollMs = 200;
 const maxPollMs = 1_000;
-/**
- * How long the stream may be silent before a keep-alive comment is written. One poll interval less than the limit,
- * because comments are written only after a poll, and the next one might be too late.
- */
-const silentMs = keepAliveMs - maxPollMs;
-
 export const streamJobEvents = defineEndpoint(
   operations.streamJobEvents,
   [authenticate, limitStreams],
@@ -47,12 +39,24 @@ export const streamJobEvents = defineEndpoint(
       return;
     }
     context.respond = false;
-    context.res.writeHead(200, eventStreamHeaders);
-    context.res.flushHeaders();
-    if (context.method !== 'HEAD') await followJob(services, context, view, after);
+    const stream = new EventStream(context.res);
+    try {
+      stream.start();
+      context.res.flushHeaders();
+      if (context.method !== 'HEAD') await followJob(services, context, { stream, first: view, after });
+    } finally {
+      stream.close();
+    }
     context.res.end();
   },
 );
+
+interface FollowOptions {
+  readonly stream: EventStream;
+  readonly first: JobView;
+  /** The last event that the client has; null for none. */
+  readonly after: EventId | null;
+}
 
 /**
  * Writes the events of a job until the job has ended, the client disconnects or the process stops. The stream survives
@@ -61,26 +65,19 @@ export const streamJobEvents = defineEndpoint(
 async function followJob(
   services: Services,
   context: JobContext,
-  first: JobView,
-  after: EventId | null,
+  { stream, first, after }: FollowOptions,
 ): Promise<void> {
   const signal = AbortSignal.any([context.state.signal, services.durableJobs.closing]);
   let view = first;
   let cursor = after;
   let pollMs = minPollMs;
-  let writtenAtMs = performance.now();
   try {
     for (;;) {
       const events = listJobEvents(view, cursor);
       for (const event of events) {
-        await sendEvent(services, context, event, signal);
+        await sendEvent(services, { context, stream }, event, signal);
         if (event.isLast) return;
         cursor = event.id;
-      }
-      if (events.length > 0) writtenAtMs = performance.now();
-      else if (performance.now() - writtenAtMs > silentMs) {
-        await write(context.res, ': keep-alive\n\n', signal);
-        writtenAtMs = performance.now();
       }
       pollMs = events.length > 0 ? minPollMs : Math.min(maxPollMs, pollMs * 1.25);
       await delay(pollMs, undefined, { signal });
@@ -106,27 +103,23 @@ async function pollJob(services: Services, context: JobContext): Promise<JobView
 
 async function sendEvent(
   services: Services,
-  context: ApiContext,
+  { context, stream }: { readonly context: ApiContext; readonly stream: EventStream },
   event: JobEvent,
   signal: AbortSignal,
 ): Promise<void> {
   // A large response may wait for memory or for the object store.
-  const reading = readJobResponse(services, context, event.job);
-  const { body, failure, release } = await whileKeptAlive(context.res, reading);
+  const { body, failure, release } = await readJobResponse(services, context, event.job);
   try {
     const [before, end] = frameJobEvent(event, failure);
     if (!event.isLast) {
-      await write(context.res, `${before}null${end}`, signal);
+      signal.throwIfAborted();
+      // Clients may read slowly.
+      if (!stream.write(`${before}null${end}`)) await once(context.res, 'drain', { signal });
       return;
     }
+    stream.close();
     await sendChunks(context.res, wrapBody(before, body, end), () => nextWorkTurn(event.job.accountId));
   } finally {
     release();
   }
-}
-
-/** Writes text, and waits for clients that read slowly. */
-async function write(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  if (!response.write(text)) await once(response, 'drain', { signal });
 }
