@@ -26,9 +26,9 @@ local health, cooldowns, servedAccounts, failedAccounts, struckAccounts = KEYS[1
 local servedWithKey, refusedAccounts = KEYS[6], KEYS[7]
 local lease, outcome, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
 local field, scope, reason = ARGV[4], ARGV[5], ARGV[6]
-local forMs, forAccountMs = tonumber(ARGV[7]), tonumber(ARGV[8])
+local forMs, forAccountMs, calls = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local accounts = {}
-for i = 9, #ARGV do accounts[#accounts + 1] = ARGV[i] end
+for i = 10, #ARGV do accounts[#accounts + 1] = ARGV[i] end
 local bucketMs, buckets = ${breakerRules.bucketMs}, ${breakerRules.buckets}
 local firstPauseMs, maxPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.maxPauseMs}
 local minAccounts, failedMs, retentionMs = ${breakerRules.minAccounts}, ${breakerRules.failedMs}, ${breakerRules.retentionMs}
@@ -72,7 +72,7 @@ local function countOutcome()
   if tonumber(redis.call('HGET', health, 'at:' .. index) or '-1') ~= bucket then
     redis.call('HSET', health, 'at:' .. index, bucket, 'ok:' .. index, 0, 'bad:' .. index, 0, 'limited:' .. index, 0)
   end
-  redis.call('HINCRBY', health, outcome .. ':' .. index, 1)
+  redis.call('HINCRBY', health, outcome .. ':' .. index, calls)
   redis.call('PEXPIRE', health, retentionMs)
 end
 if outcome == 'none' or outcome == 'limited' then
@@ -193,6 +193,7 @@ const maxRecordedAccounts = 1_000;
 /**
  * Ends a granted call, in one round trip.
  * @param accountIds the accounts that the call was made for
+ * @param calls how many calls had this outcome, one after the other, in the same slot
  */
 export async function runOutcome(
   redis: RedisClient,
@@ -200,6 +201,7 @@ export async function runOutcome(
   outcome: CallOutcome,
   cooldown: KeyCooldown | null,
   accountIds: readonly string[],
+  calls = 1,
 ): Promise<OutcomeResult> {
   const { route, fingerprint } = candidate;
   const slots = slotsOf(candidate);
@@ -225,6 +227,7 @@ export async function runOutcome(
       cooldown?.reason ?? '',
       Math.ceil(cooldown?.forMs ?? 0),
       Math.ceil(cooldown?.forAccountMs ?? cooldown?.forMs ?? 0),
+      calls,
       ...accountIds.slice(0, maxRecordedAccounts),
     ],
   )) as [BreakerChange, OutcomeResult['cooldownFor']];

@@ -22,6 +22,7 @@ import { nameLease, slotsOf } from '../../shared/routing/candidate-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { KeptSlots, type SlotUse } from './kept-slots.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
 import {
   WaitQueue,
@@ -55,7 +56,8 @@ export class RouteLimiter implements Running {
   readonly #workerId: string;
   readonly #log: Logger;
   readonly #queues = new Map<string, WaitQueue>();
-  readonly #heldSlots = new Set<CallSlot>();
+  readonly #heldSlots = new Map<CallSlot, SlotUse>();
+  readonly #kept = new KeptSlots((use) => this.#end(use, 'ok', null, [use.slot.accountId]));
   /** Probes already reported as successful. */
   readonly #confirmedProbes = new WeakSet<CallSlot>();
   readonly #inFlight = new Set<Promise<unknown>>();
@@ -92,8 +94,10 @@ export class RouteLimiter implements Running {
     // Later calls do not overtake waiting ones.
     if (!this.#queues.has(name) && !this.#isBlockedByPriorityQueue(name)) {
       const accountIds = takeFirst(options.accountIds(), maxAccountsPerAcquire);
+      const kept = isBackground ? null : this.#takeKept(candidates, accountIds);
+      if (kept !== null) return kept;
       const result = await this.#tryAcquire(candidates, accountIds, isBackground);
-      if (result?.outcome === 'granted') return await this.#deliver(result.slot, options.signal);
+      if (result?.outcome === 'granted') return await this.#deliver(result.slot, options);
       // The result applies only to the accounts that were passed to Redis: the first few of those that were waiting at
       // that moment.
       const isForAll = [...options.accountIds()].every((id) => accountIds.includes(id));
@@ -141,13 +145,48 @@ export class RouteLimiter implements Running {
     cooldown: KeyCooldown | null = null,
     accountIds: readonly string[] = [slot.accountId],
   ): void {
+    const use = this.#heldSlots.get(slot) ?? createUse(slot, false);
+    if (callOutcome === 'ok') use.successes += 1;
+    // What is known about the targets may have changed.
+    else if (callOutcome !== 'none' || cooldown !== null) this.#kept.releaseAll();
+    const isForOne = accountIds.length === 1 && accountIds[0] === slot.accountId;
+    const isKept = callOutcome === 'ok' && isForOne && !this.#isStopping && this.#queues.size === 0;
+    if (isKept && this.#kept.mayKeep(use)) this.#kept.keep(use);
+    else this.#end(use, callOutcome, cooldown, accountIds);
+  }
+
+  /** Takes a slot that an earlier call of the account left. Redis is not asked, so its turn is recorded here alone. */
+  #takeKept(candidates: readonly RouteCandidate[], accountIds: readonly string[]): CallSlot | null {
+    const [candidate, accountId] = [candidates[0], accountIds[0]];
+    if (candidate === undefined || accountId === undefined || this.#isStopping) return null;
+    const use = this.#kept.take(candidate, accountId);
+    if (use === null) return null;
+    this.#grantedAt.set(accountId, (this.#grants += 1));
+    return use.slot;
+  }
+
+  /** Releases the slot in Redis, with the outcomes of its calls. */
+  #end(
+    { slot, successes }: SlotUse,
+    callOutcome: CallOutcome,
+    cooldown: KeyCooldown | null,
+    accountIds: readonly string[],
+  ): void {
     this.#heldSlots.delete(slot);
+    if (callOutcome === 'ok') {
+      this.#track(this.#report(slot, callOutcome, cooldown, accountIds, successes));
+      return;
+    }
+    // Redis must count the earlier successes before the failure.
+    if (successes > 0)
+      this.#track(this.#report({ ...slot, lease: '' }, 'ok', null, [slot.accountId], successes));
     this.#track(this.#report(slot, callOutcome, cooldown, accountIds));
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#renewalTimer);
     this.#isStopping = true;
+    this.#kept.releaseAll();
     await Promise.all(this.#inFlight);
   }
 
@@ -159,7 +198,8 @@ export class RouteLimiter implements Running {
     clearInterval(this.#renewalTimer);
     this.#isStopping = true;
     this.#isHandedBack = true;
-    for (const slot of this.#heldSlots) this.release(slot, 'none');
+    this.#kept.releaseAll();
+    for (const slot of this.#heldSlots.keys()) this.release(slot, 'none');
     // Once the ping returns, Redis has replied to all earlier commands.
     await callRedis(() => this.#redis.ping());
     await nextTurn();
@@ -171,10 +211,11 @@ export class RouteLimiter implements Running {
     callOutcome: CallOutcome,
     cooldown: KeyCooldown | null,
     accountIds: readonly string[],
+    calls = 1,
   ): Promise<void> {
     try {
       const outcome = await this.#retryThroughOutage(() =>
-        runOutcome(this.#redis, slot, callOutcome, cooldown, accountIds),
+        runOutcome(this.#redis, slot, callOutcome, cooldown, accountIds, calls),
       );
       logOutcome(this.#log, slot.candidate, outcome, cooldown, accountIds);
     } catch (error) {
@@ -258,8 +299,11 @@ export class RouteLimiter implements Running {
     });
   }
 
-  async #deliver(slot: CallSlot, signal: AbortSignal): Promise<CallSlot> {
-    this.#heldSlots.add(slot);
+  async #deliver(
+    slot: CallSlot,
+    { signal, isBackground = false }: Pick<AcquireOptions, 'signal' | 'isBackground'>,
+  ): Promise<CallSlot> {
+    this.#heldSlots.set(slot, createUse(slot, isBackground));
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
     this.release(slot, 'none');
@@ -279,9 +323,11 @@ export class RouteLimiter implements Running {
     queue ??= new WaitQueue();
     this.#queues.set(name, queue);
     const waiting = queue.wait(candidates, options);
+    // The kept slots may be what these calls wait for.
+    this.#kept.releaseAll();
     if (isFirst) runInBackground(this.#serve(name, queue), 'requesting slots', this.#log);
     const slot = await waiting;
-    return slot === null ? null : await this.#deliver(slot, options.signal);
+    return slot === null ? null : await this.#deliver(slot, options);
   }
 
   /** Requests slots for the accounts next in turn until the queue is empty. */
@@ -326,7 +372,7 @@ export class RouteLimiter implements Running {
   /** Renews the leases of all held slots. Restores them if Redis has lost its data. */
   async #renew(): Promise<void> {
     const byKey = new Map<string, string[]>();
-    for (const { candidate, lease } of this.#heldSlots) {
+    for (const { candidate, lease } of this.#heldSlots.keys()) {
       const { keys, limits } = slotsOf(candidate);
       for (const [i, key] of keys.entries()) {
         if (limits[i] === 0) continue;
@@ -344,6 +390,13 @@ export class RouteLimiter implements Running {
     }
   }
 }
+
+const createUse = (slot: CallSlot, isBackground: boolean): SlotUse => ({
+  slot,
+  isBackground,
+  grantedAtMs: performance.now(),
+  successes: 0,
+});
 
 /** Two infinite turns are equal, but their difference is NaN. */
 const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
