@@ -19,6 +19,7 @@ import {
 } from './endpoints/history.ts';
 import { createImage, editImage } from './endpoints/images/images.ts';
 import { streamJobEvents } from './endpoints/jobs/job-events.ts';
+import { streamJobOutput } from './endpoints/jobs/job-stream.ts';
 import { cancelJob, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/models.ts';
 import { listServers } from './endpoints/servers.ts';
@@ -72,6 +73,7 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   getJob,
   cancelJob,
   streamJobEvents,
+  streamJobOutput,
   listModels,
   getModel,
   getModelsStatus,

@@ -59,6 +59,7 @@ export async function admit(
   const holder = keyHolderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
+  const { respondsAsync, timeoutMs, isResumable } = modelRequestOptionsOf(context);
   const claim = await createClaim(context, accountId);
   // The client may have disconnected while the request was read, tokenized and hashed.
   context.state.signal.throwIfAborted();
@@ -75,6 +76,7 @@ export async function admit(
     sharePermille: estimate.sharePermille,
     freeAllowed: model.pricing.free_requests,
     claim,
+    isResumable,
   };
   const result = await runForAccount(services, holder, () => runAdmission(services.redis, request));
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
@@ -83,7 +85,6 @@ export async function admit(
     return { ...result, accountId };
   }
   if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
-  const { respondsAsync, timeoutMs } = modelRequestOptionsOf(context);
   const admittedAtMs = Date.now();
   return {
     ...result,
@@ -100,6 +101,7 @@ export async function admit(
       promptTokens,
       user,
       claimHash: claim?.keyHash ?? null,
+      ...(isResumable && { isResumable }),
     },
   };
 }

@@ -27,6 +27,7 @@ export interface Dispatch {
   readonly jobs: JobDispatcher;
   readonly durableJobs: DurableJobs;
   readonly embeddings: EmbeddingBatcher;
+  readonly storedResponses: StoredResponses;
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
   /** Shares of the workers' bulk capacity, for accounts with a lot of work in flight. */
   readonly bulkShares: BulkShares;
@@ -92,6 +93,7 @@ export function createDispatch(
       jobs,
       durableJobs,
       embeddings: new EmbeddingBatcher(embeddingQueues, bulkShares, jobs),
+      storedResponses,
       images,
       bulkShares,
     },

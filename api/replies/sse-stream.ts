@@ -97,6 +97,13 @@ export class SseStream implements Receiver {
     this.response.end();
   }
 
+  /** Ends a stream that has nothing to send. If its headers were not sent, the caller sends the response. */
+  endWithoutOutput(): void {
+    if (this.#hasEnded) return;
+    this.#end();
+    if (this.response.headersSent) this.response.end();
+  }
+
   fail(error: AppError): void {
     if (this.#hasEnded) return;
     if (!this.response.headersSent) {

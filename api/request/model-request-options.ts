@@ -1,4 +1,5 @@
-import { invalidField } from '../../shared/contract/errors.ts';
+import { invalidField, type AppError } from '../../shared/contract/errors.ts';
+import { onDisconnectHeader } from '../../shared/contract/on-disconnect.ts';
 import type { ApiContext } from './context.ts';
 
 /** Options that the headers of a request to a model set. */
@@ -8,6 +9,8 @@ export interface ModelRequestOptions {
   /** How long the work may wait to start; null if the caller sets no limit. */
   readonly timeoutMs: number | null;
   readonly webhookUrl: string | null;
+  /** Whether a stream continues without its reader, and can be resumed. */
+  readonly isResumable: boolean;
 }
 
 /**
@@ -26,6 +29,29 @@ export function rejectAsyncStream(context: ApiContext): void {
   }
 }
 
+/**
+ * Rejects a request to continue without a reader if the response is not streamed.
+ * @throws AppError `validation_failed`
+ */
+export function rejectResumableWhole(context: ApiContext): void {
+  const { stream } = context.state.body as { readonly stream?: unknown };
+  if (stream !== true && modelRequestOptionsOf(context).isResumable) throw onlyForStreams();
+}
+
+export const onlyForStreams = (): AppError =>
+  invalidField(
+    ['header', onDisconnectHeader],
+    'is for streamed chats: send "stream": true with it, or leave it out. For an answer without a connection, send ' +
+      '"Prefer: respond-async"',
+  );
+
+const noOptions: ModelRequestOptions = {
+  respondsAsync: false,
+  timeoutMs: null,
+  webhookUrl: null,
+  isResumable: false,
+};
+
 export function modelRequestOptionsOf({ state }: ApiContext): ModelRequestOptions {
-  return state.modelRequestOptions ?? { respondsAsync: false, timeoutMs: null, webhookUrl: null };
+  return state.modelRequestOptions ?? noOptions;
 }

@@ -1,6 +1,7 @@
 import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { encodeLastError } from '../../shared/reply/error-payload.ts';
+import type { StoredRequest } from '../../shared/reply/stored-frames-store.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import {
   StoredResponseReader,
@@ -43,6 +44,11 @@ export class StoredResponses {
     return reader;
   }
 
+  /** Whether a response of this request is stored, or will be. */
+  async exists(request: HeartbeatRequest): Promise<boolean> {
+    return await this.#deps.frames.exists(request);
+  }
+
   /** Streams the stored response of an earlier request. */
   attachStream(request: HeartbeatRequest, receiver: Receiver): StreamedResponse {
     const reader = this.follow(request, receiver, { hasMemory: false });
@@ -72,7 +78,7 @@ export class StoredResponses {
    * Creates the receiver for the dispatcher that owns the request. It only wakes readers, which read the frames from
    * storage.
    */
-  createOwner(request: HeartbeatRequest): Receiver {
+  createOwner(request: StoredRequest): Receiver {
     const wake = (): void => this.#wake(request);
     return { delta: wake, end: wake, fail: (error) => this.fail(request, error) };
   }
@@ -81,7 +87,7 @@ export class StoredResponses {
    * Stores an error as the end of a response that will not arrive. If a worker has already stored an end, readers stop
    * at that one.
    */
-  fail(request: HeartbeatRequest, error: AppError): void {
+  fail(request: StoredRequest, error: AppError): void {
     const { frames, log } = this.#deps;
     const { requestId } = request;
     frames.append(request, 'error', encodeLastError(requestId, error)).catch((failure: unknown) => {

@@ -34,6 +34,7 @@ export const runScripts: Pair = async (redis, { id, keyHash }) => {
     sharePermille: 500,
     freeAllowed: false,
     claim: null,
+    isResumable: false,
   });
   if (admission.outcome !== 'ok') throw new Error(`request refused: ${admission.outcome}`);
   const completionTokens = Math.floor(Math.random() * requestedTokens);

@@ -15,7 +15,10 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
  * Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
  */
 const script = new RedisScript(`${storedBytesFunctions}
-local account, window, reservations, stream, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local account, window, reservations, stream, storedBytes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- An idempotency claim, or the frames of a resumable stream, or both.
+local claim = storedBytes and ARGV[13] ~= '' and KEYS[6] or nil
+local frames = storedBytes and ARGV[17] ~= '' and KEYS[#KEYS] or nil
 local id, keyHash, slots = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local fixed, unit, requested, minUnits = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local share, freeAllowed, streamBound, accountId = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
@@ -39,7 +42,7 @@ if isKnown then
   return {'attached', limit, limit - used, 60, known[2]}
 end
 
-if claim and storedBytesExceed(KEYS[6], tonumber(ARGV[16])) then
+if (claim or frames) and storedBytesExceed(storedBytes, tonumber(ARGV[16])) then
   redis.call('HSET', account, 'win', used)
   return {'stored_too_much', limit, limit - used, 60}
 end
@@ -77,6 +80,8 @@ if claim then
   redis.call('HSET', claim, 'body', ARGV[13], 'id', id)
   redis.call('EXPIRE', claim, ARGV[15])
 end
+-- Shows that the stream exists before its first frame is stored.
+if frames then redis.call('SET', frames, '', 'EX', ARGV[17]) end
 redis.call('HSET', reservations, id, reservation)
 return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
@@ -105,6 +110,8 @@ export interface AdmissionRequest {
   readonly freeAllowed: boolean;
   /** The idempotency claim; null if the caller sent no Idempotency-Key. */
   readonly claim: IdempotencyClaim | null;
+  /** Whether the response is a stream that continues without its reader. */
+  readonly isResumable: boolean;
 }
 
 export interface Admission {
@@ -131,8 +138,9 @@ export type AdmissionResult =
     };
 
 export async function runAdmission(redis: RedisClient, request: AdmissionRequest): Promise<AdmissionResult> {
-  const { accountId, claim } = request;
+  const { accountId, claim, isResumable } = request;
   const shard = shardOf(accountId);
+  const isStored = claim !== null || isResumable;
   const reply = (await script.run(
     redis,
     [
@@ -140,9 +148,9 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       redisKeys.rpmWindow(accountId),
       redisKeys.reservations(shard),
       redisKeys.ledgerStream(shard),
-      ...(claim === null
-        ? []
-        : [redisKeys.claim(accountId, claim.keyHash), redisKeys.storedBytes(accountId)]),
+      ...(isStored ? [redisKeys.storedBytes(accountId)] : []),
+      ...(claim === null ? [] : [redisKeys.claim(accountId, claim.keyHash)]),
+      ...(isResumable ? [redisKeys.storedFrames(accountId, request.requestId)] : []),
     ],
     [
       request.requestId,
@@ -157,9 +165,15 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       ledgerStreamBound,
       accountId,
       request.slotsTaken,
-      ...(claim === null
-        ? []
-        : [claim.bodyHash, claim.keyHash, claimLifetimeSeconds, maxStoredBytesPerAccount]),
+      ...(isStored
+        ? [
+            claim?.bodyHash ?? '',
+            claim?.keyHash ?? '',
+            claimLifetimeSeconds,
+            maxStoredBytesPerAccount,
+            isResumable ? claimLifetimeSeconds : '',
+          ]
+        : []),
     ],
   )) as [AdmissionResult['outcome'], ...unknown[]];
   const [outcome, limit, remaining, resetSeconds, ...values] = reply;

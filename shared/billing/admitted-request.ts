@@ -21,6 +21,8 @@ export interface AdmittedRequest {
    * With a key, the response stays stored after the connection ends, so that a retry with the same key gets it.
    */
   readonly claimHash: string | null;
+  /** Set for a stream that continues without its reader. It stays stored for a while, so that it can be resumed. */
+  readonly isResumable?: true;
   /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */
   readonly jobAttempt?: number;
   /** For a durable job: whether it reserves a free request instead of money. */
@@ -30,6 +32,7 @@ export interface AdmittedRequest {
 /** Whether a request's response stays stored after its connection ends. */
 export const isResponseStored = ({
   claimHash,
+  isResumable,
   jobAttempt,
-}: Pick<AdmittedRequest, 'claimHash' | 'jobAttempt'>): boolean =>
-  claimHash !== null || jobAttempt !== undefined;
+}: Pick<AdmittedRequest, 'claimHash' | 'isResumable' | 'jobAttempt'>): boolean =>
+  claimHash !== null || isResumable === true || jobAttempt !== undefined;

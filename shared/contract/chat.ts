@@ -220,6 +220,7 @@ export const createChatCompletion = defineOperation({
   body: ChatRequest,
   response: ChatResponse,
   additionalResponses: [chatStream],
+  hasResumableStream: true,
   errors: creationErrors,
   example: chatExample,
 });

@@ -1,5 +1,5 @@
 import type { JobOperation } from './job-terms.ts';
-import { chatExample } from './chat-examples.ts';
+import { chatExample, chatStreamExample } from './chat-examples.ts';
 import type { OperationExample } from './operation.ts';
 
 const id = '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16';
@@ -97,4 +97,14 @@ export const eventsExample: OperationExample = {
     toEvent('1.0.7e8d4b16', { ...active, response_error: null, response: null } as { status: string }),
     toEvent('2.0.7e8d4b16', { ...succeeded, response_error: null, response } as { status: string }),
   ].join(''),
+};
+
+/** The events of the streamed chat example after the second one. */
+export const resumedStreamExample: OperationExample = {
+  path,
+  response: String(chatStreamExample.response)
+    .split('\n\n')
+    .slice(2, -1)
+    .map((event, nr) => `id: ${nr + 3}\n${event}\n\n`)
+    .join(''),
 };

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ChatResponse } from './chat-response.ts';
+import { ChatChunk } from './chat-stream.ts';
 import { EmbeddingResponse } from './embeddings.ts';
 import { errorKinds, type ErrorCode } from './error-kinds.ts';
 import { CostRequest, FreeRequest, Nullable, Page, PageOf, PageSize, StringEnum, Time } from './fields.ts';
@@ -8,10 +9,12 @@ import {
   cancelledExample,
   createAcceptedExample,
   eventsExample,
+  resumedStreamExample,
   jobExample,
   jobListExample,
 } from './jobs-examples.ts';
 import { jobOperations, jobStatuses, type JobOperation } from './job-terms.ts';
+import { onDisconnectHeader, resumableMinutes } from './on-disconnect.ts';
 import { defineOperation, type AdditionalResponse, type Operation } from './operation.ts';
 
 export const JobError = Type.Object(
@@ -220,4 +223,32 @@ export const streamJobEvents = defineOperation({
   ],
   errors: ['not_found'],
   example: eventsExample,
+});
+
+export const streamJobOutput = defineOperation({
+  operationId: 'streamJobOutput',
+  tag: 'Jobs',
+  summary: 'Resume a stream',
+  description:
+    `Continues a streamed chat that was sent with \`${onDisconnectHeader}: continue\`. Its id is the \`x-request-id\` of that ` +
+    'call. The events are those of the chat, and each has an id: what came after `Last-Event-ID` is sent, nothing of it ' +
+    'twice, then the rest as it is generated. Several readers may follow one stream. It is kept until ' +
+    `${resumableMinutes} minutes after its end.`,
+  method: 'get',
+  path: '/jobs/{job_id}/stream',
+  auth: 'key',
+  pathParameters: JobPath,
+  query: JobEventsQuery,
+  response: ChatChunk,
+  responseType: 'text/event-stream',
+  additionalResponses: [
+    {
+      status: 204,
+      response: Type.Null(),
+      description: 'The stream has ended and `Last-Event-ID` names its last event: do not connect again.',
+      example: {},
+    },
+  ],
+  errors: ['not_found'],
+  example: resumedStreamExample,
 });

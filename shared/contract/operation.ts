@@ -83,6 +83,8 @@ export interface Operation {
   readonly hasETag?: true;
   /** Whether the response is a file that supports `Range`, `If-Range` and all of HTTP's conditional headers. */
   readonly servesRanges?: true;
+  /** Whether a stream can continue without its reader, and be resumed. */
+  readonly hasResumableStream?: true;
   /** Error codes, in addition to those implied by authentication, query and body. */
   readonly errors: readonly ErrorCode[];
   /**

@@ -2,7 +2,7 @@ import { createChatCompletion } from './chat.ts';
 import { createEmbedding } from './embeddings.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from './images.ts';
-import { withAsyncResponse, cancelJob, getJob, listJobs, streamJobEvents } from './jobs.ts';
+import { withAsyncResponse, cancelJob, getJob, listJobs, streamJobEvents, streamJobOutput } from './jobs.ts';
 import { getModel, getModelsStatus, listModels } from './models.ts';
 import { getDescription, getDocs, getHealth, getLogsSummary, getWebConfig, listServers } from './system.ts';
 import {
@@ -54,6 +54,7 @@ export const operations = {
   getJob,
   cancelJob,
   streamJobEvents,
+  streamJobOutput,
   listModels,
   getModel,
   getModelsStatus,

@@ -7,12 +7,18 @@ import {
 } from '../billing/stored-bytes.ts';
 import type { HeartbeatRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
+import { resumableMinutes } from '../contract/on-disconnect.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
 
 /** Longer than the lifetime of the claim that refers to the frames, so that no caller finds half a response. */
 const lifetimeSeconds = claimLifetimeSeconds + 60 * 60;
+
+/** From the last frame of a resumable stream. */
+const resumableSeconds = resumableMinutes * 60;
+/** While a resumable stream runs. Longer than any chat takes. */
+const runningSeconds = 2 * 60 * 60;
 
 /** Failures are not replayed. Only readers that are connected now still need them. */
 const failureLifetimeSeconds = 5 * 60;
@@ -116,8 +122,16 @@ export interface StoredSize {
 
 /** A request whose response is stored. */
 export interface StoredRequest extends HeartbeatRequest {
+  /** Set if the response is stored only so that its stream can be resumed. */
+  readonly isResumable?: true | undefined;
   /** The attempt of a durable job; absent for other requests. Bytes stored for jobs are counted separately. */
   readonly jobAttempt?: number | undefined;
+}
+
+function chooseLifetimeSeconds({ isResumable }: StoredRequest, kind: FrameKind): number {
+  if (kind === 'error') return failureLifetimeSeconds;
+  if (isResumable !== true) return lifetimeSeconds;
+  return kind === 'accepted' || kind === 'delta' ? runningSeconds : resumableSeconds;
 }
 
 const keyOf = (part: StoredPart, { accountId, requestId }: HeartbeatRequest): string =>
@@ -139,6 +153,11 @@ export class StoredFramesStore {
     this.#payloads = payloads;
   }
 
+  /** Whether frames are stored, or will be. */
+  async exists(request: HeartbeatRequest): Promise<boolean> {
+    return (await callRedis(() => this.#redis.exists(keyOf('frames', request)))) === 1;
+  }
+
   /**
    * Appends a frame. Returns null if it was not stored because a limit is reached.
    * @param isBounded whether the frame may be rejected: true for deltas and for frames that can be stored elsewhere
@@ -156,7 +175,7 @@ export class StoredFramesStore {
       frame,
       kind === 'delta' ? 1 : 0,
       isBounded ? 1 : 0,
-      kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds,
+      chooseLifetimeSeconds(request, kind),
       maxStoredBytesPerResponse,
       maxStoredBytesInFlight,
       moveThresholdBytes,
@@ -273,7 +292,7 @@ const megabytes = (bytes: number): number => bytes / 1_000_000;
 
 /** The message for a caller whose response is not stored. The caller pays for the usage. */
 export const tooMuchStoredMessage =
-  `An answer under an Idempotency-Key is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
+  `An answer under an Idempotency-Key, or with X-On-Disconnect, is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
   `that are under way up to ${megabytes(maxStoredBytesInFlight)} MB together. Send fewer of them at once, or send this ` +
   'request without the header.';
 

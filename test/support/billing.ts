@@ -49,6 +49,7 @@ export function admission(accountId: string, more: Partial<AdmissionRequest> = {
     sharePermille: 1_000,
     freeAllowed: false,
     claim: null,
+    isResumable: false,
     ...more,
   };
 }

@@ -18,7 +18,10 @@ interface Pause {
 }
 
 /** Identifies a running request. */
-export type RunningRequest = Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>;
+export type RunningRequest = Pick<
+  AdmittedRequest,
+  'requestId' | 'accountId' | 'claimHash' | 'isResumable' | 'jobAttempt'
+>;
 
 interface ActiveRun {
   readonly request: RunningRequest;

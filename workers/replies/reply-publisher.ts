@@ -1,9 +1,8 @@
 import { noChannel } from '../../shared/queue/job-kinds.ts';
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { publishParts } from '../../shared/redis/publish-parts.ts';
 import { countSubscribers, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { encodeHeader, encodeMark, type FrameKind } from '../../shared/reply/frame.ts';
-import type { StoredFramesStore, StoredSize } from '../../shared/reply/stored-frames-store.ts';
+import type { StoredFramesStore, StoredRequest, StoredSize } from '../../shared/reply/stored-frames-store.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { ChannelWindow } from './channel-window.ts';
@@ -14,7 +13,7 @@ const maxMessageBytes = 1_000_000;
 /** A frame to be sent. Text may be appended to a delta until the end of the event loop turn. */
 export interface PendingFrame {
   /** The request whose response is stored beyond its connection; null if it is not stored. */
-  readonly storedAs: HeartbeatRequest | null;
+  readonly storedAs: StoredRequest | null;
   readonly packedId: Uint8Array;
   readonly attempt: number;
   readonly sequence: number;
@@ -34,9 +33,9 @@ export interface ReplyPublisherOptions {
   /** Called when a channel has no listeners. */
   readonly onNoListeners: (channel: string) => void;
   /** Called when all frames of a response have been stored. */
-  readonly onStored?: (request: HeartbeatRequest, size: StoredSize) => void;
+  readonly onStored?: (request: StoredRequest, size: StoredSize) => void;
   /** Called when a frame was not stored because a limit was reached. Nothing reads the frames after it. */
-  readonly onStorageLimitReached?: (request: HeartbeatRequest) => void;
+  readonly onStorageLimitReached?: (request: StoredRequest) => void;
 }
 
 /**
@@ -153,7 +152,7 @@ export class ReplyPublisher {
   }
 
   /** Called before publishing, so that a reader notified by the message finds the frame. */
-  #store(request: HeartbeatRequest, kind: FrameKind, frame: Buffer): void {
+  #store(request: StoredRequest, kind: FrameKind, frame: Buffer): void {
     const { storedFrames, onStored, onStorageLimitReached } = this.#options;
     const storing = storedFrames
       .append(request, kind, frame)

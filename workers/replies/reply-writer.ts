@@ -1,9 +1,9 @@
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
 import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/reply/frame.ts';
 import { encodeStored, type StoredResponse } from '../../shared/reply/response-store.ts';
+import type { StoredRequest } from '../../shared/reply/stored-frames-store.ts';
 import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
 
 /** A UTF-16 code unit takes at most three bytes in UTF-8, so text of this length takes at most `maxInlineBytes`. */
@@ -15,21 +15,20 @@ export class ReplyWriter {
   readonly #channel: string;
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
-  readonly #storedAs: HeartbeatRequest | null;
+  readonly #storedAs: StoredRequest | null;
   #sequence = 0;
   #lastDelta: PendingFrame | null = null;
 
   constructor(
     publisher: ReplyPublisher,
     channel: string,
-    { requestId, accountId, claimHash }: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash'>,
+    request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'isResumable'>,
     attempt: number,
   ) {
     this.#publisher = publisher;
     this.#channel = channel;
-    this.#packedId = packRequestId(requestId);
-    // A durable job is reported through its record, and its response is stored separately.
-    this.#storedAs = claimHash === null ? null : { requestId, accountId };
+    this.#packedId = packRequestId(request.requestId);
+    this.#storedAs = findStoredAs(request);
     this.#attempt = attempt;
   }
 
@@ -104,4 +103,16 @@ export class ReplyWriter {
     this.#publisher.send(this.#channel, frame);
     return frame;
   }
+}
+
+/** Returns null if the frames are not stored. The response of a durable job is stored separately. */
+function findStoredAs({
+  requestId,
+  accountId,
+  claimHash,
+  isResumable,
+}: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'isResumable'>): StoredRequest | null {
+  // Under an Idempotency-Key, a response is stored for longer than a resumable one.
+  if (claimHash !== null) return { requestId, accountId };
+  return isResumable === true ? { requestId, accountId, isResumable } : null;
 }

@@ -6,7 +6,8 @@ type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
 /**
  * Writes a streamed response as the text that goes to the socket: `data: <chat.completion.chunk>` events with the same
- * ID and creation time throughout, and the role in the first delta of each choice.
+ * ID and creation time throughout, and the role in the first delta of each choice. The events of a resumable stream are
+ * numbered from 1.
  */
 export class ChatChunks {
   readonly #head: string;
@@ -15,8 +16,14 @@ export class ChatChunks {
   readonly #textHead: string;
   readonly #textTail: string;
   readonly #started = new Set<number>();
+  /** The number of the last event; null if events are not numbered. */
+  #number: number | null;
 
-  constructor(id: string, created: number, model: string, includeUsage: boolean) {
+  constructor(
+    { id, created, model }: { readonly id: string; readonly created: number; readonly model: string },
+    { includeUsage, isNumbered }: { readonly includeUsage: boolean; readonly isNumbered: boolean },
+  ) {
+    this.#number = isNumbered ? 0 : null;
     const common = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
     this.#head = `data: ${common.slice(0, -1)},"choices":[`;
     // With `include_usage`, every chunk has a usage field; it is null except in the last chunk.
@@ -28,13 +35,14 @@ export class ChatChunks {
   /** Starts over with a new response; nothing of the previous one has been sent. */
   restart(): void {
     this.#started.clear();
+    if (this.#number !== null) this.#number = 0;
   }
 
   delta(event: Delta): string {
     let { delta } = event;
     // Most deltas of most responses are of this kind.
     if (event.index === 0 && this.#started.has(0) && event.logprobs === undefined && isOnlyText(delta))
-      return this.#textHead + JSON.stringify(delta['content']) + this.#textTail;
+      return this.#numberLine() + this.#textHead + JSON.stringify(delta['content']) + this.#textTail;
     if (!this.#started.has(event.index)) {
       this.#started.add(event.index);
       delta = { role: 'assistant', ...delta };
@@ -61,12 +69,19 @@ export class ChatChunks {
 
   /** Returns the end of the stream: the usage if it was requested, and the end marker. */
   end(usage: ChatUsage | null): string {
-    const chunk = usage === null ? '' : `${this.#head}],"usage":${JSON.stringify(usage)}}\n\n`;
-    return `${chunk}data: [DONE]\n\n`;
+    const chunk =
+      usage === null ? '' : `${this.#numberLine()}${this.#head}],"usage":${JSON.stringify(usage)}}\n\n`;
+    return `${chunk}${this.#numberLine()}data: [DONE]\n\n`;
   }
 
   #chunk(choice: object): string {
-    return this.#head + JSON.stringify(choice) + this.#tail;
+    return this.#numberLine() + this.#head + JSON.stringify(choice) + this.#tail;
+  }
+
+  #numberLine(): string {
+    if (this.#number === null) return '';
+    this.#number += 1;
+    return `id: ${this.#number}\n`;
   }
 }
 

@@ -61,10 +61,11 @@ export class Conversation {
     const streamed = body.stream === true;
     this.#chunks = streamed
       ? new ChatChunks(
-          request.requestId,
-          this.#created,
-          request.model,
-          body.stream_options?.include_usage === true,
+          { id: request.requestId, created: this.#created, model: request.model },
+          {
+            includeUsage: body.stream_options?.include_usage === true,
+            isNumbered: request.isResumable === true,
+          },
         )
       : null;
     this.#response = streamed ? null : new ChatResponseBuilder();

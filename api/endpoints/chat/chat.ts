@@ -15,7 +15,7 @@ import { parseBody } from '../../middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../middleware/read-model-request-options.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import type { ApiContext } from '../../request/context.ts';
-import { rejectAsyncStream } from '../../request/model-request-options.ts';
+import { rejectAsyncStream, rejectResumableWhole } from '../../request/model-request-options.ts';
 import { keyHolderOf } from '../../request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
@@ -26,6 +26,7 @@ import { prepareChat } from './prepare-chat.ts';
 import { hasFiles } from './prompt-content.ts';
 import { respondAsync } from '../jobs/respond-async.ts';
 import { sendBody } from '../send-body.ts';
+import { streamResponse } from '../stream-response.ts';
 
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
@@ -33,6 +34,7 @@ export const createChatCompletion = defineEndpoint(
   (services) => async (context) => {
     const requested = context.state.body;
     rejectAsyncStream(context);
+    rejectResumableWhole(context);
     const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
     const body = prepareChat(requested, model);
     precheckBalance(context, model);
@@ -57,25 +59,15 @@ export const createChatCompletion = defineEndpoint(
       admitted.outcome === 'attached'
         ? Promise.resolve(services.chats.attach(admitted, receiver))
         : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
-    if (body.stream === true) await streamResponse(context, start);
-    else await sendResponse(context, start);
+    if (body.stream === true) {
+      const stream = new SseStream(context.res, context.state.signal);
+      await streamResponse(context, stream, () => start(stream));
+    } else await sendResponse(context, start);
   },
 );
 
 /** Dispatches the chat, or follows its stored response, with this receiver. */
 type StartChat = (receiver: Receiver) => Promise<DispatchedChat>;
-
-async function streamResponse(context: ApiContext, start: StartChat): Promise<void> {
-  const stream = new SseStream(context.res, context.state.signal);
-  await start(stream).then(
-    (chat) => stream.attach(chat),
-    (error: unknown) => stream.fail(toAppError(error)),
-  );
-  // The stream writes its own headers and body; Koa is needed only if it fails before the first byte.
-  await stream.finished;
-  if (stream.failure !== null) context.state.error = stream.failure;
-  context.respond = false;
-}
 
 async function sendResponse(context: ApiContext, start: StartChat): Promise<void> {
   const { signal } = context.state;

@@ -8,7 +8,7 @@ import { noChannel } from '../../../shared/queue/job-kinds.ts';
 import { decodeResult } from '../../../shared/reply/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
 import { preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
-import type { AwaitedJob, StreamedJob } from '../../dispatch/job-dispatcher.ts';
+import type { AwaitedJob } from '../../dispatch/job-dispatcher.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { noteRefusals } from '../../middleware/note-refusals.ts';
@@ -32,6 +32,7 @@ import { createFileLinks } from '../files/file-links.ts';
 import { findModel } from '../find-model.ts';
 import { respondAsync } from '../jobs/respond-async.ts';
 import { sendBody } from '../send-body.ts';
+import { streamResponse } from '../stream-response.ts';
 
 const jobOperations = { createImage: 'images.generations', editImage: 'images.edits' } as const;
 
@@ -53,7 +54,7 @@ const createImages =
     if (await respondAsync(services, context, admitted, createWork)) return;
     const call = { services, context, checked, admitted };
     if (checked.partialImages === null) await sendResponse(call);
-    else await streamResponse(call);
+    else await streamImages(call);
   };
 
 const steps = [authenticate, noteRefusals, readModelRequestOptions, parseBody];
@@ -100,21 +101,14 @@ async function sendResponse({ services, context, checked, admitted }: ImageCall)
   }
 }
 
-async function streamResponse({ services, context, checked, admitted }: ImageCall): Promise<void> {
+async function streamImages({ services, context, checked, admitted }: ImageCall): Promise<void> {
   const { jobs } = services;
   const stream = new SseStream(context.res, context.state.signal);
-  const start = (): StreamedJob =>
+  await streamResponse(context, stream, async () =>
     admitted.outcome === 'attached'
       ? jobs.attachStream(admitted, stream)
-      : enqueue(services, jobs.stream(admitted.request, 'image', stream), admitted.request, checked);
-  try {
-    stream.attach(start());
-  } catch (error) {
-    stream.fail(toAppError(error));
-  }
-  await stream.finished;
-  if (stream.failure !== null) context.state.error = stream.failure;
-  context.respond = false;
+      : enqueue(services, jobs.stream(admitted.request, 'image', stream), admitted.request, checked),
+  );
 }
 
 /** Enqueues the job once its account may dispatch it. */

@@ -79,7 +79,7 @@ async function waitForEnd(services: Services, context: JobContext): Promise<JobV
 }
 
 /** Throws immediately for malformed ids, so that they are not looked up. */
-function readJobId({ state }: JobContext): string {
+export function readJobId({ state }: JobContext): string {
   const { job_id: id } = state.path;
   if (!jobId.test(id)) throw noSuchJob();
   return id;

@@ -1,6 +1,7 @@
 import { errorKinds } from '../error-kinds.ts';
 import { cancelledJobStatus } from '../errors.ts';
 import { maxRequestTimeoutMs, requestTimeoutHeader } from '../prefer.ts';
+import { onDisconnectHeader, onDisconnectValues, resumableMinutes } from '../on-disconnect.ts';
 import { maxWebhookUrlLength, webhookUrlHeader } from '../webhook-url.ts';
 import { respondsAsStream, type Operation } from '../operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';
@@ -158,6 +159,17 @@ const jobHeaders: readonly ParameterObject[] = [
   },
 ];
 
+const onDisconnect: ParameterObject = {
+  name: onDisconnectHeader,
+  in: 'header',
+  required: false,
+  description:
+    'With `"stream": true`: `continue` lets the answer go on if you disconnect, charged as if you had stayed. Its events ' +
+    'have ids, and `GET /v1/jobs/{job_id}/stream`, with the `x-request-id` of this call, sends what you have missed, ' +
+    `live or until ${resumableMinutes} minutes after the end. \`cancel\`, the default, ends the answer and keeps nothing.`,
+  schema: { type: 'string', enum: [...onDisconnectValues] },
+};
+
 /** An operation accepts idempotency keys if it can report a conflict between them. */
 const acceptsIdempotencyKey = ({ errors }: Operation): boolean => errors.includes('idempotency_conflict');
 
@@ -215,5 +227,6 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
       example: 'order-1742-summary',
     },
     ...jobHeaders,
+    ...(operation.hasResumableStream === true ? [onDisconnect] : []),
   ];
 }

@@ -1,0 +1,48 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import { resumableMinutes } from '../../../shared/contract/on-disconnect.ts';
+import { operations } from '../../../shared/contract/operations.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { authenticate } from '../../middleware/authenticate.ts';
+import { limitStreams } from '../../middleware/limit-account-calls.ts';
+import { SseStream } from '../../replies/sse-stream.ts';
+import { keyHolderOf } from '../../request/holder.ts';
+import { ResumedStream } from '../../stored-responses/resumed-stream.ts';
+import { streamResponse } from '../stream-response.ts';
+import { readJobId } from './jobs.ts';
+
+/** The events of a stream are numbered from 1. */
+const eventId = /^[1-9]\d{0,8}$/;
+
+/**
+ * Continues a streamed chat that goes on without its reader: first what the reader has missed, then the rest as it
+ * arrives. Any number of readers may follow a stream, at any api process.
+ */
+export const streamJobOutput = defineEndpoint(
+  operations.streamJobOutput,
+  [authenticate, limitStreams],
+  (services) => async (context) => {
+    const request = { requestId: readJobId(context), accountId: keyHolderOf(context).accountId };
+    const { storedResponses } = services;
+    if (!(await storedResponses.exists(request))) throw noSuchStream();
+    if (context.method === 'HEAD') {
+      context.status = 200;
+      context.type = 'text/event-stream';
+      return;
+    }
+    const lastId = context.get('last-event-id') || context.state.query.last_event_id || '';
+    const stream = new SseStream(context.res, context.state.signal);
+    const receiver = new ResumedStream(stream, eventId.test(lastId) ? lastId : null);
+    await streamResponse(context, stream, async () => storedResponses.attachStream(request, receiver));
+    if (!receiver.isComplete || context.res.headersSent) return;
+    // An EventSource that gets a 204 does not reconnect.
+    context.respond = true;
+    context.status = 204;
+  },
+);
+
+const noSuchStream = (): AppError =>
+  new AppError('not_found', {
+    message:
+      'There is no stream of this id in this account. A streamed chat that was sent with "X-On-Disconnect: continue" ' +
+      `is kept until ${resumableMinutes} minutes after its end, under the x-request-id of its answer.`,
+  });

@@ -1,0 +1,23 @@
+import { toAppError } from '../../shared/contract/errors.ts';
+import type { SseStream, StreamedRequest } from '../replies/sse-stream.ts';
+import type { ApiContext } from '../request/context.ts';
+
+/**
+ * Streams a response until it is complete or the client has disconnected.
+ * @param start begins to fill the stream
+ * @throws AppError if the request fails before the first byte
+ */
+export async function streamResponse(
+  context: ApiContext,
+  stream: SseStream,
+  start: () => Promise<StreamedRequest>,
+): Promise<void> {
+  await start().then(
+    (request) => stream.attach(request),
+    (error: unknown) => stream.fail(toAppError(error)),
+  );
+  // The stream writes its own headers and body; Koa is needed only if it fails before the first byte.
+  await stream.finished;
+  if (stream.failure !== null) context.state.error = stream.failure;
+  context.respond = false;
+}

@@ -1,0 +1,45 @@
+import type { ServerResponse } from 'node:http';
+import type { AppError } from '../../shared/contract/errors.ts';
+import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
+import type { Receiver } from '../replies/pending-reply.ts';
+import type { SseStream } from '../replies/sse-stream.ts';
+import { EventSkipper } from './event-skipper.ts';
+
+/** Passes on the part of a stored stream that follows the last event that its reader has. */
+export class ResumedStream implements Receiver {
+  readonly response: ServerResponse;
+  readonly #stream: SseStream;
+  readonly #skipper: EventSkipper;
+  #hasOutput = false;
+  #isComplete = false;
+
+  /** @param lastEventId null if the reader has nothing */
+  constructor(stream: SseStream, lastEventId: string | null) {
+    this.response = stream.response;
+    this.#stream = stream;
+    this.#skipper = new EventSkipper(lastEventId);
+  }
+
+  /** Whether the stream has ended and its reader had everything. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  delta(bytes: Buffer): void {
+    const rest = this.#skipper.take(bytes);
+    if (rest.length === 0) return;
+    this.#hasOutput = true;
+    this.#stream.delta(rest);
+  }
+
+  end(response: PooledBuffer): void {
+    const bytes = this.#skipper.take(response.bytes);
+    this.#isComplete = bytes.length === 0 && !this.#hasOutput;
+    if (this.#isComplete) this.#stream.endWithoutOutput();
+    else this.#stream.end({ ...response, bytes });
+  }
+
+  fail(error: AppError): void {
+    this.#stream.fail(error);
+  }
+}
