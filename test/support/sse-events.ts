@@ -35,6 +35,9 @@ export interface ChunkEvent {
 
 const end = '[DONE]';
 
+/** Removes the comments, whose number depends on how long the stream was silent. */
+export const withoutComments = (body: string): string => body.replaceAll(/^:.*\n\n/gm, '');
+
 export function parseSse(body: string): SseEvents {
   const data = body
     .split('\n\n')
