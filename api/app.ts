@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import Koa from 'koa';
+import compose from 'koa-compose';
 import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import type { operations, OperationId } from '../shared/contract/operations.ts';
@@ -56,10 +57,10 @@ import {
 import { requestCode, verifyCode } from './endpoints/web/sign-in.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { cors } from './middleware/cors.ts';
-import { refuseMethod, refuseMethodOfFixedPath } from './middleware/refuse-method.ts';
+import { methodsOf, refuseMethod, refuseMethodOfFixedPath } from './middleware/refuse-method.ts';
 import { renderError } from './middleware/render-error.ts';
 import { refuseDoubledSlash, requestContext } from './middleware/request-context.ts';
-import type { RequestState } from './request/context.ts';
+import type { ApiMiddleware, RequestState } from './request/context.ts';
 import type { Services } from './services.ts';
 
 /** The endpoint of each operation. If one is missing or belongs to another operation, this does not compile. */
@@ -118,25 +119,50 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   getDocs,
 };
 
-/** Creates exactly one route for each operation of the contract. */
-export function createRouter(services: Services): Router<RequestState> {
+/** An operation and the middleware that serves it, as one function. */
+interface Served {
+  readonly operation: Operation;
+  readonly serve: ApiMiddleware;
+}
+
+/** Lists the operations of the contract. Those with parameters in their paths come after those without. */
+export const serveOperations = (services: Services): Served[] =>
+  Object.values<Endpoint>(endpoints)
+    .map((endpoint) => ({
+      operation: endpoint.operation,
+      serve: compose(createStack(endpoint, services)),
+    }))
+    .toSorted((a, b) => parametersOf(a.operation) - parametersOf(b.operation));
+
+/** Creates exactly one route for each operation. The first matching path wins. */
+export function createRouter(served: readonly Served[]): Router<RequestState> {
   // Paths are case-sensitive (RFC 3986, 6.2.2.1).
   const router = new Router<RequestState>({ sensitive: true });
-  // The first matching path wins, so paths with parameters come after those without.
-  const inOrder = Object.values<Endpoint>(endpoints).toSorted(
-    (a, b) => parametersOf(a.operation) - parametersOf(b.operation),
-  );
-  for (const endpoint of inOrder) {
-    const { operation } = endpoint;
-    router[operation.method](toRouterPath(operation), ...createStack(endpoint, services));
-  }
+  for (const { operation, serve } of served) router[operation.method](toRouterPath(operation), serve);
   return router;
 }
+
+/** Serves paths without parameters by a look-up, because the router compares a path with one route after the other. */
+function serveFixedPaths(served: readonly Served[]): ApiMiddleware {
+  const byMethodAndPath = new Map<string, ApiMiddleware>();
+  for (const { operation, serve } of served) {
+    if (parametersOf(operation) > 0) continue;
+    for (const method of methodsOf(operation))
+      byMethodAndPath.set(`${method} ${fullPathOf(operation)}`, serve);
+  }
+  return (context, next) => {
+    const serve = byMethodAndPath.get(`${context.method} ${context.path}`);
+    return serve === undefined ? next() : serve(context, endOfStack);
+  };
+}
+
+const endOfStack = (): Promise<void> => Promise.resolve();
 
 /** Creates the HTTP API: the middleware for every call, then the operations of the contract. */
 export function createApp(services: Services): Koa<RequestState> {
   const app = new Koa<RequestState>();
-  const router = createRouter(services);
+  const served = serveOperations(services);
+  const router = createRouter(served);
 
   const { corsOrigins, trustProxy } = services.config;
 
@@ -147,6 +173,7 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(checkHead);
   app.use(refuseDoubledSlash);
   app.use(refuseMethodOfFixedPath);
+  app.use(serveFixedPaths(served));
   app.use(router.routes());
   app.use(refuseMethod);
   app.use(router.allowedMethods());

@@ -5,15 +5,18 @@ import { operations } from '../../shared/contract/operations.ts';
 import { shorten } from '../../shared/runtime/shorten.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
+/** The methods of an operation. Every path with GET also takes HEAD. */
+export function methodsOf({ method }: Operation): readonly string[] {
+  return method === 'get' ? ['HEAD', 'GET'] : [method.toUpperCase()];
+}
+
 /** The methods of each path without parameters. */
 const methodsOfPath = new Map<string, Set<string>>();
 for (const operation of Object.values<Operation>(operations)) {
   const path = fullPathOf(operation);
   if (path.includes('{')) continue;
   const methods = methodsOfPath.get(path) ?? new Set();
-  // Every path with GET also takes HEAD.
-  for (const method of operation.method === 'get' ? ['HEAD', 'GET'] : [operation.method.toUpperCase()])
-    methods.add(method);
+  for (const method of methodsOf(operation)) methods.add(method);
   methodsOfPath.set(path, methods);
 }
 

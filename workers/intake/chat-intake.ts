@@ -6,6 +6,7 @@ import { takeReady } from '../../shared/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
+import { createLazyChild } from '../../shared/runtime/lazy-child-logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { notSettled, type JobDeps, type RequestRun } from '../runs/job-context.ts';
@@ -118,7 +119,7 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
   if (Date.now() > deadlineAtMs) return;
   const reply = new ReplyWriter(publisher, replyChannel, request, attempt);
   const run = { ...runs.start(request, replyChannel, attempt), reply };
-  const log = dependencies.log.child({ requestId });
+  const log = createLazyChild(dependencies.log, { requestId });
   // Accept the request before reading a large body, which may have to wait for memory. Otherwise the request would
   // be presumed lost.
   reply.accepted(dependencies.workerId);

@@ -15,6 +15,7 @@ import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
+import { createLazyChild } from '../../shared/runtime/lazy-child-logger.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { JobDeps, RequestRun } from '../runs/job-context.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
@@ -140,7 +141,7 @@ function openRuns(
     if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
-    return { reply, ...run, log: dependencies.log.child({ requestId }) };
+    return { reply, ...run, log: createLazyChild(dependencies.log, { requestId }) };
   });
 }
 

@@ -50,10 +50,10 @@ const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
 export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
   checkOptions(body, model);
   checkParts(body.messages, model);
-  const kinds = new Set(model.routes.map(({ upstream }) => upstream.kind));
+  const sent = findSentFields(model);
   const prepared = {
     ...pick(body, forwardedFields),
-    messages: body.messages.map((message) => pickMessage(message, kinds)),
+    messages: body.messages.map((message) => pickMessage(message, sent)),
     ...fillOptions(body, model),
   } as ChatRequest;
   checkContents(prepared.messages);
@@ -128,33 +128,56 @@ function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
 
 function pick(value: object, names: readonly string[]): Record<string, unknown> {
   const from = value as Record<string, unknown>;
-  return Object.fromEntries(
-    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
-  );
+  const picked: Record<string, unknown> = {};
+  for (const name of names) {
+    const field = from[name];
+    if (field !== undefined) picked[name] = field;
+  }
+  return picked;
 }
 
-function pickMessage(message: Message, kinds: ReadonlySet<UpstreamKind>): Message {
-  const isSent = (field: string): boolean => {
-    const kind = fieldsOfKinds[field];
-    return kind === undefined || kinds.has(kind);
-  };
-  const { content } = message;
-  const parts = Array.isArray(content) ? content.map((part) => pickDeep(part, partFields)) : content;
-  const sentCallFields = [...callFields, 'extra_content'].filter(isSent);
-  const calls = message.tool_calls?.map((call) => pickDeep(call, sentCallFields));
-  return {
-    ...pickDeep(message, messageFields.filter(isSent)),
-    content: parts,
-    ...(calls === undefined ? {} : { tool_calls: calls }),
-  } as Message;
+/** The fields of messages and tool calls that are forwarded. */
+interface SentFields {
+  readonly message: readonly string[];
+  readonly call: readonly string[];
+}
+
+/** The fields by kinds of upstreams, of which there are few combinations. */
+const sentFields = new Map<string, SentFields>();
+
+function findSentFields({ routes }: CatalogModel): SentFields {
+  const kinds = new Set(routes.map(({ upstream }) => upstream.kind));
+  const key = [...kinds].join();
+  let fields = sentFields.get(key);
+  if (fields === undefined) {
+    const isSent = (field: string): boolean => {
+      const kind = fieldsOfKinds[field];
+      return kind === undefined || kinds.has(kind);
+    };
+    fields = {
+      message: messageFields.filter(isSent),
+      call: [...callFields, 'extra_content'].filter(isSent),
+    };
+    sentFields.set(key, fields);
+  }
+  return fields;
+}
+
+function pickMessage(message: Message, sent: SentFields): Message {
+  const { content, tool_calls: calls } = message;
+  const picked = pickDeep(message, sent.message);
+  picked['content'] = Array.isArray(content) ? content.map((part) => pickDeep(part, partFields)) : content;
+  if (calls !== undefined && calls !== null)
+    picked['tool_calls'] = calls.map((call) => pickDeep(call, sent.call));
+  return picked as unknown as Message;
 }
 
 /** Also drops unknown fields of nested objects. */
 function pickDeep(value: object, names: readonly string[]): Record<string, unknown> {
   const picked = pick(value, names);
-  for (const [name, fields] of Object.entries(innerFields)) {
+  for (const name in innerFields) {
     const inner = picked[name];
-    if (typeof inner === 'object' && inner !== null) picked[name] = pick(inner, fields);
+    if (typeof inner === 'object' && inner !== null) picked[name] = pick(inner, innerFields[name]!);
   }
   return picked;
 }
