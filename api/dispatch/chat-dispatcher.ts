@@ -212,7 +212,7 @@ export class ChatDispatcher implements ReplyOwner {
   /** Waits until the account has a share of the workers' bulk capacity, then pushes the chat. Never rejects. */
   async #pushOnceGranted(pending: PendingChat): Promise<void> {
     const ended = new AbortController();
-    pending.onEnded = () => ended.abort();
+    pending.onEnded = () => ended.abort(requestEnded);
     pending.entry = this.#shares.enter('chat', pending.request, ended.signal);
     try {
       await pending.entry.granted;
@@ -273,6 +273,9 @@ export class ChatDispatcher implements ReplyOwner {
       .catch((error: unknown) => this.#log.debug({ err: error }, 'cancellation of a queued chat failed'));
   }
 }
+
+/** Shared, because creating an error for each request would capture a stack that nobody reads. */
+const requestEnded = new AppError('job_cancelled');
 
 /** Updates the reported position, which never increases. */
 function reportPosition(pending: PendingChat, position: number): void {

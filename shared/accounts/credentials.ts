@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  hash,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 
 /** `mg-` and 43 URL-safe characters: 256 random bits. */
 export function createApiKey(): string {
@@ -16,7 +23,7 @@ export function isApiKey(value: string): boolean {
  * lookup by hash leaks no timing of the key itself.
  */
 export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
+  return hash('sha256', secret, 'base64url');
 }
 
 /** Compares two hashes of secrets in constant time. */

@@ -4,6 +4,10 @@ import { fstatSync, write, writeSync } from 'node:fs';
 const maxWaitingBytes = 4_000_000;
 /** Delay before a retry after a failure, such as a full disk. */
 const retryMs = 1_000;
+/** Minimum time between two writes, so that a busy process writes many lines at once. A killed process loses these. */
+const minIntervalMs = 25;
+/** More than this is written at once. */
+const maxDelayedBytes = 64 * 1024;
 /** Polling interval while the reader of a pipe is behind. */
 const pollMs = 20;
 /** How long an exiting process waits for a reader that reads nothing. */
@@ -43,6 +47,7 @@ export class LogDestination {
   #isWriting = false;
   /** Whether an event loop turn, a write or a timer will continue writing. */
   #isScheduled = false;
+  #lastWriteAtMs = -Infinity;
   #giveUpAtMs: number | null = null;
   /** Deadline for the final flush, even if the reader keeps reading. */
   #endFlushAtMs: number | null = null;
@@ -73,10 +78,15 @@ export class LogDestination {
     }
     this.#waiting.push(line);
     this.#waitingBytes += bytes;
-    if (this.#isScheduled) return;
+    if (!this.#isScheduled) this.#schedule();
+  }
+
+  /** Lines of an idle process are written in this event loop turn, those of a busy one a moment later. */
+  #schedule(): void {
     this.#isScheduled = true;
-    // Batch with all other lines of this event loop turn.
-    setImmediate(() => this.#writeNext());
+    const delayMs = this.#lastWriteAtMs + minIntervalMs - performance.now();
+    if (delayMs <= 0 || this.#waitingBytes > maxDelayedBytes) setImmediate(() => this.#writeNext());
+    else setTimeout(() => this.#writeNext(), delayMs);
   }
 
   /**
@@ -120,6 +130,7 @@ export class LogDestination {
       this.#reportLostLines();
       return;
     }
+    this.#lastWriteAtMs = performance.now();
     if (!this.#isStream) {
       this.#isWriting = true;
       write(this.#fd, this.#chunk, (error, written) => {
@@ -141,7 +152,9 @@ export class LogDestination {
   #onWritten(error: unknown, written: number): void {
     this.#chunk = this.#chunk.subarray(written);
     this.#waitingBytes -= written;
-    if (error === null) this.#writeNext();
+    const isComplete = this.#chunk.length === 0 && this.#waiting.length > 0;
+    if (error === null && isComplete) this.#schedule();
+    else if (error === null) this.#writeNext();
     else if (wouldBlock(error)) setTimeout(() => this.#writeNext(), pollMs);
     // A full disk does not keep a process alive that has nothing else to do.
     else setTimeout(() => this.#writeNext(), retryMs).unref();

@@ -15,6 +15,8 @@ interface Wait {
 
 /** Flow control from one worker to one api process. */
 export class ChannelWindow {
+  /** When Redis last showed that the channel has listeners. */
+  confirmedAtMs = -Infinity;
   /**
    * Bytes to be sent at the end of this event loop turn. A single vendor connection may deliver megabytes in one turn.
    */

@@ -10,6 +10,9 @@ import { ChannelWindow } from './channel-window.ts';
 /** Redis disconnects a subscriber with 32 MB pending. Messages stay far below that. */
 const maxMessageBytes = 1_000_000;
 
+/** How long ago a channel may have had listeners for a vendor to be called without asking Redis again. */
+const maxConfirmedMs = 1_000;
+
 /** A frame to be sent. Text may be appended to a delta until the end of the event loop turn. */
 export interface PendingFrame {
   /** The request whose response is stored beyond its connection; null if it is not stored. */
@@ -99,6 +102,16 @@ export class ReplyPublisher {
     for (const channel of channels) this.#publish(channel, Buffer.alloc(0));
   }
 
+  /**
+   * Waits until Redis has shown that the channel has listeners, unless it has within the last second. Returns null if
+   * there is no need to wait. A channel without listeners has had its requests cancelled by then.
+   */
+  whenConfirmed(channel: string): Promise<void> | null {
+    if (channel === noChannel) return null;
+    const confirmedAtMs = this.#windows.get(channel)?.confirmedAtMs ?? -Infinity;
+    return performance.now() - confirmedAtMs < maxConfirmedMs ? null : this.sent();
+  }
+
   /** Resolves when all frames so far have been sent. Only then may a job be reported as done. */
   async sent(): Promise<void> {
     this.flush();
@@ -178,8 +191,11 @@ export class ReplyPublisher {
   }
 
   async #checkListeners(channel: string, listeners: number): Promise<void> {
-    if (listeners > 0) return;
-    if (this.#redis.isCluster && (await countSubscribers(this.#redis, channel)) > 0) return;
+    if (listeners > 0 || (this.#redis.isCluster && (await countSubscribers(this.#redis, channel)) > 0)) {
+      const window = this.#windows.get(channel);
+      if (window !== undefined) window.confirmedAtMs = performance.now();
+      return;
+    }
     this.#windows.delete(channel);
     this.#options.onNoListeners(channel);
   }

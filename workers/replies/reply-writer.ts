@@ -41,6 +41,11 @@ export class ReplyWriter {
     return this.#publisher.whenWritable(this.#channel);
   }
 
+  /** Waits until Redis has shown that the waiting process is connected; null if it has within the last second. */
+  whenConfirmed(): Promise<void> | null {
+    return this.#publisher.whenConfirmed(this.#channel);
+  }
+
   /** Deltas of one tick share a frame, so text that a vendor sent together reaches the caller together. */
   delta(text: string, tokens: number): void {
     if (text.length > maxDeltaCharacters) {

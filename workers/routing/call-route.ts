@@ -35,6 +35,8 @@ export interface GrantedCall {
   /** The account that the slot was granted to. */
   readonly accountId: string;
   readonly route: CatalogRoute;
+  /** Whether the slot was taken over from an earlier call, without a round trip to Redis. */
+  readonly isKept: boolean;
   /** How many more calls can run in parallel with this one. */
   readonly spareSlots: number;
   /** The maximum number of concurrent calls. */
@@ -60,6 +62,8 @@ export interface RouteCall<T> {
   readonly waitLimits: WaitLimits;
   /** Whether no client waits on a connection for this call. Calls that a client waits for go first. */
   readonly isBackground?: boolean;
+  /** Whether `attempt` checks `isKept`, and if it is true, makes sure that somebody still waits for the call. */
+  readonly takesKeptSlots?: boolean;
   /**
    * For durable jobs, which wait instead of failing: vendors at their rate limits are retried until the time budget of
    * the call is used up.
@@ -202,6 +206,7 @@ async function callOnce<T>(
     const response = await call.attempt(upstream, target, {
       accountId: slot.accountId,
       route,
+      isKept: limiter.isKept(slot),
       spareSlots: slot.spareSlots,
       slots: slot.slots,
       reportHealthy: () => limiter.confirm(slot),

@@ -11,7 +11,8 @@ const minSlots = 32;
 /** A slot that this process holds. */
 export interface SlotUse {
   readonly slot: CallSlot;
-  readonly isBackground: boolean;
+  /** Whether the call that got the slot may leave it to another one. */
+  readonly isKeepable: boolean;
   readonly grantedAtMs: number;
   /** Calls that succeeded in this slot and are not reported to Redis yet. */
   successes: number;
@@ -33,9 +34,9 @@ export class KeptSlots {
   }
 
   /** Whether a slot whose call succeeded may be kept: most slots of its target were free when it was granted. */
-  mayKeep({ slot, isBackground, grantedAtMs }: SlotUse): boolean {
+  mayKeep({ slot, isKeepable, grantedAtMs }: SlotUse): boolean {
     return (
-      !isBackground &&
+      isKeepable &&
       !slot.isProbe &&
       slot.slots >= minSlots &&
       slot.spareSlots * 2 >= slot.slots &&

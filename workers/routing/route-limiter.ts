@@ -94,7 +94,7 @@ export class RouteLimiter implements Running {
     // Later calls do not overtake waiting ones.
     if (!this.#queues.has(name) && !this.#isBlockedByPriorityQueue(name)) {
       const accountIds = takeFirst(options.accountIds(), maxAccountsPerAcquire);
-      const kept = isBackground ? null : this.#takeKept(candidates, accountIds);
+      const kept = options.takesKeptSlots === true ? this.#takeKept(candidates, accountIds) : null;
       if (kept !== null) return kept;
       const result = await this.#tryAcquire(candidates, accountIds, isBackground);
       if (result?.outcome === 'granted') return await this.#deliver(result.slot, options);
@@ -123,6 +123,11 @@ export class RouteLimiter implements Running {
       },
       (error: unknown) => this.#log.debug({ ...fields, err: error }, 'confirming a probe failed'),
     );
+  }
+
+  /** Whether the slot served an earlier call, so that Redis was not asked for it. */
+  isKept(slot: CallSlot): boolean {
+    return (this.#heldSlots.get(slot)?.successes ?? 0) > 0;
   }
 
   /** Whether another account waits for the slot that this call holds. Returns false if Redis is unavailable. */
@@ -301,9 +306,9 @@ export class RouteLimiter implements Running {
 
   async #deliver(
     slot: CallSlot,
-    { signal, isBackground = false }: Pick<AcquireOptions, 'signal' | 'isBackground'>,
+    { signal, takesKeptSlots = false }: Pick<AcquireOptions, 'signal' | 'takesKeptSlots'>,
   ): Promise<CallSlot> {
-    this.#heldSlots.set(slot, createUse(slot, isBackground));
+    this.#heldSlots.set(slot, createUse(slot, takesKeptSlots));
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
     this.release(slot, 'none');
@@ -391,9 +396,9 @@ export class RouteLimiter implements Running {
   }
 }
 
-const createUse = (slot: CallSlot, isBackground: boolean): SlotUse => ({
+const createUse = (slot: CallSlot, isKeepable: boolean): SlotUse => ({
   slot,
-  isBackground,
+  isKeepable,
   grantedAtMs: performance.now(),
   successes: 0,
 });

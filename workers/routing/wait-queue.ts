@@ -23,6 +23,11 @@ export interface AcquireOptions {
   readonly waitLimits: WaitLimits;
   /** Whether no client waits on a connection for this call. Calls that a client waits for go first. */
   readonly isBackground?: boolean;
+  /**
+   * Whether the call may take over the slot of an earlier one, without a round trip to Redis. Its caller must make sure
+   * by itself that somebody still waits for it.
+   */
+  readonly takesKeptSlots?: boolean;
 }
 
 interface WaitingCall extends AcquireOptions {

@@ -107,6 +107,7 @@ export class Conversation {
       routes: findServingRoutes(model.routes, body),
       waitLimits: isDurable ? durableWaitLimits : waitLimits,
       isBackground: isDurable,
+      takesKeptSlots: !isDurable,
       retriesRateLimits: isDurable,
       retriesTimeouts: true,
       signal,
@@ -114,10 +115,11 @@ export class Conversation {
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
       findMissing: createImageFinder(chatBody, context),
-      attempt: async (upstream, target, { route, reportHealthy, isContested }) => {
+      attempt: async (upstream, target, { route, reportHealthy, isContested, isKept }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         await this.#run.begin?.();
+        if (isKept) await this.#confirmCaller();
         this.#restart();
         this.#meter.start(model, route, log);
         const isStreamed = isVendorStream(this.#job);
@@ -182,6 +184,16 @@ export class Conversation {
     }).finally(() => context.media.release());
     // If the caller has disconnected, the response was still read to its end and is settled from the vendor's report.
     signal.throwIfAborted();
+  }
+
+  /**
+   * A request for a slot goes to Redis after the first frame, so its reply shows that the frame had listeners. A kept slot
+   * needs no request: make sure that somebody waits before the call costs money.
+   */
+  async #confirmCaller(): Promise<void> {
+    const confirmed = this.#run.reply.whenConfirmed();
+    if (confirmed !== null) await confirmed;
+    this.#run.signal.throwIfAborted();
   }
 
   measure(): MeteredChat {

@@ -31,6 +31,7 @@ const acquire = async (
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 20_000,
     waitLimits: noWait,
+    takesKeptSlots: true,
   });
 
 const readState = (candidates: readonly RouteCandidate[]) =>
@@ -97,4 +98,21 @@ test('a call of this process that waits for a slot gets the kept ones', async (t
   const waiting = acquire(limiter, candidates, 'another');
   for (const slot of slots) limiter.release(slot, 'ok');
   t.is((await waiting)?.accountId, 'another');
+});
+
+test('a slot is neither kept by a call that did not offer it, nor given to one that did not ask for it', async (t) => {
+  const limiter = openLimiter(t);
+  const candidates = listCandidates(createRoute('not-asked'));
+  const options = {
+    accountIds: () => ['account'],
+    signal: new AbortController().signal,
+    deadlineAtMs: Date.now() + 20_000,
+    waitLimits: noWait,
+  };
+  const plain = (await limiter.acquire(candidates, options))!;
+  limiter.release(plain, 'ok');
+  const first = (await acquire(limiter, candidates))!;
+  t.not(first.lease, plain.lease);
+  limiter.release(first, 'ok');
+  t.not((await limiter.acquire(candidates, options))!.lease, first.lease);
 });
