@@ -60,6 +60,14 @@ export async function preAdmit(services: Services, context: ApiContext, model: C
 }
 
 /**
+ * Takes one request slot from the account's rate limit per minute, for a call that sends a stored response again.
+ * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`
+ */
+export async function takeRateSlot(services: Services, context: ApiContext): Promise<void> {
+  await requestPreAdmission(services, context, 1);
+}
+
+/**
  * If an account has more requests than this waiting to be tokenized, its further requests are checked by `preAdmit`
  * first.
  */

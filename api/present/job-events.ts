@@ -1,4 +1,5 @@
 import type { AppError } from '../../shared/contract/errors.ts';
+import { eventIdSuffix } from '../../shared/contract/event-id.ts';
 import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
 import { noEstimate } from '../../shared/jobs/present-job.ts';
 import { frameJob, type JobView } from './job-text.ts';
@@ -22,19 +23,13 @@ export interface JobEvent extends JobView {
 
 const eventIdPattern = /^(\d{1,6})\.(\d{1,9})\.([\da-f]+)$/;
 
-/**
- * Returns the end of the job id for its event ids. It differs between jobs, so if a client mixes up two jobs, its last
- * event id is ignored and it does not miss events.
- */
-const suffixOf = (jobId: string): string => jobId.slice(-8);
-
 export const writeEventId = ({ index, detail }: EventId, jobId: string): string =>
-  `${index}.${detail}.${suffixOf(jobId)}`;
+  `${index}.${detail}.${eventIdSuffix(jobId)}`;
 
 /** Returns null for another job's id. */
 export function parseEventId(text: string | undefined, jobId: string): EventId | null {
   const [, index, detail, suffix] = eventIdPattern.exec(text?.trim() ?? '') ?? [];
-  return suffix === suffixOf(jobId) ? { index: Number(index), detail: Number(detail) } : null;
+  return suffix === eventIdSuffix(jobId) ? { index: Number(index), detail: Number(detail) } : null;
 }
 
 /** Lists the job's events after the given one, in order; all events if `after` is null or never existed. */

@@ -90,11 +90,13 @@ export class SseStream implements Receiver {
     return !this.#events.isMidEvent;
   }
 
-  end({ bytes }: PooledBuffer): void {
-    if (this.#hasEnded) return;
-    this.#write(bytes);
-    this.#end();
-    this.response.end();
+  end({ bytes, release }: PooledBuffer): void {
+    if (!this.#hasEnded) {
+      this.#write(bytes);
+      this.#end();
+      this.response.end();
+    }
+    release();
   }
 
   /** Ends a stream that has nothing to send. If its headers were not sent, the caller sends the response. */
@@ -119,9 +121,12 @@ export class SseStream implements Receiver {
     this.response.end();
   }
 
+  /** Suppresses comments while this returns true. */
+  isCatchingUp: () => boolean = () => false;
+
   /** Returns null for a slow client, whose connection is not idle anyway. */
   #describeSilence(): string | null {
-    if (this.#pauseReminder !== null) return null;
+    if (this.#pauseReminder !== null || this.isCatchingUp()) return null;
     const position = this.#request?.position() ?? null;
     return position === null ? 'keep-alive' : `queued position=${position}`;
   }

@@ -16,6 +16,11 @@ export class EventSkipper {
     this.#state = lastEventId === null ? 'passing' : 'searching';
   }
 
+  /** Whether the event has not arrived yet. */
+  get isSearching(): boolean {
+    return this.#state === 'searching';
+  }
+
   /** Returns what follows the event; empty until it has ended. */
   take(bytes: Buffer): Buffer {
     if (this.#state === 'passing') return bytes;

@@ -18,6 +18,8 @@ export class ResumedStream implements Receiver {
     this.response = stream.response;
     this.#stream = stream;
     this.#skipper = new EventSkipper(lastEventId);
+    // A comment would send the status before it is known whether anything follows.
+    stream.isCatchingUp = () => this.#skipper.isSearching;
   }
 
   /** Whether the stream has ended and its reader had everything. */
@@ -35,8 +37,12 @@ export class ResumedStream implements Receiver {
   end(response: PooledBuffer): void {
     const bytes = this.#skipper.take(response.bytes);
     this.#isComplete = bytes.length === 0 && !this.#hasOutput;
-    if (this.#isComplete) this.#stream.endWithoutOutput();
-    else this.#stream.end({ ...response, bytes });
+    if (!this.#isComplete) {
+      this.#stream.end({ ...response, bytes });
+      return;
+    }
+    this.#stream.endWithoutOutput();
+    response.release();
   }
 
   fail(error: AppError): void {

@@ -44,9 +44,9 @@ export class StoredResponses {
     return reader;
   }
 
-  /** Whether a response of this request is stored, or will be. */
-  async exists(request: HeartbeatRequest): Promise<boolean> {
-    return await this.#deps.frames.exists(request);
+  /** Whether this is a resumable stream of the account that still runs or is stored. */
+  async canResume(request: HeartbeatRequest): Promise<boolean> {
+    return await this.#deps.frames.canResume(request);
   }
 
   /** Streams the stored response of an earlier request. */

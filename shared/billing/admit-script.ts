@@ -16,9 +16,9 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
  */
 const script = new RedisScript(`${storedBytesFunctions}
 local account, window, reservations, stream, storedBytes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
--- An idempotency claim, or the frames of a resumable stream, or both.
+-- An idempotency claim, or the mark of a resumable stream, or both.
 local claim = storedBytes and ARGV[13] ~= '' and KEYS[6] or nil
-local frames = storedBytes and ARGV[17] ~= '' and KEYS[#KEYS] or nil
+local resumable = storedBytes and ARGV[17] ~= '' and KEYS[#KEYS] or nil
 local id, keyHash, slots = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local fixed, unit, requested, minUnits = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local share, freeAllowed, streamBound, accountId = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
@@ -42,7 +42,7 @@ if isKnown then
   return {'attached', limit, limit - used, 60, known[2]}
 end
 
-if (claim or frames) and storedBytesExceed(storedBytes, tonumber(ARGV[16])) then
+if (claim or resumable) and storedBytesExceed(storedBytes, tonumber(ARGV[16])) then
   redis.call('HSET', account, 'win', used)
   return {'stored_too_much', limit, limit - used, 60}
 end
@@ -80,8 +80,7 @@ if claim then
   redis.call('HSET', claim, 'body', ARGV[13], 'id', id)
   redis.call('EXPIRE', claim, ARGV[15])
 end
--- Shows that the stream exists before its first frame is stored.
-if frames then redis.call('SET', frames, '', 'EX', ARGV[17]) end
+if resumable then redis.call('SET', resumable, 1, 'EX', ARGV[17]) end
 redis.call('HSET', reservations, id, reservation)
 return {'ok', limit, limit - used, 60, cost, isFree, units}
 `);
@@ -150,7 +149,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       redisKeys.ledgerStream(shard),
       ...(isStored ? [redisKeys.storedBytes(accountId)] : []),
       ...(claim === null ? [] : [redisKeys.claim(accountId, claim.keyHash)]),
-      ...(isResumable ? [redisKeys.storedFrames(accountId, request.requestId)] : []),
+      ...(isResumable ? [redisKeys.resumableStream(accountId, request.requestId)] : []),
     ],
     [
       request.requestId,

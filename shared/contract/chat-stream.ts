@@ -56,9 +56,9 @@ export const chatStream: AdditionalResponse = {
     'then an empty line; `data: [DONE]` is the last.\n\n' +
     'The first chunk of an answer carries the role, the last its `finish_reason`. With ' +
     '`"stream_options": {"include_usage": true}` one more chunk, with empty `choices`, tells usage and cost.\n\n' +
-    'While nothing is generated a comment goes out at least every 10 s: `: queued position=3` or ' +
+    'While nothing is generated a comment goes out after 2 s, and then every 10 s: `: queued position=3` or ' +
     '`: keep-alive`. Lines that begin with a colon are not data.\n\n' +
-    'A failure before the first event is an error with its own status, as listed below. After it, the last event ' +
+    'A failure before the first event or comment is an error with its own status, as listed below. After it, the last event ' +
     'is `data: {"error": …}` with the body of that error, and `[DONE]` does not come.',
   example: chatStreamExample,
 };

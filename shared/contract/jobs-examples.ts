@@ -1,5 +1,6 @@
 import type { JobOperation } from './job-terms.ts';
 import { chatExample, chatStreamExample } from './chat-examples.ts';
+import { writeStreamEventId } from './event-id.ts';
 import type { OperationExample } from './operation.ts';
 
 const id = '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16';
@@ -105,6 +106,6 @@ export const resumedStreamExample: OperationExample = {
   response: String(chatStreamExample.response)
     .split('\n\n')
     .slice(2, -1)
-    .map((event, nr) => `id: ${nr + 3}\n${event}\n\n`)
+    .map((event, nr) => `id: ${writeStreamEventId(nr + 3, queued.id)}\n${event}\n\n`)
     .join(''),
 };

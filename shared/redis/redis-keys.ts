@@ -44,6 +44,12 @@ export const redisKeys = {
    * have moved; a day.
    */
   storedFrames: (accountId: string, requestId: string) => `mg:${tag(shardOf(accountId))}:kept:${requestId}`,
+  /**
+   * String: shows that a stream may be resumed by its account, by whose id it is named; until the frames expire, or with
+   * an Idempotency-Key, a day.
+   */
+  resumableStream: (accountId: string, requestId: string) =>
+    `mg:${tag(shardOf(accountId))}:resumable:${accountId}:${requestId}`,
   /** String: a large complete response, while the object store is unavailable; a day. */
   storedResponse: (accountId: string, requestId: string) =>
     `mg:${tag(shardOf(accountId))}:kept-answer:${requestId}`,

@@ -9,7 +9,7 @@ import type { HeartbeatRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { resumableMinutes } from '../contract/on-disconnect.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
-import { redisKeys } from '../redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
 
 /** Longer than the lifetime of the claim that refers to the frames, so that no caller finds half a response. */
@@ -128,10 +128,11 @@ export interface StoredRequest extends HeartbeatRequest {
   readonly jobAttempt?: number | undefined;
 }
 
+const isLast = (kind: FrameKind): boolean => kind !== 'accepted' && kind !== 'delta';
+
 function chooseLifetimeSeconds({ isResumable }: StoredRequest, kind: FrameKind): number {
-  if (kind === 'error') return failureLifetimeSeconds;
-  if (isResumable !== true) return lifetimeSeconds;
-  return kind === 'accepted' || kind === 'delta' ? runningSeconds : resumableSeconds;
+  if (isResumable === true) return isLast(kind) ? resumableSeconds : runningSeconds;
+  return kind === 'error' ? failureLifetimeSeconds : lifetimeSeconds;
 }
 
 const keyOf = (part: StoredPart, { accountId, requestId }: HeartbeatRequest): string =>
@@ -153,9 +154,17 @@ export class StoredFramesStore {
     this.#payloads = payloads;
   }
 
-  /** Whether frames are stored, or will be. */
-  async exists(request: HeartbeatRequest): Promise<boolean> {
-    return (await callRedis(() => this.#redis.exists(keyOf('frames', request)))) === 1;
+  /** Whether this is a resumable stream of the account that still runs or whose frames are stored. */
+  async canResume(request: HeartbeatRequest): Promise<boolean> {
+    const { accountId, requestId } = request;
+    const [isResumable, isStored, isRunning] = await callRedis(() =>
+      Promise.all([
+        this.#redis.exists(redisKeys.resumableStream(accountId, requestId)),
+        this.#redis.exists(keyOf('frames', request)),
+        this.#redis.hexists(redisKeys.reservations(shardOf(accountId)), requestId),
+      ]),
+    );
+    return isResumable === 1 && isStored + isRunning > 0;
   }
 
   /**
@@ -188,6 +197,7 @@ export class StoredFramesStore {
           appendScript.runInOrder(this.#redis, keys, args),
     )) as [number, number];
     if (bytes < 0) throw new AttemptOvertaken();
+    if (request.isResumable === true && isLast(kind)) this.#expireMark(request);
     return bytes === 0 ? null : { bytes, isAboveMoveThreshold: aboveThreshold === 1 };
   }
 
@@ -279,6 +289,12 @@ export class StoredFramesStore {
     const outcome = await callRedis(() => replaceScript.run(redis, keys, args));
     if (outcome === -1) throw new AttemptOvertaken();
     return outcome === 1;
+  }
+
+  /** The mark of a resumable stream need not outlive its frames. It expires by itself later if this fails. */
+  #expireMark({ accountId, requestId }: StoredRequest): void {
+    const mark = redisKeys.resumableStream(accountId, requestId);
+    this.#redis.expire(mark, 2 * resumableSeconds).catch(() => undefined);
   }
 
   #keys(part: StoredPart, request: StoredRequest): string[] {

@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { shardOf } from '../../shared/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';
@@ -48,7 +49,10 @@ const resume = (account: TestAccount, id: string, lastEventId?: string): Promise
 
 /** Returns the events with their ids, without comments. */
 const listEvents = (text: string): { readonly id: string; readonly block: string }[] =>
-  [...text.matchAll(/^id: (\d+)\n(data: .*)\n\n/gm)].map(([, id = '', block = '']) => ({ id, block }));
+  [...text.matchAll(/^id: (\d+\.[\da-f]{8})\n(data: .*)\n\n/gm)].map(([, id = '', block = '']) => ({
+    id,
+    block,
+  }));
 
 /** Returns the text without its ids. */
 const textOf = (events: readonly { readonly block: string }[]): string =>
@@ -67,7 +71,7 @@ test('a reader that was cut off gets what it has missed and the rest, nothing tw
   t.is(rest.status, 200);
   t.is(rest.headers.get('content-type'), 'text/event-stream; charset=utf-8');
   const missed = listEvents(await rest.text());
-  const ids = [...seen, ...missed].map((event) => Number(event.id));
+  const ids = [...seen, ...missed].map((event) => Number(event.id.split('.')[0]));
   t.deepEqual(
     ids,
     ids.map((_, i) => i + 1),
@@ -87,7 +91,7 @@ test('a stream that has ended can be read from any event on, by several readers,
   const all = listEvents(await response.text());
   t.true(parseSse(textOf(all)).isDone);
   const readers = await Promise.all(
-    [undefined, '0', 'nonsense', '1', all.at(-2)!.id].map((last) => resume(account, id, last)),
+    [undefined, '0', '1.00000000', all[0]!.id, all.at(-2)!.id].map((last) => resume(account, id, last)),
   );
   const texts = await Promise.all(readers.map((reader) => reader.text()));
   const from = [0, 0, 0, 1, all.length - 1];
@@ -101,14 +105,18 @@ test('a stream that has ended can be read from any event on, by several readers,
 });
 
 test('a stream is kept for its account alone, for minutes, and only if that was asked for', async (t) => {
-  const [account, other] = [await stack.createAccount(), await stack.createAccount()];
+  const account = await stack.createAccount();
+  // Keys of accounts in the same shard differ only in their own part.
+  let other = await stack.createAccount();
+  while (shardOf(other.id) !== shardOf(account.id)) other = await stack.createAccount();
   const kept = await start(account, 'chat');
   const id = kept.headers.get('x-request-id')!;
   await kept.text();
   t.is((await resume(other, id)).status, 404);
-  const [key] = await findKeys(stack.redis, `*${id}*`);
-  const seconds = await stack.redis.ttl(key!);
-  t.true(seconds >= 590 && seconds <= 1_200, `${seconds}`);
+  for (const key of await findKeys(stack.redis, `*${id}*`)) {
+    const seconds = await stack.redis.ttl(key);
+    t.true(seconds >= 590 && seconds <= 1_200, `${key}: ${seconds}`);
+  }
 
   const plain = await start(account, 'chat', {});
   const text = await plain.text();
@@ -120,6 +128,26 @@ test('a stream is kept for its account alone, for minutes, and only if that was 
     /X-On-Disconnect: continue/,
   );
   t.deepEqual(await findKeys(stack.redis, `*${plain.headers.get('x-request-id')}*`), []);
+});
+
+test('other stored responses are not streams that can be resumed', async (t) => {
+  const account = await stack.createAccount();
+  const repeatable = { 'idempotency-key': 'not a stream to resume' };
+  const stored = await start(account, 'chat', repeatable);
+  t.true(parseSse(await stored.text()).isDone);
+  const chat = { model: 'chat', messages: [{ role: 'user', content: 'hi' }] };
+  const job = await stack.post('/v1/chat/completions', account.apiKey, chat, { prefer: 'respond-async' });
+  for (const id of [stored.headers.get('x-request-id')!, job.headers.get('x-request-id')!])
+    t.is((await resume(account, id)).status, 404);
+});
+
+test('each call to resume a stream takes a slot of the requests per minute', async (t) => {
+  const account = await stack.createAccount({ rpm: 2 });
+  const response = await start(account, 'chat');
+  await response.text();
+  const id = response.headers.get('x-request-id')!;
+  t.is((await resume(account, id)).status, 200);
+  t.is((await resume(account, id)).status, 429);
 });
 
 test('by default, and with `cancel`, a stream ends with its reader', async (t) => {

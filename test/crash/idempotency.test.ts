@@ -89,11 +89,11 @@ test('if the api process of a resumable stream is killed midway, its reader cont
   });
   const reader = first.body!.getReader();
   let seen = '';
-  while (!seen.includes('id: 5\n')) seen += Buffer.from((await reader.read()).value!).toString();
+  while (!seen.includes('id: 5.')) seen += Buffer.from((await reader.read()).value!).toString();
   await owner.kill();
   // The last event may be incomplete.
   const complete = seen.slice(0, seen.lastIndexOf('\n\n') + 2);
-  const lastId = [...complete.matchAll(/^id: (\d+)$/gm)].at(-1)![1]!;
+  const lastId = [...complete.matchAll(/^id: (\S+)$/gm)].at(-1)![1]!;
   const rest = await fetch(`${stack.url}/v1/jobs/${first.headers.get('x-request-id')}/stream`, {
     headers: { authorization: `Bearer ${account.apiKey}`, 'last-event-id': lastId },
   });

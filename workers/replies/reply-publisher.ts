@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { noChannel } from '../../shared/queue/job-kinds.ts';
 import { publishParts } from '../../shared/redis/publish-parts.ts';
 import { countSubscribers, type RedisClient } from '../../shared/redis/redis-client.ts';
@@ -12,6 +13,7 @@ const maxMessageBytes = 1_000_000;
 
 /** How long ago a channel may have had listeners for a vendor to be called without asking Redis again. */
 const maxConfirmedMs = 1_000;
+const confirmRetryMs = 250;
 
 /** A frame to be sent. Text may be appended to a delta until the end of the event loop turn. */
 export interface PendingFrame {
@@ -103,13 +105,26 @@ export class ReplyPublisher {
   }
 
   /**
-   * Waits until Redis has shown that the channel has listeners, unless it has within the last second. Returns null if
-   * there is no need to wait. A channel without listeners has had its requests cancelled by then.
+   * Waits until Redis has shown that the channel has listeners, or the signal is aborted. Returns null if Redis has shown
+   * it within the last second. A channel without listeners has its requests cancelled.
    */
-  whenConfirmed(channel: string): Promise<void> | null {
-    if (channel === noChannel) return null;
+  whenConfirmed(channel: string, signal: AbortSignal): Promise<void> | null {
+    return channel === noChannel || this.#isConfirmed(channel) ? null : this.#confirm(channel, signal);
+  }
+
+  #isConfirmed(channel: string): boolean {
     const confirmedAtMs = this.#windows.get(channel)?.confirmedAtMs ?? -Infinity;
-    return performance.now() - confirmedAtMs < maxConfirmedMs ? null : this.sent();
+    return performance.now() - confirmedAtMs < maxConfirmedMs;
+  }
+
+  /** Asks again during an outage of Redis. */
+  async #confirm(channel: string, signal: AbortSignal): Promise<void> {
+    await this.sent();
+    while (!signal.aborted && !this.#isConfirmed(channel)) {
+      await delay(confirmRetryMs);
+      this.probe([channel]);
+      await this.sent();
+    }
   }
 
   /** Resolves when all frames so far have been sent. Only then may a job be reported as done. */

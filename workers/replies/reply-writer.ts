@@ -9,6 +9,8 @@ import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
 /** A UTF-16 code unit takes at most three bytes in UTF-8, so text of this length takes at most `maxInlineBytes`. */
 const maxDeltaCharacters = maxInlineBytes / 3;
 
+const eventEnd = '\n\n';
+
 /** Writes the frames of one attempt at a request, numbered in the order in which they are sent. */
 export class ReplyWriter {
   readonly #publisher: ReplyPublisher;
@@ -41,19 +43,18 @@ export class ReplyWriter {
     return this.#publisher.whenWritable(this.#channel);
   }
 
-  /** Waits until Redis has shown that the waiting process is connected; null if it has within the last second. */
-  whenConfirmed(): Promise<void> | null {
-    return this.#publisher.whenConfirmed(this.#channel);
+  /**
+   * Waits until Redis has shown that the waiting process is connected, or the signal is aborted; null if Redis has shown
+   * it within the last second.
+   */
+  whenConfirmed(signal: AbortSignal): Promise<void> | null {
+    return this.#publisher.whenConfirmed(this.#channel, signal);
   }
 
   /** Deltas of one tick share a frame, so text that a vendor sent together reaches the caller together. */
   delta(text: string, tokens: number): void {
     if (text.length > maxDeltaCharacters) {
-      const bytes = Buffer.from(text);
-      for (let at = 0; at < bytes.length; at += maxInlineBytes) {
-        this.#send('delta', bytes.subarray(at, at + maxInlineBytes), tokens);
-      }
-      this.#lastDelta = null;
+      this.#longDelta(text, tokens);
       return;
     }
     const last = this.#lastDelta;
@@ -64,6 +65,22 @@ export class ReplyWriter {
       return;
     }
     this.#lastDelta = this.#send('delta', text, tokens);
+  }
+
+  /** Sends a long text in several frames, which end with an event unless a single event is longer than a frame. */
+  #longDelta(text: string, tokens: number): void {
+    this.#lastDelta = null;
+    let rest = text;
+    while (rest.length > maxDeltaCharacters) {
+      const lastEnd = rest.lastIndexOf(eventEnd, maxDeltaCharacters - eventEnd.length);
+      const firstEnd = lastEnd === -1 ? rest.indexOf(eventEnd) : lastEnd;
+      const length = firstEnd === -1 ? rest.length : firstEnd + eventEnd.length;
+      const bytes = Buffer.from(rest.slice(0, length));
+      for (let at = 0; at < bytes.length; at += maxInlineBytes)
+        this.#send('delta', bytes.subarray(at, at + maxInlineBytes), tokens);
+      rest = rest.slice(length);
+    }
+    if (rest !== '') this.#lastDelta = this.#send('delta', rest, tokens);
   }
 
   result(bytes: Buffer): void {

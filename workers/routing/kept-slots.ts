@@ -14,8 +14,8 @@ export interface SlotUse {
   /** Whether the call that got the slot may leave it to another one. */
   readonly isKeepable: boolean;
   readonly grantedAtMs: number;
-  /** Calls that succeeded in this slot and are not reported to Redis yet. */
-  successes: number;
+  /** Whether a call took it over from an earlier one. */
+  isReused: boolean;
 }
 
 /**
@@ -61,6 +61,7 @@ export class KeptSlots {
       if (!isSameCandidate(slot.candidate, candidate)) continue;
       clearTimeout(timer);
       this.#kept.delete(use);
+      use.isReused = true;
       return use;
     }
     return null;

@@ -24,6 +24,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { KeptSlots, type SlotUse } from './kept-slots.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
+import { PendingSuccesses } from './pending-successes.ts';
 import {
   WaitQueue,
   isBackgroundQueue,
@@ -57,7 +58,8 @@ export class RouteLimiter implements Running {
   readonly #log: Logger;
   readonly #queues = new Map<string, WaitQueue>();
   readonly #heldSlots = new Map<CallSlot, SlotUse>();
-  readonly #kept = new KeptSlots((use) => this.#end(use, 'ok', null, [use.slot.accountId]));
+  readonly #kept = new KeptSlots(({ slot }) => this.#end(slot, 'none', null, []));
+  readonly #successes = new PendingSuccesses((slot, calls) => this.#reportSuccesses(slot, calls));
   /** Probes already reported as successful. */
   readonly #confirmedProbes = new WeakSet<CallSlot>();
   readonly #inFlight = new Set<Promise<unknown>>();
@@ -127,7 +129,7 @@ export class RouteLimiter implements Running {
 
   /** Whether the slot served an earlier call, so that Redis was not asked for it. */
   isKept(slot: CallSlot): boolean {
-    return (this.#heldSlots.get(slot)?.successes ?? 0) > 0;
+    return this.#heldSlots.get(slot)?.isReused === true;
   }
 
   /** Whether another account waits for the slot that this call holds. Returns false if Redis is unavailable. */
@@ -151,13 +153,16 @@ export class RouteLimiter implements Running {
     accountIds: readonly string[] = [slot.accountId],
   ): void {
     const use = this.#heldSlots.get(slot) ?? createUse(slot, false);
-    if (callOutcome === 'ok') use.successes += 1;
     // What is known about the targets may have changed.
-    else if (callOutcome !== 'none' || cooldown !== null) this.#kept.releaseAll();
+    if ((callOutcome !== 'ok' && callOutcome !== 'none') || cooldown !== null) this.#kept.releaseAll();
     const isForOne = accountIds.length === 1 && accountIds[0] === slot.accountId;
     const isKept = callOutcome === 'ok' && isForOne && !this.#isStopping && this.#queues.size === 0;
-    if (isKept && this.#kept.mayKeep(use)) this.#kept.keep(use);
-    else this.#end(use, callOutcome, cooldown, accountIds);
+    if (isKept && this.#kept.mayKeep(use)) {
+      this.#successes.add(slot);
+      this.#kept.keep(use);
+    } else {
+      this.#end(slot, callOutcome, cooldown, accountIds);
+    }
   }
 
   /** Takes a slot that an earlier call of the account left. Redis is not asked, so its turn is recorded here alone. */
@@ -170,28 +175,34 @@ export class RouteLimiter implements Running {
     return use.slot;
   }
 
-  /** Releases the slot in Redis, with the outcomes of its calls. */
+  /** Releases the slot in Redis, with the outcome of its last call. */
   #end(
-    { slot, successes }: SlotUse,
+    slot: CallSlot,
     callOutcome: CallOutcome,
     cooldown: KeyCooldown | null,
     accountIds: readonly string[],
   ): void {
     this.#heldSlots.delete(slot);
+    // Redis must count earlier successes before a failure.
+    const earlier = callOutcome === 'none' ? 0 : this.#successes.take(slot);
     if (callOutcome === 'ok') {
-      this.#track(this.#report(slot, callOutcome, cooldown, accountIds, successes));
+      this.#track(this.#report(slot, callOutcome, cooldown, accountIds, earlier + 1));
       return;
     }
-    // Redis must count the earlier successes before the failure.
-    if (successes > 0)
-      this.#track(this.#report({ ...slot, lease: '' }, 'ok', null, [slot.accountId], successes));
+    if (earlier > 0) this.#reportSuccesses(slot, earlier);
     this.#track(this.#report(slot, callOutcome, cooldown, accountIds));
+  }
+
+  /** Reports successful calls without releasing a slot. */
+  #reportSuccesses(slot: CallSlot, calls: number): void {
+    this.#track(this.#report({ ...slot, lease: '' }, 'ok', null, [slot.accountId], calls));
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#renewalTimer);
     this.#isStopping = true;
     this.#kept.releaseAll();
+    this.#successes.flush();
     await Promise.all(this.#inFlight);
   }
 
@@ -204,6 +215,7 @@ export class RouteLimiter implements Running {
     this.#isStopping = true;
     this.#isHandedBack = true;
     this.#kept.releaseAll();
+    this.#successes.flush();
     for (const slot of this.#heldSlots.keys()) this.release(slot, 'none');
     // Once the ping returns, Redis has replied to all earlier commands.
     await callRedis(() => this.#redis.ping());
@@ -400,7 +412,7 @@ const createUse = (slot: CallSlot, isKeepable: boolean): SlotUse => ({
   slot,
   isKeepable,
   grantedAtMs: performance.now(),
-  successes: 0,
+  isReused: false,
 });
 
 /** Two infinite turns are equal, but their difference is NaN. */

@@ -1,3 +1,4 @@
+import { writeStreamEventId } from '../../shared/contract/event-id.ts';
 import type { ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 
@@ -16,6 +17,7 @@ export class ChatChunks {
   readonly #textHead: string;
   readonly #textTail: string;
   readonly #started = new Set<number>();
+  readonly #id: string;
   /** The number of the last event; null if events are not numbered. */
   #number: number | null;
 
@@ -23,6 +25,7 @@ export class ChatChunks {
     { id, created, model }: { readonly id: string; readonly created: number; readonly model: string },
     { includeUsage, isNumbered }: { readonly includeUsage: boolean; readonly isNumbered: boolean },
   ) {
+    this.#id = id;
     this.#number = isNumbered ? 0 : null;
     const common = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
     this.#head = `data: ${common.slice(0, -1)},"choices":[`;
@@ -81,7 +84,7 @@ export class ChatChunks {
   #numberLine(): string {
     if (this.#number === null) return '';
     this.#number += 1;
-    return `id: ${this.#number}\n`;
+    return `id: ${writeStreamEventId(this.#number, this.#id)}\n`;
   }
 }
 

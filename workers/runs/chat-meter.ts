@@ -82,7 +82,10 @@ export class ChatMeter {
     return (readMaxTokens(this.#job.body) ?? Infinity) >= seconds * minTokensPerSecond;
   }
 
-  /** An estimate of the completion tokens so far, without counting; usually not too low. */
+  /**
+   * An estimate of the completion tokens so far, without counting. If the gateway fails, the caller is charged for this
+   * many, so it is not higher than what was generated.
+   */
   get completionTokens(): number {
     return Math.max(this.#maxReported, this.#limitToReserved(this.#output.estimatedTokens));
   }

@@ -191,7 +191,7 @@ export class Conversation {
    * needs no request: make sure that somebody waits before the call costs money.
    */
   async #confirmCaller(): Promise<void> {
-    const confirmed = this.#run.reply.whenConfirmed();
+    const confirmed = this.#run.reply.whenConfirmed(this.#run.signal);
     if (confirmed !== null) await confirmed;
     this.#run.signal.throwIfAborted();
   }

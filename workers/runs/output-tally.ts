@@ -12,8 +12,8 @@ const maxHeldCharacters = 8_192;
 const maxTokenizedCharacters = 8_192;
 /** A longer word is not text but media as base64. */
 const maxWordLength = 1_000;
-/** Prose has at least this many bytes of UTF-8 per token, in any script. */
-const minBytesPerToken = 3;
+/** Text in any language, and code, has at most this many bytes of UTF-8 per token. */
+const maxBytesPerToken = 8;
 
 /**
  * The output of one call, whose tokens are counted only when the count is needed: a vendor that reports its usage makes
@@ -26,6 +26,8 @@ export class OutputTally {
   #heldCharacters = 0;
   #countedTokens = 0;
   #heldBytes = 0;
+  /** Deltas with held text. */
+  #heldDeltas = 0;
 
   constructor(encoding: EncodingName = defaultEncoding) {
     this.#encoding = encoding;
@@ -36,6 +38,7 @@ export class OutputTally {
    * tokens per image and none for audio, because only the vendor can report the tokens of audio.
    */
   add(index: number, delta: Delta): void {
+    this.#heldDeltas += 1;
     for (const key in delta) {
       const value = delta[key];
       if (key === 'role' || value === null || value === undefined || value === '') continue;
@@ -51,9 +54,11 @@ export class OutputTally {
     return this.#held.size === 0 && this.#countedTokens === 0;
   }
 
-  /** An estimate that is rarely below the count, without counting. */
+  /**
+   * An estimate without counting, which is not above the count: most vendors send a token per delta, none sends less.
+   */
   get estimatedTokens(): number {
-    return this.#countedTokens + Math.ceil(this.#heldBytes / minBytesPerToken);
+    return this.#countedTokens + Math.max(this.#heldDeltas, Math.floor(this.#heldBytes / maxBytesPerToken));
   }
 
   /** Counts what has been added so far. */
@@ -62,14 +67,15 @@ export class OutputTally {
     this.#held.clear();
     this.#heldCharacters = 0;
     this.#heldBytes = 0;
+    this.#heldDeltas = 0;
     return this.#countedTokens;
   }
 
   #addCalls(index: number, calls: readonly ToolCallPart[]): void {
     for (const { index: position, function: called } of calls) {
       const field = `call ${position ?? 0}`;
-      if (called?.name) this.#hold(index, field, called.name);
-      if (called?.arguments) this.#hold(index, field, called.arguments);
+      for (const part of [called?.name, called?.arguments])
+        if (part) this.#hold(index, field, typeof part === 'string' ? part : JSON.stringify(part));
     }
   }
 
@@ -84,7 +90,8 @@ export class OutputTally {
 
 interface ToolCallPart {
   readonly index?: number;
-  readonly function?: { readonly name?: string; readonly arguments?: string };
+  /** Some servers send the arguments as an object. */
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown };
 }
 
 function countText(text: string, encoding: EncodingName): number {

@@ -8,7 +8,8 @@ import { ChoiceSilence, maxStepMs } from './choice-silence.ts';
 import { isFullReasoning } from './delta-content.ts';
 import { isVendorStream, type ChatCallInput } from './read-as-stream.ts';
 
-const charactersPerToken = 4;
+/** Text in any language has at least this many bytes of UTF-8 per token. */
+const minBytesPerToken = 3;
 
 export type ChoiceDelta = Pick<Extract<ChatEvent, { type: 'delta' }>, 'index' | 'delta'>;
 
@@ -93,10 +94,10 @@ export class UnseenGeneration {
   }
 }
 
-/** Estimates the tokens of reasoning, of which prose has one per four characters. */
+/** Estimates the tokens of shown reasoning: rather too many, because a caller is charged for what they do not explain. */
 function estimateTokens({ reasoning_content: content, reasoning: newer }: ChoiceDelta['delta']): number {
-  const text = content || newer;
-  return typeof text === 'string' ? text.length / charactersPerToken : 0;
+  const shown = content || newer;
+  return Buffer.byteLength(typeof shown === 'string' ? shown : JSON.stringify(shown)) / minBytesPerToken;
 }
 
 /** Whether the model may generate unseen tokens at any time, regardless of its last output. */

@@ -1,6 +1,8 @@
 import { AppError } from '../../../shared/contract/errors.ts';
+import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { resumableMinutes } from '../../../shared/contract/on-disconnect.ts';
 import { operations } from '../../../shared/contract/operations.ts';
+import { takeRateSlot } from '../../admission/pre-admit.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../middleware/authenticate.ts';
 import { limitStreams } from '../../middleware/limit-account-calls.ts';
@@ -9,9 +11,6 @@ import { keyHolderOf } from '../../request/holder.ts';
 import { ResumedStream } from '../../stored-responses/resumed-stream.ts';
 import { streamResponse } from '../stream-response.ts';
 import { readJobId } from './jobs.ts';
-
-/** The events of a stream are numbered from 1. */
-const eventId = /^[1-9]\d{0,8}$/;
 
 /**
  * Continues a streamed chat that goes on without its reader: first what the reader has missed, then the rest as it
@@ -23,7 +22,9 @@ export const streamJobOutput = defineEndpoint(
   (services) => async (context) => {
     const request = { requestId: readJobId(context), accountId: keyHolderOf(context).accountId };
     const { storedResponses } = services;
-    if (!(await storedResponses.exists(request))) throw noSuchStream();
+    // Like a repeated request with an Idempotency-Key, this costs bandwidth and nothing else.
+    await takeRateSlot(services, context);
+    if (!(await storedResponses.canResume(request))) throw noSuchStream();
     if (context.method === 'HEAD') {
       context.status = 200;
       context.type = 'text/event-stream';
@@ -31,7 +32,7 @@ export const streamJobOutput = defineEndpoint(
     }
     const lastId = context.get('last-event-id') || context.state.query.last_event_id || '';
     const stream = new SseStream(context.res, context.state.signal);
-    const receiver = new ResumedStream(stream, eventId.test(lastId) ? lastId : null);
+    const receiver = new ResumedStream(stream, readStreamEventId(lastId, request.requestId));
     await streamResponse(context, stream, async () => storedResponses.attachStream(request, receiver));
     if (!receiver.isComplete || context.res.headersSent) return;
     // An EventSource that gets a 204 does not reconnect.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
 import { redisChannels } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { ReplyPublisher } from '../../../workers/replies/reply-publisher.ts';
@@ -31,6 +32,7 @@ function createPublisher(onNoListeners: (channel: string) => void): ReplyPublish
   });
 }
 
+const { signal } = new AbortController();
 const request = { requestId: randomUUID(), accountId: 'account', claimHash: null };
 
 test('a channel with listeners is confirmed once, and then needs no wait for a second', async (t) => {
@@ -39,23 +41,43 @@ test('a channel with listeners is confirmed once, and then needs no wait for a s
   const publisher = createPublisher(() => t.fail('it has a listener'));
   const writer = new ReplyWriter(publisher, channel, request, 1);
   writer.accepted('worker');
-  const confirmed = writer.whenConfirmed();
+  const confirmed = writer.whenConfirmed(signal);
   t.not(confirmed, null);
   await confirmed;
-  t.is(writer.whenConfirmed(), null);
+  t.is(writer.whenConfirmed(signal), null);
 });
 
 test('by the time that a channel without listeners is confirmed, its requests have been cancelled', async (t) => {
   const channel = redisChannels.reply(randomUUID());
   const lost: string[] = [];
+  const cancelled = new AbortController();
   const writer = new ReplyWriter(
-    createPublisher((one) => lost.push(one)),
+    createPublisher((one) => {
+      lost.push(one);
+      cancelled.abort();
+    }),
     channel,
     request,
     1,
   );
   writer.accepted('worker');
-  await writer.whenConfirmed();
+  await writer.whenConfirmed(cancelled.signal);
   t.deepEqual(lost, [channel]);
-  t.not(writer.whenConfirmed(), null, 'the next call asks again');
+  t.not(writer.whenConfirmed(cancelled.signal), null, 'the next call asks again');
+});
+
+test('a long text is sent in frames that end with an event, unless an event is longer than a frame', (t) => {
+  const frames: Buffer[] = [];
+  const publisher = {
+    send: (_channel: string, { payload }: { payload: Buffer | string }) =>
+      void frames.push(Buffer.from(payload)),
+    grow: () => undefined,
+  } as unknown as ReplyPublisher;
+  const event = (length: number): string => `data: ${'й'.repeat(length)}\n\n`;
+  const text = [...Array.from({ length: 60 }, () => event(1_000)), event(100_000), event(3)].join('');
+  new ReplyWriter(publisher, 'channel', request, 1).delta(text, 1);
+  t.is(Buffer.concat(frames).toString(), text);
+  t.true(frames.every(({ length }) => length <= maxInlineBytes));
+  // The event of 200 KB takes several frames, and all others are whole.
+  t.true(frames.filter((frame) => !frame.toString('latin1').endsWith('\n\n')).length <= 3);
 });

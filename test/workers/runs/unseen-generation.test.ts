@@ -73,7 +73,7 @@ test('after a tool call has started, silence may hide its arguments, until other
 
 test('shown reasoning explains only the time its tokens take at the slowest rate, so short summaries explain little of a long silence', (t) => {
   const trickled = start('openai', {}, reasoningModel);
-  for (let i = 0; i < 20; i++) trickled.emit(400, { reasoning_content: 'Thinking' });
+  for (let i = 0; i < 20; i++) trickled.emit(400, { reasoning_content: 'Hidden' });
   // Two tokens explain 200 of every 400 ms; the rest is unseen.
   t.is(trickled.unseen.countTokens(), 20 * 200);
   // Twelve tokens per second, six at a time.
@@ -87,9 +87,9 @@ test('a burst of reasoning explains at most one step of time, and a longer pause
   emit(0, { reasoning_content: 'A paragraph.'.repeat(100) });
   emit(4_000, { reasoning_content: 'Another one.'.repeat(100) });
   t.is(unseen.countTokens(), 4_000);
-  // A quarter of a token explains 25 ms, and the burst explains the first 500 ms.
-  for (let i = 0; i < 10; i++) emit(400, { reasoning_content: '.' });
-  t.is(unseen.countTokens(), 4_000 + 10 * (400 - 25) - 500);
+  // A token explains 100 ms, and the burst explains the first 500 ms.
+  for (let i = 0; i < 10; i++) emit(400, { reasoning_content: '...' });
+  t.is(unseen.countTokens(), 4_000 + 10 * (400 - 100) - 500);
 });
 
 test('silence is tracked per choice: while one choice holds back its tool call, output of other choices does not end its silence', (t) => {
