@@ -50,6 +50,9 @@ const isForm = (context: ApiContext, { formBody }: Operation): boolean =>
   formBody !== undefined && context.is(formType) === formType;
 
 function checkType(context: ApiContext, operation: Operation): void {
+  const { headers } = context.req;
+  // What most clients send needs no parsing.
+  if (headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) return;
   const isJson = context.is('application/json');
   // Without a body, there is no type to check.
   if (isJson === null) return;

@@ -38,11 +38,19 @@ interface TokenPrices {
 
 const perMillion = 1_000_000n;
 
+/** The prices of the catalog, of which there are few, so that each is parsed once. */
+const nanoPrices = new Map<number, bigint>();
+const maxKnownPrices = 10_000;
+
 /** Converts a catalog price to nano-roubles. A missing price is 0. */
 function nano(price: number | null | undefined): bigint {
   if (price === null || price === undefined) return 0n;
+  const known = nanoPrices.get(price);
+  if (known !== undefined) return known;
   const value = parseRub(price);
   if (value === null || value < 0n) throw new RangeError(`${String(price)} is not a price`);
+  if (nanoPrices.size >= maxKnownPrices) nanoPrices.clear();
+  nanoPrices.set(price, value);
   return value;
 }
 
