@@ -89,7 +89,7 @@ test('if the api process of a resumable stream is killed midway, its reader cont
   });
   const reader = first.body!.getReader();
   let seen = '';
-  while (!seen.includes('id: 5.')) seen += Buffer.from((await reader.read()).value!).toString();
+  while (!seen.includes('id: 5.')) seen += Buffer.from((await reader.read()).value).toString();
   await owner.kill();
   // The last event may be incomplete.
   const complete = seen.slice(0, seen.lastIndexOf('\n\n') + 2);

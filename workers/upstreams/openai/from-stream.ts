@@ -3,7 +3,7 @@ import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';
 import { toEmptyResponse, isErrorBody, readUsage, toFinish } from './from-response.ts';
-import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
 import { TextChunkReader } from './text-chunk.ts';
 import { createToolCallNormalizer } from './tool-calls.ts';
@@ -101,7 +101,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       return;
     }
     const { index = 0, delta, finish_reason: finishReason = null, logprobs = null, ...unknown } = choice;
-    const { content, ...moreOutput } = delta as JsonRecord;
+    const { content, ...moreOutput } = delta;
     const isText = typeof content === 'string' && Object.keys(moreOutput).length === 0;
     const isFirst = index === 0 && finishReason === null && logprobs === null;
     if (isText && isFirst && Object.keys(unknown).length === 0) {

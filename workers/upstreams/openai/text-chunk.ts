@@ -1,4 +1,5 @@
 /** A JSON string without its quotes. */
+// oxlint-disable-next-line no-control-regex -- JSON strings contain no control characters
 const jsonStringBody = /^[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*$/;
 /** A longer text is parsed as usual. */
 const maxBodyLength = 4_096;
