@@ -87,7 +87,7 @@ test('chunks that are not valid JSON, or differ in more than their text, are lef
   const reader = new TextChunkReader();
   const known = write('MARK');
   reader.learn(known, 'MARK');
-  for (const body of ['a\nb', '\\x', '\\u12', 'a"b', '\\', '"', ('x'.repeat(5_000))])
+  for (const body of ['a\nb', '\\x', '\\u12', 'a"b', '\\', '"', 'x'.repeat(5_000)])
     t.is(reader.read(known.replace('MARK', body)), null, body.slice(0, 20));
   t.is(reader.read(known.slice(0, -1)), null);
   t.is(reader.read(`${known} `), null);
