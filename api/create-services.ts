@@ -69,6 +69,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     apiKeys: new ApiKeyStore(redis, accounts, { waitMs: options.keyWaitMs }),
     hotAccounts,
     accountWaitMs: options.accountWaitMs,
+    firstCommentMs: options.firstCommentMs,
     databaseWaitMs: options.databaseWaitMs,
     calls: { short: new Holdings(), streams: new Holdings() },
     refusals: new RecentRefusals(),

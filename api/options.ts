@@ -1,5 +1,6 @@
 import { statsStepMs } from '../shared/traffic/traffic-store.ts';
 import { defaultBodyTimes, type BodyTimes } from './bodies/body-pace.ts';
+import { defaultFirstCommentMs } from './replies/event-stream.ts';
 import { defaultMaxStallMs } from './connections/stall-guard.ts';
 
 /** Settings of an api process that tests change. */
@@ -13,6 +14,8 @@ export interface ApiOptions {
   readonly maxDownloads: number;
   /** How long bytes may wait for a client that reads nothing. */
   readonly maxStallMs: number;
+  /** How long an event stream may be silent before its first comment. */
+  readonly firstCommentMs: number;
   /** Time limits for receiving bodies. */
   readonly bodyTimes: BodyTimes;
   /** How long a caller waits for the look-up of its key. Defaults to the look-up's own limit. */
@@ -36,6 +39,7 @@ export const defaultApiOptions: ApiOptions = {
   // Each download has half a megabyte of its file in memory.
   maxDownloads: 256,
   maxStallMs: defaultMaxStallMs,
+  firstCommentMs: defaultFirstCommentMs,
   bodyTimes: defaultBodyTimes,
   // Includes 2 s: if Redis has lost its data, loading an account waits that long for data that is still being written
   // to MongoDB.

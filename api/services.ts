@@ -50,6 +50,8 @@ export interface Services extends Dispatch {
   readonly hotAccounts: HotAccountStore;
   /** How long a caller waits for its account to be loaded from MongoDB. */
   readonly accountWaitMs: number;
+  /** How long an event stream may be silent before its first comment. */
+  readonly firstCommentMs: number;
   /** How long a caller waits for MongoDB, including its turn. */
   readonly databaseWaitMs: number;
   /** Concurrent calls that do not call a model, by account or session: short ones, and event streams. */

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { onProbe } from '../callers/probe-callers.ts';
 
-/** How long a stream may be silent before its first comment. Short, so that a waiting caller sees that it is connected. */
-const firstCommentMs = 1_900;
+/** How long a stream may be silent before its first comment: short, so that a waiting caller sees that it is connected. */
+export const defaultFirstCommentMs = 1_900;
 /** Further comments keep proxies from closing the connection: one at least every ten seconds. */
 const furtherCommentMs = 9_500;
 
@@ -22,6 +22,7 @@ const eventEnd = '\n\n';
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #describeSilence: () => string | null;
+  readonly #firstCommentMs: number;
   #timer: NodeJS.Timeout;
   #lastWriteMs = performance.now();
   #wasComment = false;
@@ -30,8 +31,13 @@ export class EventStream {
   #isClosed = false;
 
   /** @param describeSilence returns the text of a comment; null for no comment now */
-  constructor(response: ServerResponse, describeSilence: () => string | null = () => 'keep-alive') {
+  constructor(
+    response: ServerResponse,
+    firstCommentMs: number,
+    describeSilence: () => string | null = () => 'keep-alive',
+  ) {
     this.#response = response;
+    this.#firstCommentMs = firstCommentMs;
     this.#describeSilence = describeSilence;
     this.#timer = setTimeout(() => this.#checkSilence(), firstCommentMs);
     onProbe(response, () => {
@@ -74,10 +80,10 @@ export class EventStream {
   }
 
   #checkSilence(): void {
-    const limitMs = this.#wasComment ? furtherCommentMs : firstCommentMs;
+    const limitMs = this.#wasComment ? furtherCommentMs : this.#firstCommentMs;
     const remainingMs = this.#lastWriteMs + limitMs - performance.now();
     if (remainingMs <= 0) this.#comment();
-    const nextMs = remainingMs > 0 ? remainingMs : this.#wasComment ? furtherCommentMs : firstCommentMs;
+    const nextMs = remainingMs > 0 ? remainingMs : this.#wasComment ? furtherCommentMs : this.#firstCommentMs;
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#checkSilence(), nextMs);
   }
 

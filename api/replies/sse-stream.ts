@@ -3,7 +3,7 @@ import type { AppError } from '../../shared/contract/errors.ts';
 import type { CancelCause } from '../../shared/reply/worker-control.ts';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import { resetForUnreadResponse, wasResetForUnreadResponse } from '../callers/unread-callers.ts';
-import { EventStream } from './event-stream.ts';
+import { defaultFirstCommentMs, EventStream } from './event-stream.ts';
 import type { Receiver } from './pending-reply.ts';
 import { presentError } from '../present/error-body.ts';
 
@@ -50,7 +50,7 @@ export class SseStream implements Receiver {
   readonly finished: Promise<void>;
 
   /** @param signal aborts when the response is closed */
-  constructor(response: ServerResponse, signal: AbortSignal) {
+  constructor(response: ServerResponse, signal: AbortSignal, firstCommentMs = defaultFirstCommentMs) {
     this.response = response;
     this.finished = new Promise((resolve, reject) => {
       this.#done = resolve;
@@ -58,7 +58,7 @@ export class SseStream implements Receiver {
     });
     // Callers that await it see the failure. A failure before anyone awaits must not crash the process.
     this.finished.catch(() => undefined);
-    this.#events = new EventStream(response, () => this.#describeSilence());
+    this.#events = new EventStream(response, firstCommentMs, () => this.#describeSilence());
     const onClose = (): void => {
       if (this.#hasEnded) return;
       this.#end();

@@ -33,7 +33,7 @@ ${['slow', 'fast', 'wide']
   (started) => {
     ({ stack, vendor } = started);
   },
-  { workers: [{ queues: ['chat', 'image', 'embedding'], concurrency: 256 }] },
+  { workers: [{ queues: ['chat', 'image', 'embedding'], concurrency: 256 }], api: { firstCommentMs: 1_900 } },
 );
 
 const kinds = [

@@ -41,7 +41,7 @@ export const withoutComments = (body: string): string => body.replaceAll(/^:.*\n
 export function parseSse(body: string): SseEvents {
   const data = body
     .split('\n\n')
-    .map((block) => block.replace(/^event: .*\n/, ''))
+    .map((block) => block.replaceAll(/^(?:id|event): .*\n/gm, ''))
     .filter((block) => block.startsWith('data: '))
     .map((block) => block.slice('data: '.length));
   const events = data.filter((text) => text !== end).map((text) => JSON.parse(text) as ChunkEvent);

@@ -36,7 +36,7 @@ export interface GrantedCall {
   readonly accountId: string;
   readonly route: CatalogRoute;
   /** Whether the slot was taken over from an earlier call, without a round trip to Redis. */
-  readonly isKept: boolean;
+  readonly isKept: () => boolean;
   /** How many more calls can run in parallel with this one. */
   readonly spareSlots: number;
   /** The maximum number of concurrent calls. */
@@ -206,7 +206,7 @@ async function callOnce<T>(
     const response = await call.attempt(upstream, target, {
       accountId: slot.accountId,
       route,
-      isKept: limiter.isKept(slot),
+      isKept: () => limiter.isKept(slot),
       spareSlots: slot.spareSlots,
       slots: slot.slots,
       reportHealthy: () => limiter.confirm(slot),

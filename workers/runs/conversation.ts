@@ -119,7 +119,7 @@ export class Conversation {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         await this.#run.begin?.();
-        if (isKept) await this.#confirmCaller();
+        if (isKept()) await this.#confirmCaller();
         this.#restart();
         this.#meter.start(model, route, log);
         const isStreamed = isVendorStream(this.#job);

@@ -39,7 +39,7 @@ export const streamJobEvents = defineEndpoint(
       return;
     }
     context.respond = false;
-    const stream = new EventStream(context.res);
+    const stream = new EventStream(context.res, services.firstCommentMs);
     try {
       stream.start();
       context.res.flushHeaders();

@@ -31,7 +31,7 @@ export const streamJobOutput = defineEndpoint(
       return;
     }
     const lastId = context.get('last-event-id') || context.state.query.last_event_id || '';
-    const stream = new SseStream(context.res, context.state.signal);
+    const stream = new SseStream(context.res, context.state.signal, services.firstCommentMs);
     const receiver = new ResumedStream(stream, readStreamEventId(lastId, request.requestId));
     await streamResponse(context, stream, async () => storedResponses.attachStream(request, receiver));
     if (!receiver.isComplete || context.res.headersSent) return;

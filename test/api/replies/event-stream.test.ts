@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { probeCaller } from '../../../api/callers/probe-callers.ts';
-import { EventStream } from '../../../api/replies/event-stream.ts';
+import { defaultFirstCommentMs, EventStream } from '../../../api/replies/event-stream.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Serves one request with an event stream. */
@@ -16,7 +16,7 @@ async function openStream(t: ExecutionContext, describeSilence?: () => string | 
   request.on('error', () => undefined);
   t.teardown(() => request.destroy());
   const [, response] = await requested;
-  const stream = new EventStream(response, describeSilence);
+  const stream = new EventStream(response, defaultFirstCommentMs, describeSilence);
   t.teardown(() => stream.close());
   let received = '';
   request.once('response', (incoming) =>

@@ -20,7 +20,9 @@ function read(countsTokens: boolean, pieces: readonly string[]): ParsedResponse[
 
 test('responses are parsed the same wherever the bytes are split', (t) => {
   const wire = streamed + failed + streamed;
-  const unsplit = read(true, [wire]);
+  const parse = (pieces: readonly string[]) =>
+    read(true, pieces).map(({ firstByteAtMs: _firstByteAtMs, ...response }) => response);
+  const unsplit = parse([wire]);
   t.deepEqual(
     unsplit.map(({ status, tokens, isDone, body }) => ({ status, tokens, isDone, body })),
     [
@@ -29,9 +31,9 @@ test('responses are parsed the same wherever the bytes are split', (t) => {
       { status: 200, tokens: 2, isDone: true, body: null },
     ],
   );
-  t.deepEqual(read(true, wire.split('')), unsplit);
+  t.deepEqual(parse(wire.split('')), unsplit);
   for (let cut = 1; cut < wire.length; cut++) {
-    t.deepEqual(read(true, [wire.slice(0, cut), wire.slice(cut)]), unsplit);
+    t.deepEqual(parse([wire.slice(0, cut), wire.slice(cut)]), unsplit);
   }
 });
 
