@@ -91,12 +91,15 @@ export class SseStream implements Receiver {
   }
 
   end({ bytes, release }: PooledBuffer): void {
-    if (!this.#hasEnded) {
-      this.#write(bytes);
-      this.#end();
-      this.response.end();
+    if (this.#hasEnded) {
+      release();
+      return;
     }
-    release();
+    // The socket may keep the bytes until then.
+    this.response.once('close', release);
+    this.#write(bytes);
+    this.#end();
+    this.response.end();
   }
 
   /** Ends a stream that has nothing to send. If its headers were not sent, the caller sends the response. */
