@@ -73,6 +73,10 @@ export class EventStream {
     clearTimeout(this.#timer);
   }
 
+  get #silenceLimitMs(): number {
+    return this.#wasComment ? furtherCommentMs : this.#firstCommentMs;
+  }
+
   #write(data: Buffer | string): boolean {
     this.#lastWriteMs = performance.now();
     this.start();
@@ -80,11 +84,13 @@ export class EventStream {
   }
 
   #checkSilence(): void {
-    const limitMs = this.#wasComment ? furtherCommentMs : this.#firstCommentMs;
-    const remainingMs = this.#lastWriteMs + limitMs - performance.now();
+    const remainingMs = this.#lastWriteMs + this.#silenceLimitMs - performance.now();
     if (remainingMs <= 0) this.#comment();
-    const nextMs = remainingMs > 0 ? remainingMs : this.#wasComment ? furtherCommentMs : this.#firstCommentMs;
-    if (!this.#isClosed) this.#timer = setTimeout(() => this.#checkSilence(), nextMs);
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(
+      () => this.#checkSilence(),
+      remainingMs > 0 ? remainingMs : this.#silenceLimitMs,
+    );
   }
 
   #comment(): void {

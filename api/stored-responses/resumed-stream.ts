@@ -11,7 +11,8 @@ export class ResumedStream implements Receiver {
   readonly #stream: SseStream;
   readonly #skipper: EventSkipper;
   #hasOutput = false;
-  #isComplete = false;
+  /** Whether the stream has ended and its reader had everything. */
+  isComplete = false;
 
   /** @param lastEventId null if the reader has nothing */
   constructor(stream: SseStream, lastEventId: string | null) {
@@ -20,11 +21,6 @@ export class ResumedStream implements Receiver {
     this.#skipper = new EventSkipper(lastEventId);
     // A comment would send the status before it is known whether anything follows.
     stream.isCatchingUp = () => this.#skipper.isSearching;
-  }
-
-  /** Whether the stream has ended and its reader had everything. */
-  get isComplete(): boolean {
-    return this.#isComplete;
   }
 
   delta(bytes: Buffer): void {
@@ -36,8 +32,8 @@ export class ResumedStream implements Receiver {
 
   end(response: PooledBuffer): void {
     const bytes = this.#skipper.take(response.bytes);
-    this.#isComplete = bytes.length === 0 && !this.#hasOutput;
-    if (!this.#isComplete) {
+    this.isComplete = bytes.length === 0 && !this.#hasOutput;
+    if (!this.isComplete) {
       this.#stream.end({ ...response, bytes });
       return;
     }

@@ -26,8 +26,8 @@ export class OutputTally {
   #heldCharacters = 0;
   #countedTokens = 0;
   #heldBytes = 0;
-  /** Deltas with held text. */
-  #heldDeltas = 0;
+  /** Parts of held text as they arrived, each at least a token. */
+  #heldParts = 0;
 
   constructor(encoding: EncodingName = defaultEncoding) {
     this.#encoding = encoding;
@@ -38,7 +38,6 @@ export class OutputTally {
    * tokens per image and none for audio, because only the vendor can report the tokens of audio.
    */
   add(index: number, delta: Delta): void {
-    this.#heldDeltas += 1;
     for (const key in delta) {
       const value = delta[key];
       if (key === 'role' || value === null || value === undefined || value === '') continue;
@@ -58,7 +57,7 @@ export class OutputTally {
    * An estimate without counting, which is not above the count: most vendors send a token per delta, none sends less.
    */
   get estimatedTokens(): number {
-    return this.#countedTokens + Math.max(this.#heldDeltas, Math.floor(this.#heldBytes / maxBytesPerToken));
+    return this.#countedTokens + Math.max(this.#heldParts, Math.floor(this.#heldBytes / maxBytesPerToken));
   }
 
   /** Counts what has been added so far. */
@@ -67,7 +66,7 @@ export class OutputTally {
     this.#held.clear();
     this.#heldCharacters = 0;
     this.#heldBytes = 0;
-    this.#heldDeltas = 0;
+    this.#heldParts = 0;
     return this.#countedTokens;
   }
 
@@ -82,6 +81,7 @@ export class OutputTally {
   #hold(index: number, field: string, text: string): void {
     const key = index === 0 ? field : `${index} ${field}`;
     this.#held.set(key, (this.#held.get(key) ?? '') + text);
+    this.#heldParts += 1;
     this.#heldBytes += Buffer.byteLength(text);
     this.#heldCharacters += text.length;
     if (this.#heldCharacters > maxHeldCharacters) this.count();

@@ -57,6 +57,14 @@ test('the estimate is not above the count of text in any language, however it wa
   }
 });
 
+test('a delta without text adds nothing to the estimate', (t) => {
+  const tally = new OutputTally();
+  tally.add(0, { role: 'assistant', content: '' });
+  t.is(tally.estimatedTokens, 0);
+  tally.add(0, { images: [{}] });
+  t.is(tally.estimatedTokens, tally.count());
+});
+
 test('the arguments of a tool call may be an object, as some servers send them', (t) => {
   const counted = countDelta({ tool_calls: [{ function: { name: 'f', arguments: { city: 'Rome' } } }] });
   t.is(counted, countTokens('f{"city":"Rome"}'));
