@@ -137,7 +137,7 @@ async function showAccount(context: AdminContext): Promise<unknown> {
   return { ...describeAccount(await context.hotAccounts.get(id), stored?.banReason ?? null), ...owner };
 }
 
-/** Returns the account area user who has linked the account. `link` is the id of that link in the account area. */
+/** Finds the user of the account area to whom the account is linked. `link` is the id of that link. */
 async function describeOwner({ web }: AdminContext, accountId: string) {
   const link = await web.links.findByAccount(accountId);
   const user = link === null ? null : await web.users.findById(link.userId);

@@ -10,7 +10,7 @@ const emptyQueueMs = 60_000;
  * that are still pending: not settled yet. Its start tag in the sorted set of turns is the virtual time at which its next
  * job may start. The queue's virtual time is the start tag of the last turn taken.
  *
- * An account that starts to wait begins at the queue's virtual time, or at the end of its own last turn if that is
+ * When an account starts to wait, its start tag is the queue's virtual time, or the end of its last turn if that is
  * later. Otherwise accounts with one job at a time would always be first.
  */
 export const jobTurnsLua = `

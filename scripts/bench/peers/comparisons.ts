@@ -1,7 +1,7 @@
 import type { ResponseExpectation } from '../response-checks.ts';
 import { uniqueMark } from '../scenario.ts';
 
-/** The simulated vendors, each in a process of its own. Chats are immediate, embeddings take a real vendor's time. */
+/** The simulated vendors, each in a separate process. Chats are answered immediately, embeddings after as long as a real vendor takes. */
 export const upstreams = {
   chat: { arguments: [], maxConcurrency: 1024 },
   embeddings256: { arguments: busyArguments(256), maxConcurrency: 8 },

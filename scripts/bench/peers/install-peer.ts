@@ -39,7 +39,7 @@ globalThis.fetch = async (...args) => {
 `;
 
 /**
- * Installs the peer from npm into a folder of its own below the system's folder for temporary files, unless it is there.
+ * Installs the peer from npm into a folder in the system's temporary directory, unless it is already installed there.
  * @throws ConfigError if npm fails
  */
 export async function installPeer(): Promise<InstalledPeer> {
