@@ -34,8 +34,9 @@ async function open(t: ExecutionContext, link: string, address: string): Promise
   const download = get(link, { agent: false, headers: { 'x-forwarded-for': address } });
   t.teardown(() => download.destroy());
   const [response] = (await once(download, 'response')) as [IncomingMessage];
-  // Downloads that are closed before they are read emit an error.
-  response.on('error', () => undefined);
+  // Downloads that are closed before they are read emit an error: the response, or the request if the connection is
+  // reset.
+  for (const emitter of [download, response]) emitter.on('error', () => undefined);
   return response;
 }
 
