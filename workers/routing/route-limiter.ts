@@ -2,7 +2,6 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import { isContested } from '../../shared/routing/contested-script.ts';
 import {
   maxAccountsPerAcquire,
@@ -10,21 +9,13 @@ import {
   type AcquireResult,
   type CallSlot,
 } from '../../shared/routing/acquire-script.ts';
-import {
-  confirmProbe,
-  runOutcome,
-  type CallOutcome,
-  type KeyCooldown,
-} from '../../shared/routing/outcome-script.ts';
-import { runRenewal } from '../../shared/routing/renew-script.ts';
+import type { CallOutcome, KeyCooldown } from '../../shared/routing/outcome-script.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import { nameLease, slotsOf } from '../../shared/routing/candidate-keys.ts';
+import { nameLease } from '../../shared/routing/candidate-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { KeptSlots, type SlotUse } from './kept-slots.ts';
-import { closedMessage, logOutcome } from './log-outcome.ts';
-import { PendingSuccesses } from './pending-successes.ts';
+import { HeldSlots } from './held-slots.ts';
 import {
   WaitQueue,
   isBackgroundQueue,
@@ -57,19 +48,12 @@ export class RouteLimiter implements Running {
   readonly #workerId: string;
   readonly #log: Logger;
   readonly #queues = new Map<string, WaitQueue>();
-  readonly #heldSlots = new Map<CallSlot, SlotUse>();
-  readonly #kept = new KeptSlots(({ slot }) => this.#end(slot, 'none', null, []));
-  readonly #successes = new PendingSuccesses((slot, calls) => this.#reportSuccesses(slot, calls));
-  /** Probes already reported as successful. */
-  readonly #confirmedProbes = new WeakSet<CallSlot>();
-  readonly #inFlight = new Set<Promise<unknown>>();
+  readonly #held: HeldSlots;
   readonly #leaseMs: number;
-  readonly #renewalTimer: NodeJS.Timeout;
   #leaseCount = 0;
   /** The value of the grant counter when each account last got a slot. */
   readonly #grantedAt = new LRUCache<string, number>({ max: maxTrackedAccounts });
   #grants = 0;
-  #isStopping = false;
   #isHandedBack = false;
 
   constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
@@ -77,11 +61,7 @@ export class RouteLimiter implements Running {
     this.#workerId = workerId;
     this.#log = log;
     this.#leaseMs = leaseMs;
-    this.#renewalTimer = setInterval(
-      () => runInBackground(this.#renew(), 'renewing leases', log),
-      leaseMs / 3,
-    );
-    this.#renewalTimer.unref();
+    this.#held = new HeldSlots(redis, log, leaseMs, () => this.#wakeQueues());
   }
 
   /**
@@ -115,21 +95,12 @@ export class RouteLimiter implements Running {
    * to end.
    */
   confirm(slot: CallSlot): void {
-    if (!slot.isProbe || this.#confirmedProbes.has(slot)) return;
-    this.#confirmedProbes.add(slot);
-    const fields = { route: slot.candidate.route.id, upstream: slot.candidate.route.upstream.name };
-    confirmProbe(this.#redis, slot).then(
-      (isClosed) => {
-        if (isClosed) this.#log.info(fields, closedMessage);
-        this.#wakeQueues();
-      },
-      (error: unknown) => this.#log.debug({ ...fields, err: error }, 'confirming a probe failed'),
-    );
+    this.#held.confirmProbe(slot);
   }
 
   /** Whether the slot served an earlier call, so that Redis was not asked for it. */
   isKept(slot: CallSlot): boolean {
-    return this.#heldSlots.get(slot)?.isReused === true;
+    return this.#held.isReused(slot);
   }
 
   /** Whether another account waits for the slot that this call holds. Returns false if Redis is unavailable. */
@@ -152,58 +123,20 @@ export class RouteLimiter implements Running {
     cooldown: KeyCooldown | null = null,
     accountIds: readonly string[] = [slot.accountId],
   ): void {
-    const use = this.#heldSlots.get(slot) ?? createUse(slot, false);
-    // What is known about the targets may have changed.
-    if ((callOutcome !== 'ok' && callOutcome !== 'none') || cooldown !== null) this.#kept.releaseAll();
-    const isForOne = accountIds.length === 1 && accountIds[0] === slot.accountId;
-    const isKept = callOutcome === 'ok' && isForOne && !this.#isStopping && this.#queues.size === 0;
-    if (isKept && this.#kept.mayKeep(use)) {
-      this.#successes.add(slot);
-      this.#kept.keep(use);
-    } else {
-      this.#end(slot, callOutcome, cooldown, accountIds);
-    }
+    this.#held.release(slot, { outcome: callOutcome, cooldown, accountIds }, this.#queues.size === 0);
   }
 
   /** Takes a slot that an earlier call of the account left. Redis is not asked, so its turn is recorded here alone. */
   #takeKept(candidates: readonly RouteCandidate[], accountIds: readonly string[]): CallSlot | null {
     const [candidate, accountId] = [candidates[0], accountIds[0]];
-    if (candidate === undefined || accountId === undefined || this.#isStopping) return null;
-    const use = this.#kept.take(candidate, accountId);
-    if (use === null) return null;
-    this.#grantedAt.set(accountId, (this.#grants += 1));
-    return use.slot;
-  }
-
-  /** Releases the slot in Redis, with the outcome of its last call. */
-  #end(
-    slot: CallSlot,
-    callOutcome: CallOutcome,
-    cooldown: KeyCooldown | null,
-    accountIds: readonly string[],
-  ): void {
-    this.#heldSlots.delete(slot);
-    // Redis must count earlier successes before a failure.
-    const earlier = callOutcome === 'none' ? 0 : this.#successes.take(slot);
-    if (callOutcome === 'ok') {
-      this.#track(this.#report(slot, callOutcome, cooldown, accountIds, earlier + 1));
-      return;
-    }
-    if (earlier > 0) this.#reportSuccesses(slot, earlier);
-    this.#track(this.#report(slot, callOutcome, cooldown, accountIds));
-  }
-
-  /** Reports successful calls without releasing a slot. */
-  #reportSuccesses(slot: CallSlot, calls: number): void {
-    this.#track(this.#report({ ...slot, lease: '' }, 'ok', null, [slot.accountId], calls));
+    if (candidate === undefined || accountId === undefined) return null;
+    const slot = this.#held.takeKept(candidate, accountId);
+    if (slot !== null) this.#grantedAt.set(accountId, (this.#grants += 1));
+    return slot;
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#renewalTimer);
-    this.#isStopping = true;
-    this.#kept.releaseAll();
-    this.#successes.flush();
-    await Promise.all(this.#inFlight);
+    await this.#held.stop();
   }
 
   /**
@@ -211,38 +144,13 @@ export class RouteLimiter implements Running {
    * expire. Waiting and new calls get no slot before the exit: their requests run again in other workers.
    */
   async handBack(): Promise<void> {
-    clearInterval(this.#renewalTimer);
-    this.#isStopping = true;
     this.#isHandedBack = true;
-    this.#kept.releaseAll();
-    this.#successes.flush();
-    for (const slot of this.#heldSlots.keys()) this.release(slot, 'none');
+    this.#held.releaseAll();
     // Once the ping returns, Redis has replied to all earlier commands.
     await callRedis(() => this.#redis.ping());
     await nextTurn();
-    await Promise.all(this.#inFlight);
-  }
-
-  async #report(
-    slot: CallSlot,
-    callOutcome: CallOutcome,
-    cooldown: KeyCooldown | null,
-    accountIds: readonly string[],
-    calls = 1,
-  ): Promise<void> {
-    try {
-      const outcome = await this.#retryThroughOutage(() =>
-        runOutcome(this.#redis, slot, callOutcome, cooldown, accountIds, calls),
-      );
-      logOutcome(this.#log, slot.candidate, outcome, cooldown, accountIds);
-    } catch (error) {
-      // Slots are leases and expire if they are not released.
-      this.#log.debug(
-        { route: slot.candidate.route.id, err: error },
-        'reporting the outcome of a call failed',
-      );
-    }
-    this.#wakeQueues();
+    // Includes slots that were granted in the meantime.
+    await this.#held.stop();
   }
 
   /**
@@ -278,7 +186,7 @@ export class RouteLimiter implements Running {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
-      this.#releaseLeases(
+      this.#held.releaseUnknown(
         candidates,
         accountIds.map((accountId) => nameLease(accountId, lease)),
       );
@@ -286,41 +194,11 @@ export class RouteLimiter implements Running {
     }
   }
 
-  /** Releases slots whose grant may have been lost: Redis may hold them under a lease unknown to this process. */
-  #releaseLeases(candidates: readonly RouteCandidate[], leases: readonly string[]): void {
-    const keys = [...new Set(candidates.flatMap((candidate) => slotsOf(candidate).keys))];
-    const removing = this.#retryThroughOutage(() =>
-      Promise.all(keys.map((key) => this.#redis.zrem(key, ...leases))),
-    );
-    this.#track(
-      removing.catch((error: unknown) => this.#log.debug({ err: error }, 'releasing slots failed')),
-    );
-  }
-
-  /** Tracks work that must end before `stop` resolves. */
-  #track(work: Promise<unknown>): void {
-    const tracked = work.finally(() => this.#inFlight.delete(tracked));
-    this.#inFlight.add(tracked);
-    runInBackground(tracked, 'releasing a slot', this.#log);
-  }
-
-  /**
-   * Retries until Redis is back, so that calls that ended during an outage are still reported. Gives up once the lease
-   * has expired, because the report is then pointless.
-   */
-  async #retryThroughOutage<T>(report: () => Promise<T>): Promise<T> {
-    const untilMs = performance.now() + this.#leaseMs;
-    return await retryThroughOutage(() => callRedis(report), {
-      isOutage: (error) => error instanceof AppError && !this.#isStopping && performance.now() <= untilMs,
-      pauseMs: outagePauseMs,
-    });
-  }
-
   async #deliver(
     slot: CallSlot,
     { signal, takesKeptSlots = false }: Pick<AcquireOptions, 'signal' | 'takesKeptSlots'>,
   ): Promise<CallSlot> {
-    this.#heldSlots.set(slot, createUse(slot, takesKeptSlots));
+    this.#held.add(slot, takesKeptSlots);
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
     this.release(slot, 'none');
@@ -341,7 +219,7 @@ export class RouteLimiter implements Running {
     this.#queues.set(name, queue);
     const waiting = queue.wait(candidates, options);
     // The kept slots may be what these calls wait for.
-    this.#kept.releaseAll();
+    this.#held.releaseKept();
     if (isFirst) runInBackground(this.#serve(name, queue), 'requesting slots', this.#log);
     const slot = await waiting;
     return slot === null ? null : await this.#deliver(slot, options);
@@ -385,35 +263,7 @@ export class RouteLimiter implements Running {
       this.#queues.delete(name);
     }
   }
-
-  /** Renews the leases of all held slots. Restores them if Redis has lost its data. */
-  async #renew(): Promise<void> {
-    const byKey = new Map<string, string[]>();
-    for (const { candidate, lease } of this.#heldSlots.keys()) {
-      const { keys, limits } = slotsOf(candidate);
-      for (const [i, key] of keys.entries()) {
-        if (limits[i] === 0) continue;
-        const leases = byKey.get(key) ?? [];
-        leases.push(lease);
-        byKey.set(key, leases);
-      }
-    }
-    try {
-      await Promise.all(
-        [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, leases, this.#leaseMs)),
-      );
-    } catch (error) {
-      this.#log.debug({ err: error }, 'renewing the leases of calls failed');
-    }
-  }
 }
-
-const createUse = (slot: CallSlot, isKeepable: boolean): SlotUse => ({
-  slot,
-  isKeepable,
-  grantedAtMs: performance.now(),
-  isReused: false,
-});
 
 /** Two infinite turns are equal, but their difference is NaN. */
 const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
