@@ -28,6 +28,13 @@ export interface StreamedRequest {
   cancel(cause?: CancelCause): void;
 }
 
+export interface SseStreamOptions {
+  /** How long the stream may be silent before its first comment. */
+  readonly firstCommentMs?: number;
+  /** Whether a comment may be written now. A comment also sends the status line. */
+  readonly mayComment?: () => boolean;
+}
+
 /**
  * Streams a response to the socket. The status line is delayed until the first event, so that a request that fails
  * before any output gets a plain error with its own status. Later errors become the last event of the stream.
@@ -50,7 +57,11 @@ export class SseStream implements Receiver {
   readonly finished: Promise<void>;
 
   /** @param signal aborts when the response is closed */
-  constructor(response: ServerResponse, signal: AbortSignal, firstCommentMs = defaultFirstCommentMs) {
+  constructor(
+    response: ServerResponse,
+    signal: AbortSignal,
+    { firstCommentMs = defaultFirstCommentMs, mayComment = () => true }: SseStreamOptions = {},
+  ) {
     this.response = response;
     this.finished = new Promise((resolve, reject) => {
       this.#done = resolve;
@@ -58,7 +69,9 @@ export class SseStream implements Receiver {
     });
     // Callers that await it see the failure. A failure before anyone awaits must not crash the process.
     this.finished.catch(() => undefined);
-    this.#events = new EventStream(response, firstCommentMs, () => this.#describeSilence());
+    this.#events = new EventStream(response, firstCommentMs, () =>
+      mayComment() ? this.#describeSilence() : null,
+    );
     const onClose = (): void => {
       if (this.#hasEnded) return;
       this.#end();
@@ -124,12 +137,9 @@ export class SseStream implements Receiver {
     this.response.end();
   }
 
-  /** Suppresses comments while this returns true. */
-  isCatchingUp: () => boolean = () => false;
-
   /** Returns null for a slow client, whose connection is not idle anyway. */
   #describeSilence(): string | null {
-    if (this.#pauseReminder !== null || this.isCatchingUp()) return null;
+    if (this.#pauseReminder !== null) return null;
     const position = this.#request?.position() ?? null;
     return position === null ? 'keep-alive' : `queued position=${position}`;
   }

@@ -3,7 +3,7 @@ import type { AppError } from '../../shared/contract/errors.ts';
 import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import type { Receiver } from '../replies/pending-reply.ts';
 import type { SseStream } from '../replies/sse-stream.ts';
-import { EventSkipper } from './event-skipper.ts';
+import type { EventSkipper } from './event-skipper.ts';
 
 /** Passes on the part of a stored stream that follows the last event that its reader has. */
 export class ResumedStream implements Receiver {
@@ -14,13 +14,11 @@ export class ResumedStream implements Receiver {
   /** Whether the stream has ended and its reader had everything. */
   isComplete = false;
 
-  /** @param lastEventId null if the reader has nothing */
-  constructor(stream: SseStream, lastEventId: string | null) {
+  /** @param skipper skips what the reader has */
+  constructor(stream: SseStream, skipper: EventSkipper) {
     this.response = stream.response;
     this.#stream = stream;
-    this.#skipper = new EventSkipper(lastEventId);
-    // A comment would send the status before it is known whether anything follows.
-    stream.isCatchingUp = () => this.#skipper.isSearching;
+    this.#skipper = skipper;
   }
 
   delta(bytes: Buffer): void {

@@ -60,7 +60,9 @@ export const createChatCompletion = defineEndpoint(
         ? Promise.resolve(services.chats.attach(admitted, receiver))
         : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
     if (body.stream === true) {
-      const stream = new SseStream(context.res, context.state.signal, services.firstCommentMs);
+      const stream = new SseStream(context.res, context.state.signal, {
+        firstCommentMs: services.firstCommentMs,
+      });
       await streamResponse(context, stream, () => start(stream));
     } else await sendResponse(context, start);
   },

@@ -103,7 +103,9 @@ async function sendResponse({ services, context, checked, admitted }: ImageCall)
 
 async function streamImages({ services, context, checked, admitted }: ImageCall): Promise<void> {
   const { jobs } = services;
-  const stream = new SseStream(context.res, context.state.signal, services.firstCommentMs);
+  const stream = new SseStream(context.res, context.state.signal, {
+    firstCommentMs: services.firstCommentMs,
+  });
   await streamResponse(context, stream, async () =>
     admitted.outcome === 'attached'
       ? jobs.attachStream(admitted, stream)

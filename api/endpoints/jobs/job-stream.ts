@@ -8,6 +8,7 @@ import { authenticate } from '../../middleware/authenticate.ts';
 import { limitStreams } from '../../middleware/limit-account-calls.ts';
 import { SseStream } from '../../replies/sse-stream.ts';
 import { keyHolderOf } from '../../request/holder.ts';
+import { EventSkipper } from '../../stored-responses/event-skipper.ts';
 import { ResumedStream } from '../../stored-responses/resumed-stream.ts';
 import { streamResponse } from '../stream-response.ts';
 import { readJobId } from './jobs.ts';
@@ -31,8 +32,13 @@ export const streamJobOutput = defineEndpoint(
       return;
     }
     const lastId = context.get('last-event-id') || context.state.query.last_event_id || '';
-    const stream = new SseStream(context.res, context.state.signal, services.firstCommentMs);
-    const receiver = new ResumedStream(stream, readStreamEventId(lastId, request.requestId));
+    const skipper = new EventSkipper(readStreamEventId(lastId, request.requestId));
+    const stream = new SseStream(context.res, context.state.signal, {
+      firstCommentMs: services.firstCommentMs,
+      // A comment would send the status before it is known whether anything follows.
+      mayComment: () => !skipper.isSearching,
+    });
+    const receiver = new ResumedStream(stream, skipper);
     await streamResponse(context, stream, async () => storedResponses.attachStream(request, receiver));
     if (!receiver.isComplete || context.res.headersSent) return;
     // An EventSource that gets a 204 does not reconnect.
