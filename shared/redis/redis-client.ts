@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { within } from '../runtime/within.ts';
 import { BullmqClient } from './bullmq-client.ts';
 import { ClusterClient } from './cluster-client.ts';
+import { CorkingClient } from './corking-client.ts';
 import { reconnectDelayMs } from './reconnect-delay.ts';
 import { readAccess, splitRedisUrls } from './redis-urls.ts';
 import { replyCode } from './reply-code.ts';
@@ -13,9 +14,9 @@ import { replyCode } from './reply-code.ts';
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: shared by the whole process, pipelined automatically, fails immediately while Redis is unavailable
- * - `payloads`: like `commands`, for large values, so that small ones do not wait behind them; not copied into a
- *   pipeline
+ * - `commands`: shared by the whole process; the commands of one event loop turn are written together; fails immediately
+ *   while Redis is unavailable
+ * - `payloads`: like `commands`, for large values, so that small ones do not wait behind them; written immediately
  * - `blocking`: for commands that block for up to a second; no other commands use it
  * - `bullmq`: for a BullMQ worker, which waits for work on a duplicate of it
  */
@@ -41,7 +42,6 @@ export function redisOptions(purpose: RedisPurpose) {
     connectTimeout: 3_000,
     socketTimeout: silenceMs[purpose],
     retryStrategy: reconnectDelayMs,
-    enableAutoPipelining: purpose === 'commands',
     // Fail immediately: by the time of a reconnect, the caller has long disconnected.
     enableOfflineQueue: false,
     maxRetriesPerRequest: isForCommands ? 0 : null,
@@ -56,7 +56,9 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
   const nodes = splitRedisUrls(urls);
   const options = redisOptions(purpose);
   const client =
-    nodes.length === 1 ? createStandalone(nodes[0]!, purpose, options) : createCluster(nodes, options);
+    nodes.length === 1
+      ? createStandalone(nodes[0]!, purpose, options)
+      : createCluster(nodes, purpose, options);
   let isUnavailable = false;
   client.on('error', (error: Error) => {
     // ioredis repeats the error at every attempt. Log it once per outage.
@@ -70,12 +72,19 @@ export function createRedis(urls: string, purpose: RedisPurpose, log: Logger): R
   return client;
 }
 
+const clients = {
+  commands: CorkingClient,
+  payloads: Redis,
+  blocking: Redis,
+  bullmq: BullmqClient,
+} as const satisfies Record<RedisPurpose, unknown>;
+
 function createStandalone(
   url: string,
   purpose: RedisPurpose,
   options: ReturnType<typeof redisOptions>,
 ): Redis {
-  const Client = purpose === 'bullmq' ? BullmqClient : Redis;
+  const Client: new (url: string, options: RedisOptions) => Redis = clients[purpose];
   return new Client(url, {
     ...options,
     // The server became a replica without closing its connections. Its name may resolve to the new master by now.
@@ -83,7 +92,11 @@ function createStandalone(
   });
 }
 
-function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>): Cluster {
+function createCluster(
+  nodes: string[],
+  purpose: RedisPurpose,
+  options: ReturnType<typeof redisOptions>,
+): Cluster {
   return new ClusterClient(nodes, {
     // Nodes learned from other nodes are accessed like the first one.
     redisOptions: { ...options, ...readAccess(nodes[0]!) },
@@ -91,7 +104,8 @@ function createCluster(nodes: string[], options: ReturnType<typeof redisOptions>
     enableReadyCheck: false,
     // Do not resolve host names, because TLS certificates are issued for them.
     dnsLookup: (address, callback) => callback(null, address),
-    enableAutoPipelining: options.enableAutoPipelining,
+    // Without this, each command of a Cluster is written alone.
+    enableAutoPipelining: purpose === 'commands',
     enableOfflineQueue: options.enableOfflineQueue,
     clusterRetryStrategy: reconnectDelayMs,
     // By default, ioredis resends the commands in flight when a connection is lost.
