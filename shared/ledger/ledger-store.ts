@@ -317,11 +317,13 @@ async function findApplied<T extends AccountSums>(
 
 /** Converts an entry to its ledger document. Pure. */
 export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
-  const { kind, ordinal, streamId } = entry;
-  const common = { kind, ordinal, streamMs: streamId.ms, streamSeq: streamId.seq };
+  const { ordinal, streamId } = entry;
   if (entry.kind === 'refill') {
     return {
-      ...common,
+      kind: 'refill',
+      ordinal,
+      streamMs: streamId.ms,
+      streamSeq: streamId.seq,
       _id: entry.event.refillId,
       accountId: entry.event.accountId,
       at: new Date(entry.event.at),
@@ -332,7 +334,10 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     };
   }
   return {
-    ...common,
+    kind: 'charge',
+    ordinal,
+    streamMs: streamId.ms,
+    streamSeq: streamId.seq,
     _id: entry.event.requestId,
     accountId: entry.event.accountId,
     at: new Date(entry.event.at),
@@ -343,12 +348,32 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
   };
 }
 
+/** Lists the fields instead of copying the rest of the event, which takes ten times as long. */
 export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
-  const { v: _version, requestId, at, ...fields } = entry.event;
+  const { event } = entry;
   return {
-    ...fields,
-    _id: requestId,
-    at: new Date(at),
+    accountId: event.accountId,
+    model: event.model,
+    durationMs: event.durationMs,
+    success: event.success,
+    responseCode: event.responseCode,
+    errorCode: event.errorCode,
+    details: event.details,
+    userIp: event.userIp,
+    promptTokens: event.promptTokens,
+    cacheReadTokens: event.cacheReadTokens,
+    cacheWriteTokens: event.cacheWriteTokens,
+    completionTokens: event.completionTokens,
+    counted: event.counted,
+    images: event.images,
+    imageQuality: event.imageQuality,
+    imageSize: event.imageSize,
+    characters: event.characters,
+    billedMs: event.billedMs,
+    priceVersion: event.priceVersion,
+    user: event.user,
+    _id: event.requestId,
+    at: new Date(event.at),
     settledAt: new Date(entry.streamId.ms),
     ordinal: entry.ordinal,
     costNano: entry.costNano,
