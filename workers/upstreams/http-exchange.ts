@@ -140,7 +140,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     const chunk = this.#unread.shift();
     if (chunk !== undefined) {
       this.#unreadBytes -= chunk.length;
-      if (this.#controller?.paused === true && this.#unreadBytes <= MAX_UNREAD_BYTES) {
+      // Not earlier: each time, undici reads what the socket has received in the meantime, copies it together with what
+      // is still to be parsed, and stops after another `MAX_UNREAD_BYTES`. After every chunk, that would be more than
+      // is read, and would grow without end.
+      if (this.#unread.length === 0 && this.#controller?.paused === true) {
         this.#controller.resume();
       }
       return Promise.resolve(chunk);

@@ -267,6 +267,29 @@ test.serial(
   },
 );
 
+test('a reader that is slower than the vendor makes it wait, whatever the size of the chunks', async (t) => {
+  const chunk = Buffer.alloc(200, 'x');
+  const { post } = await startRig(t, (_request, response) => {
+    const send = (): void => {
+      while (response.write(chunk));
+      response.once('drain', send);
+    };
+    response.once('close', () => response.removeAllListeners('drain'));
+    send();
+  });
+  const httpResponse = await post();
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  for (let i = 0; i < 3_000; i++) {
+    await httpResponse.next();
+    // The vendor and the socket get a turn after every chunk.
+    await new Promise(setImmediate);
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+  }
+  httpResponse.abort();
+  t.true(most < 20_000_000, `${most} bytes were held for a reader that has read ${3_000 * chunk.length}`);
+});
+
 test('a refused connection is an unavailable failure', async (t) => {
   const closedServer = createTcpServer();
   closedServer.listen(0, '127.0.0.1');
