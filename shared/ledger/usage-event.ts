@@ -148,7 +148,7 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
       const damage = findDamage(parsed, ids, usageChecks);
       const event =
         damage === null
-          ? pickChecked<UsageEvent>({ v: 1, requestId, accountId }, parsed!, usageChecks)
+          ? (pickChecked({ v: 1, requestId, accountId }, parsed!, usageChecks) as unknown as UsageEvent)
           : replaceUsage(ids, streamId.ms);
       return { kind, streamId, costNano, shortfallNano, free, ordinal, event, damage };
     }
@@ -164,7 +164,7 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
       const damage = findDamage(parsed, ids, refillChecks);
       const event =
         damage === null
-          ? pickChecked<RefillEvent>({ v: 1, ...ids }, parsed!, refillChecks)
+          ? (pickChecked({ v: 1, ...ids }, parsed!, refillChecks) as unknown as RefillEvent)
           : replaceRefill(ids, streamId.ms, ordinal !== null);
       return { kind, streamId, ...amounts, event, damage };
     }
@@ -255,9 +255,13 @@ function findDamage(
 }
 
 /** Adds the checked fields of the event. Leaves out fields that this release does not know. */
-function pickChecked<T>(start: Record<string, unknown>, event: JsonRecord, checks: Checks): T {
+function pickChecked(
+  start: Record<string, unknown>,
+  event: JsonRecord,
+  checks: Checks,
+): Record<string, unknown> {
   for (const [name] of checks) if (name in event) start[name] = event[name];
-  return start as T;
+  return start;
 }
 
 const replaceRefill = (
