@@ -3,13 +3,29 @@
  * cannot end the streams of others, each worker never has more than this in flight to one api process.
  */
 const windowBytes = 2 * 1024 * 1024;
+/**
+ * Maximum bytes of one response until the api process is known to have received the first of them. If its client reads
+ * slowly, the api process says so as soon as it receives something, and until then it must hold what has been sent.
+ */
+const burstBytes = 256 * 1024;
 /** Each time this many bytes have been sent, the api process is asked to acknowledge what it has received. */
-const markEveryBytes = 256 * 1024;
+const markEveryBytes = burstBytes / 2;
 /** If an acknowledgement takes longer, it was lost, or the process is gone, which is detected elsewhere. */
 const ackTimeoutMs = 2_000;
 
+/** The bytes of one response since the api process is known to have received everything before them. */
+export interface Burst {
+  /** The window that `start` is a position of. Null until the first bytes. */
+  window: ChannelWindow | null;
+  /** How many bytes had been sent to the channel before it. */
+  start: number;
+  bytes: number;
+}
+
+export const createBurst = (): Burst => ({ window: null, start: 0, bytes: 0 });
+
 interface Wait {
-  readonly opened: Promise<void>;
+  readonly isOver: () => boolean;
   readonly open: () => void;
 }
 
@@ -24,10 +40,16 @@ export class ChannelWindow {
   #sentBytes = 0;
   #markedBytes = 0;
   #receivedBytes = 0;
-  #wait: Wait | null = null;
+  readonly #waits = new Set<Wait>();
 
-  /** Adds bytes that will be sent at the end of this event loop turn. */
-  queue(bytes: number): void {
+  /** Adds bytes of a response that will be sent at the end of this event loop turn. */
+  queue(bytes: number, burst: Burst): void {
+    if (this.#hasReceivedStart(burst)) {
+      burst.window = this;
+      burst.start = this.#queuedBytes + this.#sentBytes;
+      burst.bytes = 0;
+    }
+    burst.bytes += bytes;
     this.#queuedBytes += bytes;
   }
 
@@ -47,31 +69,36 @@ export class ChannelWindow {
   /** Records that everything up to this mark has been received. */
   acknowledge(mark: number): void {
     this.#receivedBytes = Math.max(this.#receivedBytes, mark);
-    if (this.#isOpen) this.#wait?.open();
+    for (const wait of this.#waits) if (wait.isOver()) wait.open();
   }
 
-  /** Returns null if more may be sent now; otherwise a promise that resolves when it may. */
-  whenWritable(): Promise<void> | null {
-    if (this.#isOpen) return null;
-    this.#wait ??= this.#createWait();
-    return this.#wait.opened;
+  /** Returns null if more of the response may be sent now; otherwise a promise that resolves when it may. */
+  whenWritable(burst: Burst): Promise<void> | null {
+    const isOver = (): boolean => this.#isOpen && (burst.bytes < burstBytes || this.#hasReceivedStart(burst));
+    return isOver() ? null : this.#wait(isOver);
   }
 
   get #isOpen(): boolean {
     return this.#queuedBytes + this.#sentBytes - this.#receivedBytes < windowBytes;
   }
 
-  #createWait(): Wait {
-    let resolve = (): void => undefined;
-    const opened = new Promise<void>((done) => {
-      resolve = done;
+  #hasReceivedStart({ window, start }: Burst): boolean {
+    return window !== this || this.#receivedBytes > start;
+  }
+
+  async #wait(isOver: () => boolean): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const open = (): void => {
+        clearTimeout(timer);
+        this.#waits.delete(wait);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.acknowledge(this.#sentBytes);
+        open();
+      }, ackTimeoutMs);
+      const wait: Wait = { isOver, open };
+      this.#waits.add(wait);
     });
-    const timer = setTimeout(() => this.acknowledge(this.#sentBytes), ackTimeoutMs);
-    const open = (): void => {
-      clearTimeout(timer);
-      this.#wait = null;
-      resolve();
-    };
-    return { opened, open };
   }
 }

@@ -6,7 +6,7 @@ import { encodeHeader, encodeMark, type FrameKind } from '../../shared/reply/fra
 import type { StoredFramesStore, StoredRequest, StoredSize } from '../../shared/reply/stored-frames-store.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { ChannelWindow } from './channel-window.ts';
+import { ChannelWindow, type Burst } from './channel-window.ts';
 
 /** Redis disconnects a subscriber with 32 MB pending. Messages stay far below that. */
 const maxMessageBytes = 1_000_000;
@@ -61,8 +61,8 @@ export class ReplyPublisher {
     this.#log = options.log;
   }
 
-  send(channel: string, frame: PendingFrame): void {
-    this.grow(channel, frame.payload.length);
+  send(channel: string, frame: PendingFrame, burst: Burst): void {
+    this.grow(channel, frame.payload.length, burst);
     const pending = this.#pending.get(channel);
     if (pending !== undefined) {
       pending.push(frame);
@@ -73,17 +73,18 @@ export class ReplyPublisher {
   }
 
   /** Records that a frame to be sent at the end of this event loop turn grew by this many bytes. */
-  grow(channel: string, length: number): void {
+  grow(channel: string, length: number, burst: Burst): void {
     if (channel === noChannel) return;
-    this.#windowOf(channel).queue(length);
+    this.#windowOf(channel).queue(length, burst);
   }
 
   /**
-   * Returns null while the channel's process keeps up; otherwise a promise that resolves when more may be sent to it.
+   * Returns null while the channel's process keeps up with the response; otherwise a promise that resolves when more of
+   * it may be sent.
    */
-  whenWritable(channel: string): Promise<void> | null {
+  whenWritable(channel: string, burst: Burst): Promise<void> | null {
     if (channel === noChannel) return null;
-    return this.#windows.get(channel)?.whenWritable() ?? null;
+    return this.#windows.get(channel)?.whenWritable(burst) ?? null;
   }
 
   /** Records that the channel's process has received everything up to this mark. */

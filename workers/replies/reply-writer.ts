@@ -4,6 +4,7 @@ import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
 import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/reply/frame.ts';
 import { encodeStored, type StoredResponse } from '../../shared/reply/response-store.ts';
 import type { StoredRequest } from '../../shared/reply/stored-frames-store.ts';
+import { createBurst } from './channel-window.ts';
 import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
 
 /** A UTF-16 code unit takes at most three bytes in UTF-8, so text of this length takes at most `maxInlineBytes`. */
@@ -18,6 +19,7 @@ export class ReplyWriter {
   readonly #packedId: Uint8Array;
   readonly #attempt: number;
   readonly #storedAs: StoredRequest | null;
+  readonly #burst = createBurst();
   #sequence = 0;
   #lastDelta: PendingFrame | null = null;
 
@@ -40,7 +42,7 @@ export class ReplyWriter {
 
   /** Returns null while the waiting process keeps up; otherwise a promise that resolves when more may be sent to it. */
   whenWritable(): Promise<void> | null {
-    return this.#publisher.whenWritable(this.#channel);
+    return this.#publisher.whenWritable(this.#channel, this.#burst);
   }
 
   /**
@@ -61,7 +63,7 @@ export class ReplyWriter {
     if (last !== null && !last.sealed && last.payload.length + text.length <= maxDeltaCharacters) {
       last.payload += text;
       last.tokens = tokens;
-      this.#publisher.grow(this.#channel, text.length);
+      this.#publisher.grow(this.#channel, text.length, this.#burst);
       return;
     }
     this.#lastDelta = this.#send('delta', text, tokens);
@@ -122,7 +124,7 @@ export class ReplyWriter {
       payload,
       sealed: false,
     };
-    this.#publisher.send(this.#channel, frame);
+    this.#publisher.send(this.#channel, frame, this.#burst);
     return frame;
   }
 }
