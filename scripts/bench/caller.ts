@@ -5,15 +5,21 @@ export interface CallerOptions {
   readonly host: string;
   readonly port: number;
   readonly countsTokens: boolean;
+  /** Returns after how many milliseconds to disconnect; null to wait for the response. */
+  readonly chooseAbortMs?: () => number | null;
+  /** How long to pause after each read. */
+  readonly readPauseMs?: number;
   /** Returns the bytes of the next request. Null stops this caller. */
   readonly nextRequest: () => string | null;
   /** `firstByteMs` is the latency of the body's first byte; null unless tokens are counted. */
   readonly onResponse: (response: ParsedResponse, latencyMs: number, firstByteMs: number | null) => void;
   readonly onError: (reason: string) => void;
+  readonly onAborted?: () => void;
 }
 
 /** Shared by all sockets, because each read is processed before the next one. */
 const readBuffer = Buffer.allocUnsafe(256 * 1024);
+const slowReadBytes = 64 * 1024;
 const reconnectMs = 100;
 
 /**
@@ -26,6 +32,7 @@ export class Caller {
   #reader: ResponseReader | null = null;
   #sentAtMs = 0;
   #isWaiting = false;
+  #abortTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
   #onIdle: (() => void) | null = null;
 
@@ -34,7 +41,8 @@ export class Caller {
   }
 
   start(): void {
-    const { host, port, countsTokens } = this.#options;
+    const { host, port, countsTokens, readPauseMs = 0 } = this.#options;
+    const buffer = readPauseMs === 0 ? readBuffer : Buffer.allocUnsafe(slowReadBytes);
     const reader = new ResponseReader(countsTokens, (response) => this.#onResponse(response));
     // Check the first response of a connection thoroughly.
     reader.keepsBody = true;
@@ -43,14 +51,15 @@ export class Caller {
       port,
       noDelay: true,
       onread: {
-        buffer: readBuffer,
+        buffer,
         callback: (length) => {
           try {
-            reader.push(readBuffer.subarray(0, length));
+            reader.push(buffer.subarray(0, length));
           } catch (error) {
             socket.destroy(error as Error);
           }
-          return true;
+          if (readPauseMs > 0) setTimeout(() => socket.resume(), readPauseMs);
+          return readPauseMs === 0;
         },
       },
     });
@@ -83,10 +92,19 @@ export class Caller {
     this.#isWaiting = true;
     this.#sentAtMs = performance.now();
     this.#socket!.write(request, 'latin1');
+    const abortMs = this.#options.chooseAbortMs?.() ?? null;
+    if (abortMs !== null) this.#abortTimer = setTimeout(() => this.#abort(), abortMs);
+  }
+
+  #abort(): void {
+    this.#isWaiting = false;
+    this.#socket!.destroy();
+    this.#options.onAborted?.();
   }
 
   #onResponse(response: ParsedResponse): void {
     this.#isWaiting = false;
+    clearTimeout(this.#abortTimer);
     this.#reader!.keepsBody = false;
     const { firstByteAtMs } = response;
     const firstByteMs = firstByteAtMs === null ? null : firstByteAtMs - this.#sentAtMs;
@@ -96,6 +114,7 @@ export class Caller {
   }
 
   #onClose(reason: string): void {
+    clearTimeout(this.#abortTimer);
     if (this.#isWaiting) this.#options.onError(reason);
     this.#isWaiting = false;
     if (this.#isStopping) this.#onIdle?.();

@@ -20,6 +20,8 @@ export interface GatewayOptions {
   readonly logLevel: string;
   /** Additional Node arguments for one of the roles. */
   readonly nodeArguments?: (role: 'api' | 'worker') => readonly string[];
+  /** Whether api and worker exchange messages with this process. */
+  readonly exchangesMessages?: boolean;
   readonly signal: AbortSignal;
   /** The Node program for both roles; by default the one that runs this program. */
   readonly node?: string;
@@ -30,14 +32,17 @@ export interface GatewayProcesses {
   /** Environment for a process that is part of the stack. */
   readonly env: NodeJS.ProcessEnv;
   readonly pids: Readonly<Record<'api' | 'worker', number>>;
+  readonly api: Program;
   readonly worker: Program;
   /** Starts another worker. */
   readonly startWorker: () => Program;
+  /** Starts another api process, and waits until it listens. */
+  readonly startApi: () => Promise<{ readonly program: Program; readonly port: number }>;
 }
 
 /** Starts one api and one worker on running stores. */
 export async function startGateway(options: GatewayOptions): Promise<GatewayProcesses> {
-  const { programs, dir, nodeArguments = () => [], node = process.execPath } = options;
+  const { programs, dir, nodeArguments = () => [], node = process.execPath, exchangesMessages } = options;
   const catalog = join(dir, 'catalog.yaml');
   writeFileSync(catalog, JSON.stringify(options.catalog));
   const port = await findFreePort();
@@ -49,24 +54,35 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayProc
     PUBLIC_URL: '',
     LOG_LEVEL: options.logLevel,
   };
-  const startRole = (name: 'api' | 'worker', script: string): Program =>
+  const startRole = (name: 'api' | 'worker', script: string, roleEnv: NodeJS.ProcessEnv = env): Program =>
     programs.start({
       name,
       file: node,
       args: [...roleFlags, ...nodeArguments(name), dist(script)],
-      env,
+      env: roleEnv,
+      ...(exchangesMessages === true && { kind: 'ipc' as const }),
     });
   const api = startRole('api', 'api/main.js');
   const startWorker = (): Program => startRole('worker', 'workers/main.js');
   const worker = startWorker();
-  const ignore = (): void => undefined;
-  await waitForHealth(
+  const startApi = async () => {
+    const otherPort = await findFreePort();
+    const program = startRole('api', 'api/main.js', { ...env, PORT: String(otherPort) });
+    await waitForApi(otherPort, options.signal);
+    return { program, port: otherPort };
+  };
+  await waitForApi(port, options.signal);
+  return { port, env, pids: { api: api.pid, worker: worker.pid }, api, worker, startWorker, startApi };
+}
+
+const ignore = (): void => undefined;
+
+const waitForApi = (port: number, signal: AbortSignal): Promise<void> =>
+  waitForHealth(
     `http://${host}:${port}`,
     { onListening: ignore, onWorkers: ignore, onWaiting: ignore },
-    options.signal,
+    signal,
   );
-  return { port, env, pids: { api: api.pid, worker: worker.pid }, worker, startWorker };
-}
 
 /** Starts a simulated vendor, and waits until it listens. */
 export const startVendor = (

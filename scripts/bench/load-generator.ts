@@ -3,7 +3,7 @@ import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { findFault } from './response-checks.ts';
 import { Caller } from './caller.ts';
 import { compareCpu, sampleCpu, type CpuSample } from './cpu-clock.ts';
-import type { LoadMessage, LoadPlan, LoadResult, TimeSpan, WorkSpan } from './load-plan.ts';
+import type { LoadMessage, LoadPlan, LoadResult, ReadingSpan, TimeSpan, WorkSpan } from './load-plan.ts';
 import { uniqueMark } from './scenario.ts';
 
 logUncaught('bench-load', { fd: 2 });
@@ -27,6 +27,7 @@ class Load {
   #allAnswers = 0;
   #backgroundAnswers = 0;
   #failures = 0;
+  #aborted = 0;
   #onEnded: () => void = () => undefined;
 
   constructor(plan: LoadPlan) {
@@ -37,13 +38,14 @@ class Load {
 
   async run(): Promise<LoadResult> {
     const { span } = this.#plan;
-    const { before, after } = await (span.kind === 'time' ? this.#runFor(span) : this.#runRequests(span));
+    const { before, after } = await this.#runSpan(span);
     const latencies = this.#latencies.sort((a, b) => a - b);
     const atShare = (share: number): number => findAtShare(latencies, share);
     return {
       measuredMs: after.atMs - before.atMs,
       answers: latencies.length,
       backgroundAnswers: this.#backgroundAnswers,
+      aborted: this.#aborted,
       allAnswers: this.#allAnswers,
       p50Ms: atShare(0.5),
       p99Ms: atShare(0.99),
@@ -55,6 +57,27 @@ class Load {
       errors: this.#errors,
       cpu: compareCpu(before.cpu, after.cpu),
     };
+  }
+
+  async #runSpan(span: LoadPlan['span']): Promise<SamplePair> {
+    switch (span.kind) {
+      case 'time':
+        return await this.#runFor(span);
+      case 'work':
+        return await this.#runRequests(span);
+      case 'reading':
+        return await this.#readFor(span);
+      default:
+        return span satisfies never;
+    }
+  }
+
+  async #readFor({ measureMs }: ReadingSpan): Promise<SamplePair> {
+    const before = this.#sample();
+    const { callers } = this.#plan;
+    for (const caller of this.#createCallers(callers, this.#nextRequest, () => undefined)) caller.start();
+    await delay(measureMs);
+    return { before, after: this.#sample() };
   }
 
   async #runFor({ warmUpMs, measureMs }: TimeSpan): Promise<SamplePair> {
@@ -80,11 +103,13 @@ class Load {
     return { before, after };
   }
 
-  async #runRequests({ requests }: WorkSpan): Promise<SamplePair> {
-    await this.#runCallers(
-      this.#createCallers(1, limitTo(1, this.#nextRequest), () => undefined),
-      1,
-    );
+  async #runRequests({ requests, rampMs = 0 }: WorkSpan): Promise<SamplePair> {
+    if (rampMs === 0) {
+      await this.#runCallers(
+        this.#createCallers(1, limitTo(1, this.#nextRequest), () => undefined),
+        1,
+      );
+    }
     const ended = this.#ended;
     const before = this.#sample();
     this.#isMeasuring = true;
@@ -94,14 +119,15 @@ class Load {
     );
     const next = limitTo(requests, this.#nextRequest);
     const callers = this.#createCallers(this.#plan.callers, next, (ms) => this.#latencies.push(ms));
-    await this.#runCallers(callers, ended + requests);
+    await this.#runCallers(callers, ended + requests, rampMs);
     clearInterval(progress);
     return { before, after: this.#sample() };
   }
 
   /** Starts the callers, and resolves once this many requests have finished in total. */
-  async #runCallers(callers: readonly Caller[], ended: number): Promise<void> {
-    for (const caller of callers) caller.start();
+  async #runCallers(callers: readonly Caller[], ended: number, rampMs = 0): Promise<void> {
+    for (const [i, caller] of callers.entries())
+      setTimeout(() => caller.start(), (rampMs * i) / callers.length);
     const isDone = await this.#waitUntil(() => this.#ended >= ended);
     if (isDone) await Promise.all(callers.map((caller) => caller.stop()));
   }
@@ -124,7 +150,7 @@ class Load {
   }
 
   get #ended(): number {
-    return this.#allAnswers + this.#failures;
+    return this.#allAnswers + this.#failures + this.#aborted;
   }
 
   #createCallers(
@@ -132,12 +158,19 @@ class Load {
     nextRequest: () => string | null,
     onMeasured: (latencyMs: number) => void,
   ): Caller[] {
-    const { host, port, expects } = this.#plan;
+    const { host, port, expects, aborts = null, readPauseMs = 0 } = this.#plan;
     return Array.from({ length: count }, () => {
       return new Caller({
         host,
         port,
         countsTokens: expects.kind === 'stream',
+        readPauseMs,
+        chooseAbortMs: () =>
+          aborts === null || Math.random() >= aborts.share ? null : Math.random() * aborts.maxMs,
+        onAborted: () => {
+          this.#aborted += 1;
+          this.#onEnded();
+        },
         nextRequest,
         onResponse: (response, latencyMs, firstByteMs) => {
           const fault = findFault(response, expects);
@@ -197,26 +230,29 @@ function limitTo(count: number, next: () => string): () => string | null {
  * Returns a function that writes the next request. Unique numbers replace the marks in the body, padded to the length
  * of a mark, so that all requests of a plan have the same length.
  */
-function createRequestWriter({ host, port, path, apiKey, headers = {}, body }: LoadPlan): () => string {
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `host: ${host}:${port}`,
-    `authorization: Bearer ${apiKey}`,
-    'content-type: application/json',
-    'accept: */*',
-    'user-agent: model-gateway-bench',
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    `content-length: ${Buffer.byteLength(body)}`,
-  ].join('\r\n');
-  const [first = '', ...pieces] = `${head}\r\n\r\n${body}`.split(uniqueMark);
-  if (pieces.length === 0) return () => first;
+function createRequestWriter(plan: LoadPlan): () => string {
+  const { host, port, path, apiKey, apiKeys = [apiKey], headers = {}, body } = plan;
+  const requests = apiKeys.map((key) => {
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      `host: ${host}:${port}`,
+      `authorization: Bearer ${key}`,
+      'content-type: application/json',
+      'accept: */*',
+      'user-agent: model-gateway-bench',
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      `content-length: ${Buffer.byteLength(body)}`,
+    ].join('\r\n');
+    return `${head}\r\n\r\n${body}`.split(uniqueMark);
+  });
   // Each process starts with a different number, so that even two runs against one gateway share no text.
   let number = (Date.now() % 999_000) * 100_000;
+  let turn = 0;
   return () => {
-    let text = first;
-    for (const piece of pieces) {
-      number += 1;
-      text += String(number).padStart(uniqueMark.length, '0') + piece;
+    let text = '';
+    for (const [i, piece] of requests[turn++ % requests.length]!.entries()) {
+      if (i > 0) text += String((number += 1)).padStart(uniqueMark.length, '0');
+      text += piece;
     }
     return text;
   };

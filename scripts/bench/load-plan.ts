@@ -7,6 +7,8 @@ export interface LoadPlan {
   readonly port: number;
   readonly path: string;
   readonly apiKey: string;
+  /** If present, the requests use these keys in turn instead. */
+  readonly apiKeys?: readonly string[];
   /** Further headers. */
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON. A number replaces `uniqueMark`. */
@@ -14,10 +16,21 @@ export interface LoadPlan {
   readonly callers: number;
   /** Additional callers. Only the number of their responses is reported. */
   readonly background: number;
-  readonly span: TimeSpan | WorkSpan;
+  readonly span: TimeSpan | WorkSpan | ReadingSpan;
+  /** Some callers disconnect before the end of the response; null if all wait for it. */
+  readonly aborts?: Aborts | null;
+  /** How long a caller pauses after each read of up to 64 KB; 0 for as fast as possible. */
+  readonly readPauseMs?: number;
   readonly expects: ResponseExpectation;
   /** Processes whose CPU time is read at the start and the end of the measured time. The generator adds itself. */
   readonly pids: Readonly<Record<string, number>>;
+}
+
+/** A share of the requests whose callers disconnect after a random time. */
+export interface Aborts {
+  /** 0..1 */
+  readonly share: number;
+  readonly maxMs: number;
 }
 
 /** Measures the responses in a given time. The callers also run before and after it. */
@@ -33,6 +46,14 @@ export interface TimeSpan {
 export interface WorkSpan {
   readonly kind: 'work';
   readonly requests: number;
+  /** The callers start one after the other within this time, in milliseconds, without a warm-up request before them. */
+  readonly rampMs?: number;
+}
+
+/** Reads responses that never end for a given time, then disconnects. */
+export interface ReadingSpan {
+  readonly kind: 'reading';
+  readonly measureMs: number;
 }
 
 /** Messages of the load generator: repeated progress for a work span, and finally the result. */
@@ -46,6 +67,8 @@ export interface LoadResult {
   readonly answers: number;
   /** Correct responses of the background callers within that time. */
   readonly backgroundAnswers: number;
+  /** Requests whose callers disconnected on purpose. */
+  readonly aborted: number;
   /** All correct responses, including those before and after that time. */
   readonly allAnswers: number;
   readonly p50Ms: number;

@@ -2,6 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
+import {
+  countCapacityFaults,
+  runCapacity,
+  toCapacityJson,
+  type NamedCapacityResult,
+} from './capacity/run-capacity.ts';
 import { countUnfair, runFairness, toFairnessJson } from './fairness/run-fairness.ts';
 import type { FairnessResult } from './fairness/scenario.ts';
 import { countJobFaults } from './jobs/report.ts';
@@ -34,17 +40,22 @@ async function runBench(options: Options, workshop: Workshop): Promise<boolean> 
   const money = await runMoney({ options, workshop, progress, cpus, fastest: findFastest(results) });
   const memory = await runMemory(options, workshop, progress);
   const jobs = await runJobs(options, workshop, progress, cpus);
+  const capacity = await runCapacity(options, workshop, progress);
   const fairness = await runFairness(options, workshop, progress);
   const peers = await runPeers(options, workshop, progress);
   if (options.jsonPath !== null)
     writeFileSync(
       options.jsonPath,
-      `${JSON.stringify(toJson(results, { money, memory, jobs, fairness, peers, cpus }), null, 2)}\n`,
+      `${JSON.stringify(toJson(results, { money, memory, jobs, capacity, fairness, peers, cpus }), null, 2)}\n`,
     );
   const runs = results.flatMap((result) => result.runs);
   const errors = runs.reduce(
     (sum, run) => sum + countErrors(run),
-    countFaults(money) + countMemoryFaults(memory) + countJobFaults(jobs) + countPeerFaults(peers),
+    countFaults(money) +
+      countMemoryFaults(memory) +
+      countJobFaults(jobs) +
+      countCapacityFaults(capacity) +
+      countPeerFaults(peers),
   );
   if (errors > 0)
     console.error(`\n!!! ${errors} ERRORS: these numbers are meaningless until they are explained.`);
@@ -67,6 +78,7 @@ interface FurtherResults {
   readonly money: MoneyResults;
   readonly memory: MemoryRun | null;
   readonly jobs: JobsRun | null;
+  readonly capacity: readonly NamedCapacityResult[];
   readonly fairness: readonly FairnessResult[];
   readonly peers: readonly PeerResult[];
   readonly cpus: number;
@@ -74,7 +86,7 @@ interface FurtherResults {
 
 function toJson(
   results: readonly ScenarioResult[],
-  { money, memory, jobs, fairness, peers, cpus }: FurtherResults,
+  { money, memory, jobs, capacity, fairness, peers, cpus }: FurtherResults,
 ): object {
   return {
     at: new Date().toISOString(),
@@ -91,6 +103,7 @@ function toJson(
     money,
     ...(memory === null ? {} : { memory }),
     ...(jobs === null ? {} : { jobs }),
+    ...(capacity.length === 0 ? {} : { capacity: toCapacityJson(capacity) }),
     ...(fairness.length === 0 ? {} : { fairness: toFairnessJson(fairness) }),
     ...(peers.length === 0 ? {} : { peers }),
   };

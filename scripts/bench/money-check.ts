@@ -17,42 +17,64 @@ export interface MoneyResult {
 }
 
 const timeoutMs = 60_000;
+/** Long enough for the end of an aborted request, and shorter than the wait before an orphaned reservation is released. */
+const endTimeoutMs = 10_000;
 const pollMs = 25;
 
-/** Checks that every response of a run has one charge in the ledger. */
+/** Checks that every response of a run has one charge in the ledger of one of the accounts. */
 export class MoneyCheck {
   readonly #redis: RedisClient;
   readonly #mongo: MongoConnection;
   readonly #ledger: LedgerStore;
-  readonly #accountId: string;
+  readonly #accountIds: readonly string[];
 
-  constructor(env: NodeJS.ProcessEnv, accountId: string) {
+  constructor(env: NodeJS.ProcessEnv, ...accountIds: readonly string[]) {
     const config = loadConfig(env);
     const log = createLogger('bench', 'silent');
     this.#redis = createRedis(config.redisUrl, 'commands', log);
     this.#mongo = openMongo(config.mongodbUrl, log);
     this.#ledger = new LedgerStore(this.#mongo.db);
-    this.#accountId = accountId;
+    this.#accountIds = accountIds;
   }
 
   /** @param startedAt after the last request of the previous run and before the first of this one */
   async check(startedAt: Date, answers: number): Promise<MoneyResult> {
-    const endedAtMs = performance.now();
+    const result = await this.#readCharges(startedAt, 0);
+    if (result.charges === answers) return result;
+    const fault = `${result.charges} charges in the ledger for ${answers} correct responses`;
+    return { ...result, faults: [...result.faults, fault] };
+  }
+
+  /**
+   * Like `check` after a run with aborted requests, which may or may not be charged.
+   * @param endMs how long they may take to end after the run
+   */
+  async checkEnded(startedAt = new Date(), endMs = endTimeoutMs): Promise<MoneyResult> {
+    return await this.#readCharges(startedAt, endMs);
+  }
+
+  /** @param endMs how long reservations may be held after the run */
+  async #readCharges(startedAt: Date, endMs: number): Promise<MoneyResult> {
     const faults: string[] = [];
-    const shard = shardOf(this.#accountId);
-    let remaining = await this.#redis.xlen(redisKeys.ledgerStream(shard));
-    while (remaining > 0 && performance.now() - endedAtMs < timeoutMs) {
-      await delay(pollMs);
-      remaining = await this.#redis.xlen(redisKeys.ledgerStream(shard));
-    }
+    const shards = [...new Set(this.#accountIds.map(shardOf))];
+    const sum = async (count: (shard: number) => Promise<number>): Promise<number> =>
+      (await Promise.all(shards.map(count))).reduce((total, one) => total + one, 0);
+    const reservations = () => sum((shard) => this.#redis.hlen(redisKeys.reservations(shard)));
+    const entries = () => sum((shard) => this.#redis.xlen(redisKeys.ledgerStream(shard)));
+    const openAtEnd = endMs === 0 ? null : await waitUntilZero(reservations, endMs);
+    const endedAtMs = performance.now();
+    const remaining = await waitUntilZero(entries, timeoutMs);
     const behindMs = performance.now() - endedAtMs;
     if (remaining > 0)
       faults.push(`${remaining} ledger entries did not reach MongoDB within ${timeoutMs} ms`);
-    const openReservations = await this.#redis.hlen(redisKeys.reservations(shard));
-    if (openReservations > 0) faults.push(`${openReservations} reservations were never ended`);
-    const filter = { accountId: this.#accountId, at: { $gte: startedAt }, kind: 'charge' as const };
+    const open = openAtEnd ?? (await reservations());
+    if (open > 0) faults.push(`${open} reservations were never ended`);
+    const filter = {
+      accountId: { $in: [...this.#accountIds] },
+      at: { $gte: startedAt },
+      kind: 'charge' as const,
+    };
     const charges = await this.#ledger.entries.countDocuments(filter);
-    if (charges !== answers) faults.push(`${charges} charges in the ledger for ${answers} correct responses`);
     return { charges, behindMs, faults };
   }
 
@@ -64,4 +86,15 @@ export class MoneyCheck {
     this.#redis.disconnect();
     await this.#mongo.close();
   }
+}
+
+/** @returns the count: zero, or what it was after this time */
+async function waitUntilZero(count: () => Promise<number>, forMs: number): Promise<number> {
+  const untilMs = performance.now() + forMs;
+  let current = await count();
+  while (current > 0 && performance.now() < untilMs) {
+    await delay(pollMs);
+    current = await count();
+  }
+  return current;
 }

@@ -1,12 +1,14 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { capacityScenarios, type CapacityScenario } from './capacity/scenario.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';
 import { fairnessScenarios, type FairnessScenario } from './fairness/scenario.ts';
 import { jobsTitle, maxJobs } from './jobs/scenario.ts';
 import { comparisons, type Comparison } from './peers/comparisons.ts';
 import {
+  capacityGroup,
   fairnessGroup,
   jobsScenario,
   memoryScenario,
@@ -18,7 +20,13 @@ import {
 } from './scenario.ts';
 
 /** These take minutes, so they run only if specified explicitly. */
-const onlyByName: readonly string[] = [memoryScenario, jobsScenario, fairnessGroup, peersGroup];
+const onlyByName: readonly string[] = [
+  memoryScenario,
+  jobsScenario,
+  capacityGroup,
+  fairnessGroup,
+  peersGroup,
+];
 const groups: readonly string[] = [...scenarioGroups, ...moneyScenarios, ...onlyByName];
 
 interface ListedScenario {
@@ -40,6 +48,11 @@ const all: readonly ListedScenario[] = [
   ...moneyScenarios.map((name) => ({ group: name, name, title: moneyTitles[name] })),
   { ...memoryLoad, group: memoryScenario },
   { group: jobsScenario, name: jobsScenario, title: jobsTitle },
+  ...capacityScenarios.map(({ name, title }) => ({
+    group: capacityGroup,
+    name,
+    title: `Capacity: ${title}`,
+  })),
   ...fairnessScenarios.map(({ name, attack, innocent }) => ({
     group: fairnessGroup,
     name,
@@ -64,6 +77,9 @@ Without a name, runs all except ${onlyByName.join(', ')}, which take minutes and
   --entries 50000    number of charges in the ledger scenario
   --inputs 1000000   number of inputs in the memory scenario
   --jobs 100000      number of durable jobs that wait at the same time, at most ${maxJobs}
+  --streams 5000     number of streams that are open at the same time in many-streams
+  --stream-seconds 30  duration of the streams in many-streams, and of slow-readers
+  --aborted 10000    number of streams in aborted-streams
   --only TEXT        only scenarios whose name contains this text
   --log-level info   log level of api and worker
   --json FILE        writes all results to this file
@@ -88,6 +104,12 @@ export interface Options {
   /** True only if requested by name. */
   readonly measuresJobs: boolean;
   readonly jobs: number;
+  readonly capacityScenarios: readonly CapacityScenario[];
+  /** Streams open at the same time. */
+  readonly streams: number;
+  readonly streamSeconds: number;
+  /** Streams of which a third are aborted. */
+  readonly aborted: number;
   readonly fairnessScenarios: readonly FairnessScenario[];
   readonly comparisons: readonly Comparison[];
   readonly logLevel: string;
@@ -112,6 +134,9 @@ export function readOptions(args: string[]): Options | null {
       entries: text('50000'),
       inputs: text('1000000'),
       jobs: text('100000'),
+      streams: text('5000'),
+      'stream-seconds': text('30'),
+      aborted: text('10000'),
       only: text(''),
       'log-level': text('info'),
       json: { type: 'string' },
@@ -138,6 +163,10 @@ export function readOptions(args: string[]): Options | null {
     scenarios: scenarios.filter(({ name }) => chosen.has(name)),
     moneyScenarios: moneyScenarios.filter((name) => chosen.has(name)),
     measuresMemory: chosen.has(memoryScenario),
+    capacityScenarios: capacityScenarios.filter(({ name }) => chosen.has(name)),
+    streams: readCount('streams', values.streams),
+    streamSeconds: readCount('stream-seconds', values['stream-seconds']),
+    aborted: readCount('aborted', values.aborted),
     fairnessScenarios: fairnessScenarios.filter(({ name }) => chosen.has(name)),
     comparisons: comparisons.filter(({ name }) => chosen.has(name)),
     callers: values.callers === undefined ? null : readCount('callers', values.callers),

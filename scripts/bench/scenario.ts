@@ -27,6 +27,9 @@ export const memoryScenario = 'memory';
 /** Also runs only if specified: durable jobs, placed and then run. */
 export const jobsScenario = 'jobs';
 
+/** Also runs only if specified: many streams, slow readers, leaks, and further processes. */
+export const capacityGroup = 'capacity';
+
 /** Also runs only if specified: how one account's attack affects another. */
 export const fairnessGroup = 'fairness';
 

@@ -4,8 +4,8 @@ import { parseArgs } from 'node:util';
 import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
 
 /**
- * An upstream with OpenAI's API that takes almost no CPU: its responses are prepared. All chats have the same response.
- * Embedding calls take a fixed time and a time per input, with limited concurrency, like a real vendor.
+ * An upstream with OpenAI's API that takes almost no CPU: its responses are prepared. All chats have the same response,
+ * and streams wait for readers that do not keep up. Embedding calls take a fixed time and a time per input, with limited concurrency, like a real vendor.
  */
 
 logUncaught('cheap-upstream', { fd: 2 });
@@ -17,12 +17,14 @@ const { values } = parseArgs({
     'per-input-ms': { type: 'string', default: '0' },
     'max-concurrency': { type: 'string', default: '1000000' },
     tokens: { type: 'string', default: '50' },
+    'per-token-ms': { type: 'string', default: '0' },
   },
 });
 const perCallMs = Number(values['per-call-ms']);
 const perInputMs = Number(values['per-input-ms']);
 const maxConcurrency = Number(values['max-concurrency']);
 const tokens = Number(values.tokens);
+const perTokenMs = Number(values['per-token-ms']);
 
 const vector = Array.from({ length: Number(values.dimensions) }, (_, i) => Math.sin(i) / 16);
 const vectorOf = {
@@ -79,11 +81,35 @@ function respond(path: string, call: Call, response: ServerResponse): void {
     schedule(inputs, () => sendJson(response, writeVectors(inputs, call.encoding_format ?? 'float')));
   } else if (call.stream === true) {
     response.setHeader('content-type', 'text/event-stream');
-    for (let i = 0; i < tokens; i++) response.write(delta);
-    response.end(streamEnd);
+    if (perTokenMs === 0) writeDeltas(response, tokens);
+    else paceDeltas(response);
   } else {
     sendJson(response, wholeChat);
   }
+}
+
+/** Writes as many deltas as the reader takes, and the rest when it takes more. */
+function writeDeltas(response: ServerResponse, count: number): void {
+  let remaining = count;
+  while (remaining > 0) {
+    remaining -= 1;
+    if (response.write(delta) || remaining === 0) continue;
+    response.once('drain', () => writeDeltas(response, remaining));
+    return;
+  }
+  response.end(streamEnd);
+}
+
+function paceDeltas(response: ServerResponse): void {
+  let remaining = tokens;
+  const timer = setInterval(() => {
+    response.write(delta);
+    remaining -= 1;
+    if (remaining > 0) return;
+    clearInterval(timer);
+    response.end(streamEnd);
+  }, perTokenMs);
+  response.once('close', () => clearInterval(timer));
 }
 
 function writeVectors(inputs: number, format: 'float' | 'base64'): string {

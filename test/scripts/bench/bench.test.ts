@@ -37,6 +37,7 @@ interface Report {
     readonly money: { charges: number; faults: string[] };
     readonly faults: readonly string[];
   };
+  readonly capacity?: readonly { readonly name: string; readonly faults: readonly string[] }[];
   readonly money: {
     readonly admissions: {
       readonly ratio: number;
@@ -211,6 +212,27 @@ test('durable jobs are submitted, run and looked up, and each is charged once', 
   t.deepEqual(await findProcessesOf(bench.dir), []);
 });
 
+test('many, slow, aborted and scaled streams lose nothing, and are charged at most once', async (t) => {
+  const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
+  t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
+  t.timeout(300_000);
+  const sizes = ['--streams', '40', '--stream-seconds', '3', '--aborted', '300'];
+  const short = ['--seconds', '0.2', '--warm-up', '0.2'];
+  const bench = await startBench(t, ['capacity', ...sizes, ...short, '--json', file]);
+  t.deepEqual(await bench.exited, [0, null] as never, bench.output());
+  const { capacity = [], scenarios } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  t.deepEqual(scenarios, []);
+  t.deepEqual(
+    capacity.map(({ name, faults }) => ({ name, faults })),
+    ['many-streams', 'slow-readers', 'aborted-streams', 'scale'].map((name) => ({ name, faults: [] })),
+  );
+  t.regex(bench.output(), /40 streams with all of their 3 tokens and 40 charges/);
+  const aborted = Number(/complete and (\d+) aborted streams/.exec(bench.output())?.[1]);
+  t.true(aborted > 50 && aborted < 150, `${aborted} aborted`);
+  t.regex(bench.output(), /^ {2}2 api, 2 worker +\d+ /m);
+  t.deepEqual(await findProcessesOf(bench.dir), []);
+});
+
 test('Ctrl-C leaves no process and no folder behind', async (t) => {
   const bench = await startBench(t, ['chat', '--seconds', '60']);
   while (!bench.output().includes('chat, direct')) await once(bench.child.stderr, 'data');
@@ -228,7 +250,7 @@ test('an invalid argument prints one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /Unknown name "picture"\. Available: chat, stream, embeddings, admissions, ledger, memory, jobs, fairness, peers\.\n\nnpm run bench/,
+    /Unknown name "picture"\. Available: chat, stream, embeddings, admissions, ledger, memory, jobs, capacity, fairness, peers\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

@@ -8,6 +8,7 @@ const createRun = (more: Partial<SideRun>): SideRun => ({
   measuredMs: 1_000,
   answers: 100,
   backgroundAnswers: 0,
+  aborted: 0,
   allAnswers: 100,
   p50Ms: 1,
   p99Ms: 2,
