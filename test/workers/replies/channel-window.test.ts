@@ -16,7 +16,7 @@ test('at most 2 MB are in flight: the rest waits until enough bytes have been ac
   }
   t.true(sent >= 2048 * KB && sent < 2148 * KB);
   t.deepEqual(marks.slice(0, 2), [200 * KB, 400 * KB]);
-  const writable = [window.whenWritable(createBurst()), window.whenWritable(createBurst())];
+  const writable = [window.whenWritable(createBurst())!, window.whenWritable(createBurst())!];
   window.acknowledge(marks[0]!);
   await Promise.all(writable);
   t.is(window.whenWritable(createBurst()), null);
