@@ -40,6 +40,7 @@ export class ChannelWindow {
   #sentBytes = 0;
   #markedBytes = 0;
   #receivedBytes = 0;
+  #isClosed = false;
   readonly #waits = new Set<Wait>();
 
   /** Adds bytes of a response that will be sent at the end of this event loop turn. */
@@ -66,15 +67,23 @@ export class ChannelWindow {
     return this.#markedBytes;
   }
 
-  /** Records that everything up to this mark has been received. */
+  /** Records that everything up to this mark has been received. A mark of an earlier window of the channel is higher. */
   acknowledge(mark: number): void {
+    if (mark > this.#sentBytes) return;
     this.#receivedBytes = Math.max(this.#receivedBytes, mark);
     for (const wait of this.#waits) if (wait.isOver()) wait.open();
   }
 
+  /** Ends all waits, because nobody listens to the channel: nothing will be acknowledged, and nothing is in flight. */
+  close(): void {
+    this.#isClosed = true;
+    for (const wait of this.#waits) wait.open();
+  }
+
   /** Returns null if more of the response may be sent now; otherwise a promise that resolves when it may. */
   whenWritable(burst: Burst): Promise<void> | null {
-    const isOver = (): boolean => this.#isOpen && (burst.bytes < burstBytes || this.#hasReceivedStart(burst));
+    const isOver = (): boolean =>
+      this.#isClosed || (this.#isOpen && (burst.bytes < burstBytes || this.#hasReceivedStart(burst)));
     return isOver() ? null : this.#wait(isOver);
   }
 

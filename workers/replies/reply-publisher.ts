@@ -212,6 +212,7 @@ export class ReplyPublisher {
       if (window !== undefined) window.confirmedAtMs = performance.now();
       return;
     }
+    this.#windows.get(channel)?.close();
     this.#windows.delete(channel);
     this.#options.onNoListeners(channel);
   }

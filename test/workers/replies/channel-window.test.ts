@@ -77,6 +77,27 @@ test('a response continues on the next window of its channel', (t) => {
   t.is(window.whenWritable(burst), null);
 });
 
+test('if nobody listens any more, waits end immediately', async (t) => {
+  const window = new ChannelWindow();
+  const burst = createBurst();
+  window.queue(3 * 1024 * KB, burst);
+  window.send(3 * 1024 * KB);
+  const writable = window.whenWritable(burst)!;
+  window.close();
+  await writable;
+  t.is(window.whenWritable(burst), null);
+});
+
+test('an acknowledgement for an earlier window of the channel is ignored', (t) => {
+  const window = new ChannelWindow();
+  const burst = createBurst();
+  window.queue(512 * KB, burst);
+  window.send(512 * KB);
+  window.acknowledge(10 * 1024 * KB);
+  t.not(window.whenWritable(burst), null);
+  window.close();
+});
+
 test.serial('a lost acknowledgement blocks sending for at most two seconds', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());

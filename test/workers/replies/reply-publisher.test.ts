@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { mock } from 'node:test';
 import test from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
 import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
@@ -21,7 +22,7 @@ test.after.always(async () => {
   await server.close();
 });
 
-function createPublisher(onNoListeners: (channel: string) => void): ReplyPublisher {
+function createPublisher(onNoListeners: (channel: string) => unknown): ReplyPublisher {
   return new ReplyPublisher({
     workerId: 'worker',
     redis,
@@ -34,6 +35,22 @@ function createPublisher(onNoListeners: (channel: string) => void): ReplyPublish
 
 const { signal } = new AbortController();
 const request = { requestId: randomUUID(), accountId: 'account', claimHash: null };
+
+test.serial('a response whose listeners are gone is not held back', async (t) => {
+  // No acknowledgement arrives, and no timeout either.
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const channel = redisChannels.reply(randomUUID());
+  let lost = 0;
+  const publisher = createPublisher(() => (lost += 1));
+  const writer = new ReplyWriter(publisher, channel, request, 1);
+  for (let i = 0; i < 64; i++) {
+    writer.result(Buffer.alloc(maxInlineBytes));
+    await writer.whenWritable();
+  }
+  await publisher.sent();
+  t.true(lost > 0);
+});
 
 test('a channel with listeners is confirmed once, and then needs no wait for a second', async (t) => {
   const channel = redisChannels.reply(randomUUID());
