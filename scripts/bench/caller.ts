@@ -19,7 +19,8 @@ export interface CallerOptions {
 
 /** Shared by all sockets, because each read is processed before the next one. */
 const readBuffer = Buffer.allocUnsafe(256 * 1024);
-const slowReadBytes = 64 * 1024;
+/** Maximum bytes that a caller reads between two pauses. */
+export const slowReadBytes = 64 * 1024;
 const reconnectMs = 100;
 
 /**

@@ -1,6 +1,6 @@
 import { memoryLoad } from './embeddings.ts';
 import { memoryMarks, type MemoryRun } from './memory.ts';
-import { formatCount } from './report.ts';
+import { formatCount, formatWhole } from './report.ts';
 
 const columns = ['', ...memoryMarks.map((mark) => `${mark * 100} %`), 'max', ''];
 const widths = [10, ...memoryMarks.map(() => 8), 8, 10];
@@ -8,8 +8,8 @@ const widths = [10, ...memoryMarks.map(() => 8), 8, 10];
 export function formatMemory(run: MemoryRun): string {
   const rows = run.processes.map(({ process, atMarksMb, peakMb, isFlat }) => [
     `  ${process}`,
-    ...atMarksMb.map(formatMb),
-    formatMb(peakMb),
+    ...atMarksMb.map(formatWhole),
+    formatWhole(peakMb),
     isFlat ? 'flat' : 'GROWS',
   ]);
   const perSecond = (run.inputs * 1_000) / run.measuredMs;
@@ -38,5 +38,3 @@ function formatRow(cells: readonly string[]): string {
     .join(' ')
     .trimEnd();
 }
-
-const formatMb = (mb: number): string => Math.round(mb).toLocaleString('en').replaceAll(',', ' ');

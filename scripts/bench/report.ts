@@ -119,8 +119,10 @@ function formatRow(cells: readonly string[]): string {
     .trimEnd();
 }
 
-export const formatCount = (value: number): string =>
-  value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en').replaceAll(',', ' ');
+export const formatWhole = (value: number): string =>
+  Math.round(value).toLocaleString('en').replaceAll(',', ' ');
+
+export const formatCount = (value: number): string => (value < 100 ? value.toFixed(1) : formatWhole(value));
 
 const formatMs = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
 

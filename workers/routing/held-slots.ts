@@ -17,7 +17,8 @@ import { KeptSlots, type SlotUse } from './kept-slots.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
 import { PendingSuccesses } from './pending-successes.ts';
 
-const outagePauseMs = 250;
+/** Pause between two attempts while Redis is unavailable. */
+export const outagePauseMs = 250;
 
 /** How a call ended. */
 export interface CallEnd {

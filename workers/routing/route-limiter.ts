@@ -15,7 +15,7 @@ import { nameLease } from '../../shared/routing/candidate-keys.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { HeldSlots } from './held-slots.ts';
+import { HeldSlots, outagePauseMs } from './held-slots.ts';
 import {
   WaitQueue,
   isBackgroundQueue,
@@ -32,7 +32,6 @@ import {
 const pollMs = { first: 10, max: 100 };
 /** The slots of a dead worker become free after this time. */
 const defaultLeaseMs = 30_000;
-const outagePauseMs = 250;
 /**
  * The least recently used accounts are evicted. An evicted account counts as one that never had a slot, so its queue is
  * woken before others.

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Programs } from '../programs.ts';
+import { formatWhole } from '../report.ts';
 import { runLoad } from '../run-load.ts';
 import type { LoadResult } from '../load-plan.ts';
 import { chatPlan, startCapacityStack, type CapacityStack } from './capacity-stack.ts';
@@ -16,7 +17,7 @@ const aborts = { share: 1 / 3, maxMs: 300 };
 const settleMs = 60_000;
 const pollMs = 1_000;
 /** Heaps vary by this much between two collections. */
-const heapSlackBytes = 2_000_000;
+const heapSlackKb = 2_000;
 /** Idle connections to Redis, MongoDB and the vendor come and go. */
 const countSlack = 8;
 
@@ -40,18 +41,16 @@ export async function measureAbortedStreams(run: CapacityRun): Promise<CapacityR
     const money = await stack.money.checkEnded(startedAt);
     const after = await readHoldings(stack, before);
     const grown = findGrowth(before, after);
-    const row = (name: string, read: (holdings: Holdings) => number): string[] => [
-      name,
-      read(before).toLocaleString('en').replaceAll(',', ' '),
-      read(after).toLocaleString('en').replaceAll(',', ' '),
-      grown.includes(name) ? 'GROWS' : 'flat',
-    ];
     const charged = money.charges - load.allAnswers;
     return {
       lines: [
         ...formatTable(
           ['', 'before', 'after', ''],
-          rows.map(([name, read]) => row(name, read)),
+          rows.map(({ name, read }) => [
+            name,
+            ...[before, after].map((holdings) => formatWhole(read(holdings))),
+            grown.includes(name) ? 'GROWS' : 'flat',
+          ]),
         ),
         `${load.allAnswers} complete and ${load.aborted} aborted streams, ${charged} of which had output and were charged`,
       ],
@@ -70,24 +69,26 @@ export async function measureAbortedStreams(run: CapacityRun): Promise<CapacityR
   }
 }
 
-const rows: readonly (readonly [string, (holdings: Holdings) => number])[] = [
-  ['api: heap in KB', ({ api }) => Math.round(api.heapBytes / 1_024)],
-  ['api: sockets', ({ api }) => api.sockets],
-  ['api: timers', ({ api }) => api.timers],
-  ['worker: heap in KB', ({ worker }) => Math.round(worker.heapBytes / 1_024)],
-  ['worker: sockets', ({ worker }) => worker.sockets],
-  ['worker: timers', ({ worker }) => worker.timers],
-  ['redis: keys', ({ redisKeys }) => redisKeys],
+interface Row {
+  readonly name: string;
+  readonly read: (holdings: Holdings) => number;
+  readonly slack: number;
+}
+
+const rowsOf = (role: 'api' | 'worker'): Row[] => [
+  { name: `${role}: heap in KB`, read: (one) => one[role].heapBytes / 1_024, slack: heapSlackKb },
+  { name: `${role}: sockets`, read: (one) => one[role].sockets, slack: countSlack },
+  { name: `${role}: timers`, read: (one) => one[role].timers, slack: countSlack },
 ];
 
-function findGrowth(before: Holdings, after: Holdings): string[] {
-  return rows
-    .filter(([name, read]) => {
-      const slack = name.includes('heap') ? heapSlackBytes / 1_024 : countSlack;
-      return read(after) > read(before) + slack;
-    })
-    .map(([name]) => name);
-}
+const rows: readonly Row[] = [
+  ...rowsOf('api'),
+  ...rowsOf('worker'),
+  { name: 'redis: keys', read: ({ redisKeys }) => redisKeys, slack: countSlack },
+];
+
+const findGrowth = (before: Holdings, after: Holdings): string[] =>
+  rows.filter(({ read, slack }) => read(after) > read(before) + slack).map(({ name }) => name);
 
 /** Waits until nothing has grown, or as long as it may take. Without `before`, waits until two readings are alike. */
 async function readHoldings(stack: CapacityStack, before: Holdings | null): Promise<Holdings> {

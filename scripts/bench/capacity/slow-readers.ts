@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { slowReadBytes } from '../caller.ts';
 import { readRssMb } from '../rss-clock.ts';
 import { runLoad } from '../run-load.ts';
 import { chatPlan, startCapacityStack, type CapacityStack } from './capacity-stack.ts';
 import { formatTable, listLoadFaults, type CapacityResult, type CapacityRun } from './report.ts';
 
-/** Each reads up to 64 KB, then pauses. */
+/** Each pauses after every read. */
 const readers = 64;
 const readPauseMs = 250;
 /** About 30 MB. */
@@ -63,7 +64,7 @@ export async function measureSlowReaders(run: CapacityRun): Promise<CapacityResu
             isBounded ? 'bounded' : 'GROWS',
           ]),
         ),
-        `${readers} readers of ${Math.round(65_536 / readPauseMs)} KB/s each, for ${options.streamSeconds} s`,
+        `${readers} readers of ${Math.round(slowReadBytes / readPauseMs)} KB/s each, for ${options.streamSeconds} s`,
       ],
       values: { readers, memory },
       faults: [
