@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toAppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { chooseWindowMs, exceedsBatch, type BatchLimits } from './batch-window.ts';
 import { chooseShareClass } from '../../shared/queue/fair-share.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
@@ -15,6 +15,9 @@ export interface EmbeddingQueues {
   readonly quick: JobQueue<EmbeddingJob>;
   readonly bulk: JobQueue<EmbeddingJob>;
 }
+
+/** Shared, because creating an error for each batch would capture a stack that nobody reads. */
+const batchEnded = new AppError('job_cancelled');
 
 interface OpenBatch {
   readonly key: string;
@@ -106,7 +109,7 @@ export class EmbeddingBatcher {
       batch.unendedParts -= 1;
       if (batch.unendedParts > 0) return;
       this.#close(batch);
-      batch.ended.abort();
+      batch.ended.abort(batchEnded);
     });
   }
 

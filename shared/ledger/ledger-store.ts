@@ -315,16 +315,16 @@ async function findApplied<T extends AccountSums>(
   );
 }
 
-/** Converts an entry to its ledger document. Pure. */
+/** Converts an entry to its ledger document. `_id` is first, as MongoDB stores it. Pure. */
 export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
   const { ordinal, streamId } = entry;
   if (entry.kind === 'refill') {
     return {
+      _id: entry.event.refillId,
       kind: 'refill',
       ordinal,
       streamMs: streamId.ms,
       streamSeq: streamId.seq,
-      _id: entry.event.refillId,
       accountId: entry.event.accountId,
       at: new Date(entry.event.at),
       amountNano: entry.amountNano,
@@ -334,11 +334,11 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     };
   }
   return {
+    _id: entry.event.requestId,
     kind: 'charge',
     ordinal,
     streamMs: streamId.ms,
     streamSeq: streamId.seq,
-    _id: entry.event.requestId,
     accountId: entry.event.accountId,
     at: new Date(entry.event.at),
     amountNano: -entry.costNano,
@@ -352,6 +352,7 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
 export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
   const { event } = entry;
   return {
+    _id: event.requestId,
     accountId: event.accountId,
     model: event.model,
     durationMs: event.durationMs,
@@ -372,7 +373,6 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     billedMs: event.billedMs,
     priceVersion: event.priceVersion,
     user: event.user,
-    _id: event.requestId,
     at: new Date(event.at),
     settledAt: new Date(entry.streamId.ms),
     ordinal: entry.ordinal,

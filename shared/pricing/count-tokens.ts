@@ -78,8 +78,9 @@ export function countTokens(text: string, name: EncodingName = defaultEncoding):
  * simultaneous requests would block the process for as long as all of their first turns take.
  */
 export class CountingTurn {
+  /** The account whose text is tokenized. */
+  readonly accountId: string;
   readonly #check: () => void | Promise<void>;
-  readonly #accountId: string;
   #isFirst = true;
   #chars = 0;
   #startedMs = performance.now();
@@ -87,7 +88,7 @@ export class CountingTurn {
   /** @param check called after waiting for each turn; throws if the result is no longer needed */
   constructor(check: () => void | Promise<void> = () => undefined, accountId = '') {
     this.#check = check;
-    this.#accountId = accountId;
+    this.accountId = accountId;
   }
 
   /** Whether a text of this length must wait before any of it is tokenized. */
@@ -102,7 +103,7 @@ export class CountingTurn {
   }
 
   async next(): Promise<void> {
-    await nextWorkTurn(this.#accountId);
+    await nextWorkTurn(this.accountId);
     await this.#check();
     this.#isFirst = false;
     this.#chars = 0;

@@ -46,7 +46,10 @@ export class HeldSlots {
   readonly #renewalTimer: NodeJS.Timeout;
   #isStopping = false;
 
-  /** @param onReported called after each report: a slot may have become free, or a breaker may have closed */
+  /**
+   * @param onReported called for each report: a slot may have become free, or a breaker may have closed. The report may
+   * still be on its way; commands sent from now on are executed after it.
+   */
   constructor(redis: RedisClient, log: Logger, leaseMs: number, onReported: () => void) {
     this.#redis = redis;
     this.#log = log;
@@ -162,16 +165,21 @@ export class HeldSlots {
 
   async #report(slot: CallSlot, { outcome, cooldown, accountIds }: CallEnd, calls = 1): Promise<void> {
     const { candidate } = slot;
+    let attempts = 0;
+    const reporting = this.#retryThroughOutage(() => {
+      attempts += 1;
+      return runOutcome(this.#redis, slot, outcome, cooldown, accountIds, calls);
+    });
+    // The report has been sent, so a waiting call can ask for the slot in the same write.
+    this.#onReported();
     try {
-      const result = await this.#retryThroughOutage(() =>
-        runOutcome(this.#redis, slot, outcome, cooldown, accountIds, calls),
-      );
+      const result = await reporting;
       logOutcome(this.#log, candidate, result, cooldown, accountIds);
     } catch (error) {
       // Slots are leases and expire if they are not released.
       this.#log.debug({ route: candidate.route.id, err: error }, 'reporting the outcome of a call failed');
     }
-    this.#onReported();
+    if (attempts > 1) this.#onReported();
   }
 
   /** Tracks work that must end before `stop` resolves. */

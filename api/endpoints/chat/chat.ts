@@ -19,6 +19,7 @@ import { rejectAsyncStream, rejectResumableWhole } from '../../request/model-req
 import { keyHolderOf } from '../../request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
+import { CountedTexts } from './counted-texts.ts';
 import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from '../find-model.ts';
 import { loadReasoning } from './load-reasoning.ts';
@@ -31,40 +32,46 @@ import { streamResponse } from '../stream-response.ts';
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
   [authenticate, noteRefusals, readModelRequestOptions, parseBody],
-  (services) => async (context) => {
-    const requested = context.state.body;
-    rejectAsyncStream(context);
-    rejectResumableWhole(context);
-    const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
-    const body = prepareChat(requested, model);
-    precheckBalance(context, model);
-    // Reading documents takes as much time as reading a large body, so check the account first.
-    if (hasFiles(body)) await preAdmit(services, context, model);
-    else await preAdmitIfLikelyRejected(services, context, model);
-    const { accountId } = keyHolderOf(context);
-    const [reasoning, files] = await Promise.all([
-      loadReasoning(services.reasoning, accountId, body, model),
-      readFiles(services.documents, accountId, body, model, context.state.signal),
-    ]);
-    const contents = { files, reasoning };
-    const estimated = await estimateChat(body, model, contents, createCountingTurn(services, context, model));
-    const admitted = await admit(services, context, estimated.estimate);
-    const createWork = (admission: Admitted) => ({
-      operation: 'chat.completions' as const,
-      job: { ...toJob(body, estimated, admission), replyChannel: noChannel, attempt: 1 },
-      format: null,
-    });
-    if (await respondAsync(services, context, admitted, createWork)) return;
-    const start = (receiver: Receiver): Promise<DispatchedChat> =>
-      admitted.outcome === 'attached'
-        ? Promise.resolve(services.chats.attach(admitted, receiver))
-        : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
-    if (body.stream === true) {
-      const stream = new SseStream(context.res, context.state.signal, {
-        firstCommentMs: services.firstCommentMs,
+  (services) => {
+    const countedTexts = new CountedTexts();
+    return async (context) => {
+      const requested = context.state.body;
+      rejectAsyncStream(context);
+      rejectResumableWhole(context);
+      const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
+      const body = prepareChat(requested, model);
+      precheckBalance(context, model);
+      // Reading documents takes as much time as reading a large body, so check the account first.
+      if (hasFiles(body)) await preAdmit(services, context, model);
+      else await preAdmitIfLikelyRejected(services, context, model);
+      const { accountId } = keyHolderOf(context);
+      const [reasoning, files] = await Promise.all([
+        loadReasoning(services.reasoning, accountId, body, model),
+        readFiles(services.documents, accountId, body, model, context.state.signal),
+      ]);
+      const contents = { files, reasoning };
+      const estimated = await estimateChat(body, model, contents, {
+        turn: createCountingTurn(services, context, model),
+        countedTexts,
       });
-      await streamResponse(context, stream, () => start(stream));
-    } else await sendResponse(context, start);
+      const admitted = await admit(services, context, estimated.estimate);
+      const createWork = (admission: Admitted) => ({
+        operation: 'chat.completions' as const,
+        job: { ...toJob(body, estimated, admission), replyChannel: noChannel, attempt: 1 },
+        format: null,
+      });
+      if (await respondAsync(services, context, admitted, createWork)) return;
+      const start = (receiver: Receiver): Promise<DispatchedChat> =>
+        admitted.outcome === 'attached'
+          ? Promise.resolve(services.chats.attach(admitted, receiver))
+          : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
+      if (body.stream === true) {
+        const stream = new SseStream(context.res, context.state.signal, {
+          firstCommentMs: services.firstCommentMs,
+        });
+        await streamResponse(context, stream, () => start(stream));
+      } else await sendResponse(context, start);
+    };
   },
 );
 

@@ -2,13 +2,12 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, maxVendorCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
 import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
-import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
 import { countChoices, findServingRoutes } from '../../../shared/routing/chat-needs.ts';
 import { findWorstCase, type Estimate } from '../../admission/estimate.ts';
 import type { CountedFile } from '../../files/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
-import { PromptCounter } from './prompt-counter.ts';
+import { PromptCounter, type Counting } from './prompt-counter.ts';
 
 /** Tokens that a vendor's chat format adds per message and to start the reply: OpenAI's numbers, rounded up. */
 const tokensPerMessage = 4;
@@ -64,9 +63,9 @@ export async function estimateChat(
   body: ChatRequest,
   model: CatalogModel,
   contents: ChatContents,
-  turn: CountingTurn,
+  counting: Counting,
 ): Promise<ChatEstimate> {
-  const counter = new PromptCounter(model, turn);
+  const counter = new PromptCounter(model, counting);
   const promptParts = await countPrompt(counter, body, model, contents.files);
   const reasoning = await countReasoning(counter, model, contents.reasoning);
   const promptTokens = counter.tokens;

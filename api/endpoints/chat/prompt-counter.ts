@@ -2,6 +2,7 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { type AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
+import type { CountedTexts } from './counted-texts.ts';
 
 /** Number of characters whose tokens are estimated per event-loop turn. */
 const charactersPerTurn = 64 * 1024;
@@ -14,16 +15,24 @@ export interface PromptPart {
   readonly tokensInOtherVocabularies: number;
 }
 
+/** How the texts of one request are tokenized. */
+export interface Counting {
+  readonly turn: CountingTurn;
+  readonly countedTexts: CountedTexts;
+}
+
 export class PromptCounter {
   readonly #model: CatalogModel;
   readonly #turn: CountingTurn;
+  readonly #countedTexts: CountedTexts;
   #tokens = 0;
   #tokensInOtherVocabularies = 0;
   #textBytes = 0;
 
-  constructor(model: CatalogModel, turn: CountingTurn) {
+  constructor(model: CatalogModel, { turn, countedTexts }: Counting) {
     this.#model = model;
     this.#turn = turn;
+    this.#countedTexts = countedTexts;
   }
 
   get tokens(): number {
@@ -66,9 +75,18 @@ export class PromptCounter {
     this.add(part);
   }
 
-  /** Tokenizes a text without adding it. @returns null if our own count exceeds the limit */
+  /** Counts the tokens of a text without adding it. @returns null if our own count exceeds the limit */
   async countUpTo(text: string, limit: number): Promise<PromptPart | null> {
     if (text === '') return { tokens: 0, textBytes: 0, tokensInOtherVocabularies: 0 };
+    const { tokenizer, hasTokenizer } = this.#model;
+    const vocabulary = hasTokenizer ? tokenizer : `${tokenizer} and others`;
+    const part = await this.#countedTexts.count({ accountId: this.#turn.accountId, vocabulary }, text, () =>
+      this.#tokenize(text, limit),
+    );
+    return part === null || part.tokens > limit ? null : part;
+  }
+
+  async #tokenize(text: string, limit: number): Promise<PromptPart | null> {
     const { tokenizer, hasTokenizer } = this.#model;
     const tokens = await countTokensAsync(text, { limit, turn: this.#turn, encoding: tokenizer });
     if (tokens === null) return null;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import type { Redis } from 'ioredis';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
 import { runRenewal } from '../../../shared/routing/renew-script.ts';
@@ -105,6 +106,32 @@ test('waiting calls get slots in the order they arrived', async (t) => {
   limiter.release(first, 'ok');
   await Promise.all(waiting);
   t.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
+test('a waiting call asks for a slot in the same write that releases it', async (t) => {
+  const own = (redis() as Redis).duplicate();
+  const limiter = new RouteLimiter(own, randomUUID(), log);
+  t.teardown(async () => {
+    await limiter.stop();
+    own.disconnect();
+  });
+  const candidates = listCandidates(createRoute('same-write', { maxConcurrency: 1 }));
+  const slot = (await limiter.acquire(candidates, acquireOptions()))!;
+  const waiting = limiter.acquire(candidates, acquireOptions());
+  await waitFor('the call to wait', async () => (await readWaiting('same-write')).length === 1);
+  // Let the limiter read that reply, so that it sleeps until it is woken.
+  await own.ping();
+  let sent = 0;
+  const sendCommand = own.sendCommand.bind(own);
+  own.sendCommand = (...command: Parameters<typeof sendCommand>) => {
+    sent += 1;
+    return sendCommand(...command);
+  };
+  limiter.release(slot, 'ok');
+  // Only microtasks run here, so no reply can arrive in the meantime.
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  t.is(sent, 2);
+  limiter.release((await waiting)!, 'ok');
 });
 
 test('when a limiter returns all of its slots, they are free immediately and it acquires no more', async (t) => {

@@ -143,10 +143,14 @@ export function upsertDocument(collection: Collection, filter: Doc, update: Upda
 
 /** @returns the document as stored, with `_id` first, generated here if the client sent none */
 function insertDocument(collection: Collection, document: Doc, raw: Buffer | undefined): Doc {
+  if (Array.isArray(getId(document)))
+    throw new MongoError('InvalidIdField', "The '_id' value cannot be an array");
+  if (raw !== undefined && Object.keys(document)[0] === '_id') {
+    collection.insert(document, raw);
+    return document;
+  }
   const { _id = new ObjectId(), ...fields } = document;
-  if (Array.isArray(_id)) throw new MongoError('InvalidIdField', "The '_id' value cannot be an array");
-  const hasIdFirst = raw !== undefined && Object.keys(document)[0] === '_id';
-  const ordered = hasIdFirst ? document : { _id, ...fields };
-  collection.insert(ordered, hasIdFirst ? raw : encodeDocument(ordered));
+  const ordered = { _id, ...fields };
+  collection.insert(ordered, encodeDocument(ordered));
   return ordered;
 }

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { CountedTexts } from '../../../../api/endpoints/chat/counted-texts.ts';
 import { estimateChat, type ChatContents } from '../../../../api/endpoints/chat/estimate-chat.ts';
 import { prepareChat } from '../../../../api/endpoints/chat/prepare-chat.ts';
 import { DocumentReader } from '../../../../api/files/document-reader.ts';
@@ -89,7 +90,8 @@ async function count(
   const model = catalog.find(id)!;
   const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
   const files = await readFiles(documents, 'account', prepared, model, signal);
-  const counted = await estimateChat(prepared, model, { files, reasoning }, new CountingTurn());
+  const counting = { turn: new CountingTurn(), countedTexts: new CountedTexts() };
+  const counted = await estimateChat(prepared, model, { files, reasoning }, counting);
   const { promptTokens: tokens, fixedNano, requestedUnits } = counted.estimate;
   return {
     body: prepared,
