@@ -117,16 +117,14 @@ export const unknownModel = 'unknown';
 const unknownCode = 'unknown';
 
 /**
- * Reads an entry. Its amounts are in separate fields, so they are applied even if its event cannot be read. Such an
+ * Reads an entry. Its event may have fields that this release does not know. Its amounts are in separate fields, so they are applied even if its event cannot be read. Such an
  * event is replaced by one with only the ids, and `damage` has the reason. A restored account must apply the same
  * entries, so restore-script.ts has the same conditions.
  * @throws UnreadableEntry if it does not begin with its kind and its account, or an amount or its ordinal is invalid
  */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {
-  const values = new Map<string, string>();
-  for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i]!, fields[i + 1]!);
   const readText = (name: string, pattern: RegExp): string => {
-    const text = values.get(name) ?? '';
+    const text = findValue(fields, name) ?? '';
     // Lua has no larger integers either.
     if (pattern.test(text) && Number.isSafeInteger(Number(text))) return text;
     throw new UnreadableEntry(`${name} is ${JSON.stringify(shorten(text, 40))}`);
@@ -136,41 +134,45 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
   const [first, kind, second, accountId = ''] = fields;
   if (first !== 'kind' || second !== 'account' || accountId === '')
     throw new UnreadableEntry('it does not begin with its kind and its account');
-  const parsed = parseEvent(values.get('event'));
+  const parsed = parseEvent(findValue(fields, 'event'));
   switch (kind) {
     case 'charge': {
       const costNano = BigInt(readText('cost', /^\d+$/));
       const shortfallNano = BigInt(readText('shortfall', /^\d+$/));
       const free = readText('free', /^[01]$/) === '1';
       const ordinal = Number(readText('ordinal', /^\d+$/));
-      const requestId = values.get('id') ?? toId(parsed?.['requestId'], accountId, streamIdText);
+      const requestId = findValue(fields, 'id') ?? toId(parsed?.['requestId'], accountId, streamIdText);
       const ids = { requestId, accountId };
       const damage = findDamage(parsed, ids, usageChecks);
-      const event =
-        damage === null
-          ? (pickChecked({ v: 1, requestId, accountId }, parsed!, usageChecks) as unknown as UsageEvent)
-          : replaceUsage(ids, streamId.ms);
+      const event = damage === null ? (parsed as unknown as UsageEvent) : replaceUsage(ids, streamId.ms);
       return { kind, streamId, costNano, shortfallNano, free, ordinal, event, damage };
     }
     case 'refill': {
-      const ordinal = values.has('ordinal') ? Number(readText('ordinal', /^\d+$/)) : null;
+      const ordinal =
+        findValue(fields, 'ordinal') !== undefined ? Number(readText('ordinal', /^\d+$/)) : null;
       const amounts = {
         amountNano: BigInt(readText('amount', /^-?\d+$/)),
         freeRequests: Number(readText('free', /^-?\d+$/)),
         ordinal,
       };
-      const refillId = values.get('id') ?? toId(parsed?.['refillId'], accountId, streamIdText);
+      const refillId = findValue(fields, 'id') ?? toId(parsed?.['refillId'], accountId, streamIdText);
       const ids = { refillId, accountId };
       const damage = findDamage(parsed, ids, refillChecks);
       const event =
         damage === null
-          ? (pickChecked({ v: 1, ...ids }, parsed!, refillChecks) as unknown as RefillEvent)
+          ? (parsed as unknown as RefillEvent)
           : replaceRefill(ids, streamId.ms, ordinal !== null);
       return { kind, streamId, ...amounts, event, damage };
     }
     default:
       throw new UnreadableEntry(`kind is ${JSON.stringify(shorten(kind ?? '', 40))}`);
   }
+}
+
+/** Returns a field's last value. An entry has so few fields that a map would take longer to build. */
+function findValue(fields: readonly string[], name: string): string | undefined {
+  for (let i = (fields.length & ~1) - 2; i >= 0; i -= 2) if (fields[i] === name) return fields[i + 1];
+  return undefined;
 }
 
 /** Like `parseLedgerEntry`, but returns null for an entry that is ignored. */
@@ -252,16 +254,6 @@ function findDamage(
     if (event[name] !== id) return `its event has another ${name}`;
   for (const [name, check] of checks) if (!check(event[name])) return `its event has an invalid ${name}`;
   return null;
-}
-
-/** Adds the checked fields of the event. Leaves out fields that this release does not know. */
-function pickChecked(
-  start: Record<string, unknown>,
-  event: JsonRecord,
-  checks: Checks,
-): Record<string, unknown> {
-  for (const [name] of checks) if (name in event) start[name] = event[name];
-  return start;
 }
 
 const replaceRefill = (

@@ -56,8 +56,11 @@ class RequestMediaLoader implements RequestMedia {
   readonly #fetchSlots = new Slots(maxRequestFetches);
   /** One check at a time, so that the sums are right and a request with many images does not delay others. */
   readonly #checkSlots = new Slots(1);
-  /** Aborted by the first failure. The request cannot succeed without all of its images, so the other loads stop. */
-  readonly #failed = new AbortController();
+  /**
+   * Aborted by the first failure. The request cannot succeed without all of its images, so the other loads stop. Null
+   * before the first load, because most requests have no images.
+   */
+  #failed: AbortController | null = null;
   /** By URL. */
   readonly #reservations = new Map<string, Reservation>();
   #isReleased = false;
@@ -87,12 +90,13 @@ class RequestMediaLoader implements RequestMedia {
     signal.throwIfAborted();
     const earlierLoad = this.#loads.get(url);
     if (earlierLoad !== undefined) return await earlierLoad;
-    const load = this.#load(url, AbortSignal.any([signal, this.#failed.signal]));
+    const failed = (this.#failed ??= new AbortController());
+    const load = this.#load(url, AbortSignal.any([signal, failed.signal]));
     this.#loads.set(url, load);
     load.catch((error: unknown) => {
       // Forget an aborted load, so that the image can be loaded again: it may be valid.
       if (signal.aborted) this.#loads.delete(url);
-      else this.#failed.abort(error);
+      else failed.abort(error);
     });
     return await load;
   }

@@ -42,7 +42,8 @@ export async function collectImages(
   context: CallContext,
   isWanted: (url: string) => boolean,
 ): Promise<ReadonlyMap<string, LoadedMedia>> {
-  return await loadImages(listImageUrls(body).filter(isWanted), context);
+  const urls = listImageUrls(body).filter(isWanted);
+  return urls.length === 0 ? new Map() : await loadImages(urls, context);
 }
 
 /** Rejects with the first failure, and aborts the remaining loads. */

@@ -15,8 +15,8 @@ export function checkStored(value: unknown, depth = 1): void {
   const isNested = isObject(value) || Array.isArray(value);
   if (!isNested) return;
   if (depth > maxDepth) throw unsupported(`a document of more than ${maxDepth} levels`, 'Overflow');
-  for (const [name, item] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     if (name.startsWith('$') || name.includes('.')) throw unsupported(`the field name '${name}'`, 'BadValue');
-    checkStored(item, depth + 1);
+    checkStored((value as Readonly<Record<string, unknown>>)[name], depth + 1);
   }
 }

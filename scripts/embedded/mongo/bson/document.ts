@@ -1,5 +1,6 @@
 import { BSON } from 'bson';
 import { MongoError, unsupported } from '../errors.ts';
+import { isPlain } from './plain-document.ts';
 
 export type Doc = Record<string, unknown>;
 
@@ -18,7 +19,7 @@ export function decodeDocument(bytes: Uint8Array): Doc {
  */
 export function parseDocument(raw: Buffer): Doc {
   const document = decodeDocument(raw);
-  checkUnchanged(document, raw);
+  if (!isPlain(raw, document)) checkUnchanged(document, raw);
   return document;
 }
 
