@@ -13,8 +13,9 @@ const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
  * ignore a preference.
  */
 export function prefersAsync(header: string | undefined): boolean {
+  if (header === undefined) return false;
   let isParameter = false;
-  for (const [part] of (header ?? '').matchAll(preference)) {
+  for (const [part] of header.matchAll(preference)) {
     if (part === ',' || part === ';') {
       isParameter = part === ';';
     } else if (!isParameter) {

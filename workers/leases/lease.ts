@@ -42,8 +42,13 @@ export class Lease {
     return isHeld;
   }
 
-  async release(): Promise<void> {
+  /** Makes the next `take` ask Redis, because another worker seems to hold the lease too. */
+  doubt(): void {
     this.#renewAtMs = 0;
+  }
+
+  async release(): Promise<void> {
+    this.doubt();
     await releaseScript.run(this.#redis, [this.#key], [this.#workerId]);
   }
 }

@@ -16,6 +16,11 @@ export class ShardLeases {
     return await this.#leases[shard]!.take();
   }
 
+  /** Makes the next `take` ask Redis, because another worker seems to hold the lease too. */
+  doubt(shard: number): void {
+    this.#leases[shard]!.doubt();
+  }
+
   async release(shard: number): Promise<void> {
     await this.#leases[shard]!.release();
   }

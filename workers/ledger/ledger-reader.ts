@@ -120,7 +120,10 @@ async function readShard(
     } catch (error) {
       // A batch that hangs may still complete. The new instance does not share state with it.
       ledger = new ShardLedger(dependencies, shard);
-      if (error instanceof LedgerConflict) continue;
+      if (error instanceof LedgerConflict) {
+        leases.doubt(shard);
+        continue;
+      }
       // Entries stay in the stream until MongoDB accepts them; admission stops at the stream's limit. Perhaps only
       // this worker cannot reach MongoDB, so release the shard for another one.
       failures.record(shard, error);

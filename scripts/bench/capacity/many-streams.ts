@@ -28,8 +28,8 @@ export async function measureManyStreams(run: CapacityRun): Promise<CapacityResu
     const startMs = performance.now();
     const emptyHeaps = await stack.probe();
     const emptyRss = readRss(stack);
-    let steady: { readonly before: CpuSample; readonly atMs: number } | null = null;
-    let cpu: { readonly shares: Readonly<Record<string, number>> } | null = null;
+    // All streams are open from the end of the ramp until the first one ends.
+    const window = new CpuWindow(stack.pids, { fromMs: rampMs + tokenMs, toMs: streamMs * steadyShare });
     let probing = Promise.resolve(emptyHeaps);
     let peakRss = emptyRss;
     const load = await runLoad(
@@ -46,22 +46,12 @@ export async function measureManyStreams(run: CapacityRun): Promise<CapacityResu
         const elapsedMs = performance.now() - startMs;
         const rss = readRss(stack);
         peakRss = { api: Math.max(peakRss.api, rss.api), worker: Math.max(peakRss.worker, rss.worker) };
-        // All streams are open from the end of the ramp until the first one ends.
-        if (steady === null && elapsedMs > rampMs + tokenMs) {
-          steady = { before: sampleCpu(stack.pids), atMs: performance.now() };
-        } else if (steady !== null && cpu === null && elapsedMs > streamMs * steadyShare) {
-          const { processes } = compareCpu(steady.before, sampleCpu(stack.pids));
-          const measuredMs = performance.now() - steady.atMs;
-          const shares = Object.entries(processes).map(([name, ms]) => [name, ms / measuredMs]);
-          cpu = { shares: Object.fromEntries(shares) as Record<string, number> };
-          probing = stack.probe();
-        }
+        if (window.closes(elapsedMs)) probing = stack.probe();
       },
     );
     const heaps = await probing;
     const money = await stack.money.check(startedAt, load.allAnswers);
-    const shares: Readonly<Record<string, number>> =
-      (cpu as { shares: Record<string, number> } | null)?.shares ?? {};
+    const { shares } = window;
     const percent = (name: string): string => `${Math.round((shares[name] ?? 0) * 100)} %`;
     const lateMs = (ms: number): number => Math.round(ms - streamMs);
     return {
@@ -88,6 +78,43 @@ export async function measureManyStreams(run: CapacityRun): Promise<CapacityResu
     };
   } finally {
     await stack.close();
+  }
+}
+
+/** Measures the CPU time of processes in a part of a run. */
+class CpuWindow {
+  readonly #pids: Readonly<Record<string, number>>;
+  readonly #fromMs: number;
+  readonly #toMs: number;
+  #start: { readonly sample: CpuSample; readonly atMs: number } | null = null;
+  /** Shares of a core, by process; empty until the window has closed. */
+  shares: Readonly<Record<string, number>> = {};
+  #hasClosed = false;
+
+  /** @param limits since the start of the run */
+  constructor(
+    pids: Readonly<Record<string, number>>,
+    { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  ) {
+    this.#pids = pids;
+    this.#fromMs = fromMs;
+    this.#toMs = toMs;
+  }
+
+  /** Call this often. @returns true once, when the window closes */
+  closes(elapsedMs: number): boolean {
+    if (this.#start === null) {
+      if (elapsedMs > this.#fromMs) this.#start = { sample: sampleCpu(this.#pids), atMs: elapsedMs };
+      return false;
+    }
+    if (this.#hasClosed || elapsedMs <= this.#toMs) return false;
+    const { processes } = compareCpu(this.#start.sample, sampleCpu(this.#pids));
+    const measuredMs = elapsedMs - this.#start.atMs;
+    this.shares = Object.fromEntries(
+      Object.entries(processes).map(([name, ms]) => [name, ms / measuredMs] as const),
+    );
+    this.#hasClosed = true;
+    return true;
   }
 }
 

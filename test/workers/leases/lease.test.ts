@@ -41,3 +41,13 @@ test('a holder that lost its lease notices within a second', async (t) => {
   await delay(1_000);
   t.false(await one.take());
 });
+
+test('a holder that doubts its lease asks Redis', async (t) => {
+  const [one, other] = [open('doubted'), open('doubted')];
+  t.true(await one.take());
+  await redis().del('doubted');
+  t.true(await other.take());
+  t.true(await one.take());
+  one.doubt();
+  t.false(await one.take());
+});

@@ -42,17 +42,21 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   let hasEnded = false;
 
   function takeData(data: string, events: ChatEvent[]): void {
-    if (isDone || data.trim() === '') {
-      return;
-    }
-    if (data.trim() === DONE) {
-      isDone = true;
-      finishAll(events);
+    if (isDone) {
       return;
     }
     const text = textChunks.read(data);
     if (text !== null) {
       takeText(text, events);
+      return;
+    }
+    const trimmed = data.trim();
+    if (trimmed === '') {
+      return;
+    }
+    if (trimmed === DONE) {
+      isDone = true;
+      finishAll(events);
       return;
     }
     const chunk = parseRecord(data, 'a chunk');
