@@ -117,9 +117,9 @@ export const unknownModel = 'unknown';
 const unknownCode = 'unknown';
 
 /**
- * Reads an entry. Its event may have fields that this release does not know. Its amounts are in separate fields, so they are applied even if its event cannot be read. Such an
- * event is replaced by one with only the ids, and `damage` has the reason. A restored account must apply the same
- * entries, so restore-script.ts has the same conditions.
+ * Reads an entry. Its amounts are in separate fields, so they are applied even if its event cannot be read. Such an
+ * event is replaced by one with only the ids, and `damage` has the reason. An event may have fields that this release
+ * does not know. A restored account must apply the same entries, so restore-script.ts has the same conditions.
  * @throws UnreadableEntry if it does not begin with its kind and its account, or an amount or its ordinal is invalid
  */
 export function parseLedgerEntry(streamIdText: string, fields: readonly string[]): LedgerEntry {

@@ -26,6 +26,8 @@ export class Lease {
   readonly #workerId: string;
   readonly #key: string;
   #renewAtMs = 0;
+  /** Counts the calls of `doubt`, so that the reply to an earlier question is not believed. */
+  #doubts = 0;
 
   constructor(redis: RedisClient, workerId: string, key: string) {
     this.#redis = redis;
@@ -37,13 +39,15 @@ export class Lease {
   async take(): Promise<boolean> {
     const nowMs = performance.now();
     if (nowMs < this.#renewAtMs) return true;
+    const doubts = this.#doubts;
     const isHeld = (await takeScript.run(this.#redis, [this.#key], [this.#workerId, leaseMs])) === 1;
-    if (isHeld) this.#renewAtMs = nowMs + renewMs;
+    if (isHeld && doubts === this.#doubts) this.#renewAtMs = nowMs + renewMs;
     return isHeld;
   }
 
   /** Makes the next `take` ask Redis, because another worker seems to hold the lease too. */
   doubt(): void {
+    this.#doubts += 1;
     this.#renewAtMs = 0;
   }
 

@@ -48,7 +48,7 @@ export class HeldSlots {
 
   /**
    * @param onReported called for each report: a slot may have become free, or a breaker may have closed. The report may
-   * still be on its way; commands sent from now on are executed after it.
+   * still be on its way. Redis executes commands sent from now on after it, unless it has lost its scripts.
    */
   constructor(redis: RedisClient, log: Logger, leaseMs: number, onReported: () => void) {
     this.#redis = redis;
@@ -165,13 +165,15 @@ export class HeldSlots {
 
   async #report(slot: CallSlot, { outcome, cooldown, accountIds }: CallEnd, calls = 1): Promise<void> {
     const { candidate } = slot;
+    // Without a connection, commands fail immediately, and waiting calls would ask in vain for each call that ends.
+    const isSent = this.#redis.status === 'ready';
     let attempts = 0;
     const reporting = this.#retryThroughOutage(() => {
       attempts += 1;
       return runOutcome(this.#redis, slot, outcome, cooldown, accountIds, calls);
     });
-    // The report has been sent, so a waiting call can ask for the slot in the same write.
-    this.#onReported();
+    // A waiting call can ask for the slot in the same write.
+    if (isSent) this.#onReported();
     try {
       const result = await reporting;
       logOutcome(this.#log, candidate, result, cooldown, accountIds);
@@ -179,7 +181,7 @@ export class HeldSlots {
       // Slots are leases and expire if they are not released.
       this.#log.debug({ route: candidate.route.id, err: error }, 'reporting the outcome of a call failed');
     }
-    if (attempts > 1) this.#onReported();
+    if (!isSent || attempts > 1) this.#onReported();
   }
 
   /** Tracks work that must end before `stop` resolves. */

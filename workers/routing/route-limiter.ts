@@ -254,7 +254,9 @@ export class RouteLimiter implements Running {
         if (result?.outcome === 'busy') queue.unpause();
         const waitMs = result === null ? outagePauseMs : pauseMs;
         pauseMs = Math.min(pollMs.max, pauseMs * 2);
-        await Promise.race([woken, delay(waitMs * (0.5 + Math.random() / 2))]);
+        const paused = delay(waitMs * (0.5 + Math.random() / 2));
+        // While Redis is unavailable, calls that end free no slot.
+        await (result === null ? paused : Promise.race([woken, paused]));
       }
     } catch (error) {
       queue.failAll(error);

@@ -5,15 +5,8 @@ import type { PromptPart } from './prompt-counter.ts';
 const maxTexts = 50_000;
 /** Shorter texts are tokenized faster than hashed. */
 const minChars = 32;
-/** Hashing this much takes a tenth of a millisecond. A longer text waits for an event-loop turn and is tokenized. */
+/** Hashing this much takes a tenth of a millisecond. */
 const maxChars = 64 * 1024;
-
-/** Determines, together with a text, how its tokens are counted. */
-export interface CountedFor {
-  readonly accountId: string;
-  /** Names the vocabulary, and whether others are estimated too. */
-  readonly vocabulary: string;
-}
 
 /**
  * The tokens of texts that were counted recently. A conversation repeats all of its messages with every turn, and an
@@ -25,18 +18,27 @@ export interface CountedFor {
 export class CountedTexts {
   readonly #parts = new LRUCache<string, PromptPart>({ max: maxTexts });
 
-  /** Returns the known tokens of the text, or those that `count` returns. A result of null is not kept. */
-  async count(
-    { accountId, vocabulary }: CountedFor,
-    text: string,
-    count: () => Promise<PromptPart | null>,
-  ): Promise<PromptPart | null> {
-    if (text.length < minChars || text.length > maxChars) return await count();
-    const key = hash('sha256', `${accountId}\n${vocabulary}\n${text}`, 'base64');
-    const known = this.#parts.get(key);
-    if (known !== undefined) return known;
-    const part = await count();
-    if (part !== null) this.#parts.set(key, part);
-    return part;
+  /**
+   * Returns the key of a text; null if its tokens are not kept.
+   * @param vocabulary names how its tokens are counted
+   */
+  keyOf(accountId: string, vocabulary: string, text: string): string | null {
+    if (text.length < minChars || text.length > maxChars) return null;
+    return hash('sha256', `${accountId}\n${vocabulary}\n${text}`, 'base64');
   }
+
+  find(key: string): PromptPart | null {
+    return this.#parts.get(key) ?? null;
+  }
+
+  add(key: string, part: PromptPart): void {
+    this.#parts.set(key, part);
+  }
+}
+
+/**
+ * Returns how many characters take as long to tokenize as it takes to look up a text of this length. Pure.
+ */
+export function countLookUpChars(length: number): number {
+  return Math.min(length, minChars + Math.ceil(length / 8));
 }

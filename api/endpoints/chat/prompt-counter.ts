@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { type AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
-import type { CountedTexts } from './counted-texts.ts';
+import { countLookUpChars, type CountedTexts } from './counted-texts.ts';
 
 /** Number of characters whose tokens are estimated per event-loop turn. */
 const charactersPerTurn = 64 * 1024;
@@ -80,10 +80,17 @@ export class PromptCounter {
     if (text === '') return { tokens: 0, textBytes: 0, tokensInOtherVocabularies: 0 };
     const { tokenizer, hasTokenizer } = this.#model;
     const vocabulary = hasTokenizer ? tokenizer : `${tokenizer} and others`;
-    const part = await this.#countedTexts.count({ accountId: this.#turn.accountId, vocabulary }, text, () =>
-      this.#tokenize(text, limit),
-    );
-    return part === null || part.tokens > limit ? null : part;
+    const lookUpChars = countLookUpChars(text.length);
+    if (this.#turn.mustWaitFor(lookUpChars)) await this.#turn.next();
+    const key = this.#countedTexts.keyOf(this.#turn.accountId, vocabulary, text);
+    const known = key === null ? null : this.#countedTexts.find(key);
+    if (known !== null) {
+      if (this.#turn.spend(lookUpChars)) await this.#turn.next();
+      return known.tokens > limit ? null : known;
+    }
+    const part = await this.#tokenize(text, limit);
+    if (key !== null && part !== null) this.#countedTexts.add(key, part);
+    return part;
   }
 
   async #tokenize(text: string, limit: number): Promise<PromptPart | null> {

@@ -42,6 +42,15 @@ test('a holder that lost its lease notices within a second', async (t) => {
   t.false(await one.take());
 });
 
+test('a lease that is released while it is taken is not held without asking', async (t) => {
+  const [one, other] = [open('in-flight'), open('in-flight')];
+  const taking = one.take();
+  await one.release();
+  t.true(await taking);
+  t.true(await other.take());
+  t.false(await one.take());
+});
+
 test('a holder that doubts its lease asks Redis', async (t) => {
   const [one, other] = [open('doubted'), open('doubted')];
   t.true(await one.take());

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Redis } from 'ioredis';
@@ -36,6 +36,17 @@ function openLimiter(t: ExecutionContext, leaseMs?: number): RouteLimiter {
   const limiter = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
   t.teardown(() => limiter.stop());
   return limiter;
+}
+
+/** Counts the commands that a client sends or fails to send from now on. */
+function countCommands(client: Redis): () => number {
+  let sent = 0;
+  const sendCommand = client.sendCommand.bind(client);
+  client.sendCommand = (...command: Parameters<typeof sendCommand>) => {
+    sent += 1;
+    return sendCommand(...command);
+  };
+  return () => sent;
 }
 
 async function readWaiting(routeId: string): Promise<string[]> {
@@ -121,16 +132,36 @@ test('a waiting call asks for a slot in the same write that releases it', async 
   await waitFor('the call to wait', async () => (await readWaiting('same-write')).length === 1);
   // Let the limiter read that reply, so that it sleeps until it is woken.
   await own.ping();
-  let sent = 0;
-  const sendCommand = own.sendCommand.bind(own);
-  own.sendCommand = (...command: Parameters<typeof sendCommand>) => {
-    sent += 1;
-    return sendCommand(...command);
-  };
+  const countSent = countCommands(own);
   limiter.release(slot, 'ok');
   // Only microtasks run here, so no reply can arrive in the meantime.
   for (let i = 0; i < 50; i++) await Promise.resolve();
-  t.is(sent, 2);
+  t.is(countSent(), 2);
+  limiter.release((await waiting)!, 'ok');
+});
+
+test('while Redis is unavailable, calls that end do not make waiting calls ask for slots', async (t) => {
+  const own = (redis() as Redis).duplicate().on('error', () => undefined);
+  const limiter = new RouteLimiter(own, randomUUID(), log);
+  t.teardown(async () => {
+    await limiter.stop();
+    own.disconnect();
+  });
+  const held = await acquireAll([limiter], listCandidates(createRoute('held-in-outage')), 50);
+  const candidates = listCandidates(createRoute('waited-in-outage', { maxConcurrency: 1 }));
+  const slot = (await limiter.acquire(candidates, acquireOptions()))!;
+  const waiting = limiter.acquire(candidates, acquireOptions());
+  await waitFor('the call to wait', async () => (await readWaiting('waited-in-outage')).length === 1);
+  own.disconnect(true);
+  await once(own, 'close');
+  const countSent = countCommands(own);
+  for (const one of held) {
+    limiter.release(one, 'ok');
+    await Promise.resolve();
+  }
+  // One report for each of them, and a few for the call that waits.
+  t.true(countSent() < held.length + 20, String(countSent()));
+  limiter.release(slot, 'ok');
   limiter.release((await waiting)!, 'ok');
 });
 

@@ -26,8 +26,9 @@ export function isPlain(raw: Buffer, document: Doc): boolean {
     at = nameEnd + 1 + size;
     fields += 1;
   }
-  // JavaScript keeps only one of two fields with the same name.
-  return at === end && fields === Object.keys(document).length;
+  // JavaScript keeps only one of two fields with the same name. The library would take an object with the other field
+  // for one of its own types.
+  return at === end && fields === Object.keys(document).length && !Object.hasOwn(document, '_bsontype');
 }
 
 /** @returns -1 for a name that is not ASCII, or that may be a number: JavaScript moves such names to the front */
