@@ -63,7 +63,7 @@ export async function startRedisCluster({ tls = false }: RedisClusterOptions = {
       await find(port).kill();
     },
     async restart(port) {
-      if (!(await find(port).start())) throw new Error(`port ${port} is taken`);
+      await find(port).restart();
       dead.delete(find(port));
       await waitUntilWhole(nodes);
     },

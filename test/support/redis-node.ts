@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { endWithParent } from './end-with-parent.ts';
@@ -11,6 +11,8 @@ export const clusterPassword = 'test-redis-password';
 
 /** A node is considered dead after this time, and its replica is promoted about a second later. */
 const nodeTimeoutMs = 2_000;
+
+const logFile = 'redis.log';
 
 export interface RedisNodeOptions {
   readonly dir: string;
@@ -50,7 +52,16 @@ export class RedisNode {
     }
   }
 
-  /** Starts or restarts the server. @returns false if another process uses one of its ports */
+  /** Restarts the server after a kill, and throws what it logged if it does not start. */
+  async restart(): Promise<void> {
+    if (await this.start()) return;
+    const log = await readFile(join(this.#options.dir, String(this.port), logFile), 'utf8');
+    throw new Error(
+      `redis-server on port ${this.port} did not start:\n${log.split('\n').slice(-20).join('\n')}`,
+    );
+  }
+
+  /** Starts the server. @returns false if it ended at once, for example because a program uses one of its ports */
   async start(): Promise<boolean> {
     const dir = join(this.#options.dir, String(this.port));
     await mkdir(dir, { recursive: true });
@@ -87,6 +98,7 @@ export class RedisNode {
     const settings: Record<string, string> = {
       bind: '127.0.0.1',
       dir,
+      logfile: logFile,
       save: '',
       // Acknowledged writes survive a kill. A master that restarted without data, before its replica was promoted,
       // would make the replica delete its data too.
