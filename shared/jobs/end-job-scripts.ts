@@ -94,7 +94,7 @@ local lists = {}
 for _, list in ipairs(scan[2]) do
   local account, queue, model = string.match(list, '^(%S+) (%S+) (.+)$')
   local waiting = redis.call('ZCARD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model)
-  if waiting == 0 then redis.call('SREM', p .. 'job-lines', line) end
+  if waiting == 0 then redis.call('SREM', p .. 'job-lines', list) end
   lists[#lists + 1] = {account, queue, model, waiting, redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
 end
 return {scan[1], lists}

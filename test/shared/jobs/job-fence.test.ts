@@ -6,6 +6,7 @@ import {
   cancelJob,
   expireJobs,
   deleteEndedJobs,
+  listWaitingLists,
   recoverLostJobs,
   maxDeaths,
 } from '../../../shared/jobs/end-job-scripts.ts';
@@ -353,3 +354,21 @@ test.serial('while the ledger has no space for the entries of a job, no job is t
   t.is((await take(job)).id, job.id);
   await services.redis.del(stream);
 });
+
+test.serial(
+  'a list of waiting jobs that is listed but empty is reported as empty, and listed no longer',
+  async (t) => {
+    const { accountId } = await createJob();
+    const shard = shardOf(accountId);
+    const line = `${accountId} image demo-image`;
+    await services.redis.sadd(redisKeys.jobLines(shard), line);
+    const read = async (): Promise<Record<string, number>> => {
+      const found: Record<string, number> = {};
+      for await (const lists of listWaitingLists(services.redis, shard))
+        for (const list of lists) if (list.accountId === accountId) found[list.model] = list.waiting;
+      return found;
+    };
+    t.deepEqual(await read(), { 'demo-echo': 1, 'demo-image': 0 });
+    t.deepEqual(await read(), { 'demo-echo': 1 });
+  },
+);
