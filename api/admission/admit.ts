@@ -21,6 +21,7 @@ import { readIdempotencyKey } from '../request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 import type { Estimate } from './estimate.ts';
+import type { Placement } from '../dispatch/placement.ts';
 
 /** A complete stored response is moved out of Redis within seconds, unless the object store is down. */
 const storedBytesRetryAfterSeconds = 10;
@@ -29,10 +30,12 @@ const storedBytesRetryAfterSeconds = 10;
 const queueDeadlineMs = 10 * 60_000;
 const jobDeadlineMs = 24 * 60 * 60_000;
 
-export interface Admitted extends Admission {
+export interface Admitted<P extends Placement = Placement> extends Admission {
   readonly outcome: 'ok';
   readonly requestId: string;
   readonly request: AdmittedRequest;
+  /** The placement if the request was pushed in the same step; null if it must be dispatched. */
+  readonly placed: P | null;
 }
 
 /**
@@ -48,13 +51,16 @@ export interface Attached {
 /**
  * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Always sets
  * the rate limit headers. If the response is a replay, the request id header is set to the id of the original request.
+ * @param place returns the request's placement, on the assumption that it is admitted with all units that it asks for;
+ * null if it can only be dispatched after admission
  * @throws AppError if the request is not admitted
  */
-export async function admit(
+export async function admit<P extends Placement>(
   services: Services,
   context: ApiContext,
   estimate: Estimate,
-): Promise<Admitted | Attached> {
+  place: (request: AdmittedRequest) => P | null = () => null,
+): Promise<Admitted<P> | Attached> {
   const { requestId, preAdmission } = context.state;
   const holder = keyHolderOf(context);
   const { accountId, keyHash } = holder;
@@ -63,7 +69,22 @@ export async function admit(
   const claim = await createClaim(context, accountId);
   // The client may have disconnected while the request was read, tokenized and hashed.
   context.state.signal.throwIfAborted();
-  const request: AdmissionRequest = {
+  const sentAtMs = Date.now();
+  const request: AdmittedRequest = {
+    requestId,
+    accountId,
+    model: model.id,
+    pricing: model.pricing,
+    priceVersion: model.priceVersion,
+    admittedAtMs: sentAtMs,
+    deadlineAtMs: sentAtMs + (timeoutMs ?? (respondsAsync ? jobDeadlineMs : queueDeadlineMs)),
+    userIp: context.ip,
+    promptTokens,
+    user,
+    claimHash: claim?.keyHash ?? null,
+    ...(isResumable && { isResumable }),
+  };
+  const admission: AdmissionRequest = {
     requestId,
     accountId,
     keyHash,
@@ -78,32 +99,29 @@ export async function admit(
     claim,
     isResumable,
   };
-  const result = await runForAccount(services, holder, () => runAdmission(services.redis, request));
+  let placement = claim !== null || isResumable || respondsAsync ? null : place(request);
+  const withdraw = (mayBePushed: boolean): void => {
+    placement?.withdraw(mayBePushed);
+    placement = null;
+  };
+  const result = await runForAccount(services, holder, async () => {
+    const reply = await runAdmission(services.redis, admission, placement?.push);
+    if (reply.outcome === 'ok' && reply.ticket !== null) placement?.confirm(reply.ticket);
+    // This includes accounts that are not in Redis. Their requests are admitted once the account has been loaded, which
+    // may take seconds, and pushed after that.
+    else withdraw(false);
+    return reply;
+  }).catch((error: unknown) => {
+    withdraw(true);
+    throw error;
+  });
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome === 'attached') {
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
     return { ...result, accountId };
   }
   if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
-  const admittedAtMs = Date.now();
-  return {
-    ...result,
-    requestId,
-    request: {
-      requestId,
-      accountId,
-      model: model.id,
-      pricing: model.pricing,
-      priceVersion: model.priceVersion,
-      admittedAtMs,
-      deadlineAtMs: admittedAtMs + (timeoutMs ?? (respondsAsync ? jobDeadlineMs : queueDeadlineMs)),
-      userIp: context.ip,
-      promptTokens,
-      user,
-      claimHash: claim?.keyHash ?? null,
-      ...(isResumable && { isResumable }),
-    },
-  };
+  return { ...result, requestId, request, placed: placement };
 }
 
 /** Returns null if the caller sent no Idempotency-Key. */

@@ -12,6 +12,16 @@ export function release(dependencies: FinishDeps, request: AdmittedRequest, log:
   });
 }
 
+/**
+ * Releases the reservation of a request, if there is one: Redis did not reply to its admission. If Redis does not reply
+ * to this either, the reservation is released as an orphan.
+ */
+export function releaseIfHeld(dependencies: FinishDeps, request: AdmittedRequest, log: Logger): void {
+  releaseReservation(dependencies.redis, request).catch((error: unknown) => {
+    log.debug({ requestId: request.requestId, err: error }, 'reservation not released, if there is one');
+  });
+}
+
 /** Settles a stream whose worker died. Bills the tokens that its frames reported. */
 export function settleBroken(
   dependencies: FinishDeps,

@@ -24,6 +24,7 @@ interface BulkQueue {
   readonly budget: FairBudget;
   /** Resolves after the first look-up of the workers. New entries wait for it. */
   readonly firstLookUp: Promise<void>;
+  isLookedUp: boolean;
   /** Accounts that have requests waiting, by id. */
   readonly accounts: Map<string, AccountQueue>;
 }
@@ -88,6 +89,15 @@ export class BulkShares {
     };
   }
 
+  /** Takes a share that is available now, without waiting. @returns the function that releases it; null if there is none */
+  tryEnter(name: QueueName, accountId: string): (() => void) | null {
+    const { budget, accounts, isLookedUp } = this.#queueOf(name);
+    // The account's waiting requests go first.
+    if (!isLookedUp || accounts.has(accountId)) return null;
+    const share = budget.tryAcquire(accountId, 1);
+    return share === null ? null : () => share.release();
+  }
+
   close(): void {
     clearInterval(this.#timer);
   }
@@ -114,9 +124,12 @@ export class BulkShares {
     const existing = this.#queues.get(name);
     if (existing !== undefined) return existing;
     const budget = new FairBudget({ capacity: initialCapacity, maxWaitingPerHolder: maxWaitingPerAccount });
-    const queue = {
+    const queue: BulkQueue = {
       budget,
-      firstLookUp: this.#refresh(name, budget),
+      firstLookUp: this.#refresh(name, budget).then(() => {
+        queue.isLookedUp = true;
+      }),
+      isLookedUp: false,
       accounts: new Map<string, AccountQueue>(),
     };
     this.#queues.set(name, queue);

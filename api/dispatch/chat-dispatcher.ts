@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FinishDeps } from '../../shared/settlement/finish-request.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
@@ -11,9 +12,11 @@ import type { CancelCause } from '../../shared/reply/worker-control.ts';
 import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
-import { release, settleBroken } from './abandon-request.ts';
+import { release, releaseIfHeld, settleBroken } from './abandon-request.ts';
 import type { BulkEntry, BulkShares } from './bulk-shares.ts';
 import type { StoredResponses } from '../stored-responses/stored-responses.ts';
+import type { Placement } from './placement.ts';
+import { HeldReceiver } from '../replies/held-receiver.ts';
 import type { PendingReplies } from '../replies/pending-replies.ts';
 import type { Receiver, PendingReply, ReplyOwner } from '../replies/pending-reply.ts';
 
@@ -48,6 +51,12 @@ export interface DispatchedChat {
   resume(): void;
   /** Call when the client has disconnected, or for the reason in `cause`. */
   cancel(cause?: CancelCause): void;
+}
+
+/** A chat that is pushed in the step that admits it. */
+export interface PlacedChat extends Placement {
+  /** Call once it has been confirmed. */
+  receive(receiver: Receiver): DispatchedChat;
 }
 
 const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `${requestId}:${attempt}`;
@@ -105,9 +114,74 @@ export class ChatDispatcher implements ReplyOwner {
     return { ...this.attach(request, receiver), position: () => owned.position() };
   }
 
+  /**
+   * Prepares a chat to be pushed in the step that admits it. From now on, its reply is pending. Returns null if that is
+   * not possible, and the chat must be dispatched after its admission: in a Cluster, where the queue is on another node;
+   * if the chat is large; or if its account has no share of the workers' bulk capacity left.
+   * @param response the caller's HTTP response
+   * @throws AppError `service_unavailable`
+   */
+  place(job: NewChatJob, response: ServerResponse): PlacedChat | null {
+    if (this.#deps.redis.isCluster) return null;
+    const held = new HeldReceiver(response);
+    const pending = this.#createPending(job, held);
+    const { request, lane } = pending;
+    if (isLongJson(pending.job, maxInlineBytes)) return null;
+    const item = JSON.stringify(pending.job);
+    if (Buffer.byteLength(item) > maxInlineBytes) return null;
+    if (lane === 'bulk') {
+      const releaseShare = this.#shares.tryEnter('chat', request.accountId);
+      if (releaseShare === null) return null;
+      pending.onEnded = releaseShare;
+    }
+    try {
+      this.#replies.add(pending, this);
+    } catch (error) {
+      pending.onEnded?.();
+      throw error;
+    }
+    return {
+      push: this.#queues[lane].describePush(item),
+      confirm(ticket) {
+        pending.ticket = ticket;
+        pending.isDispatching = false;
+      },
+      withdraw: (mayBePushed) => {
+        if (!mayBePushed) {
+          this.#replies.remove(request.requestId);
+          return;
+        }
+        this.#replies.fail(pending, new AppError('service_unavailable'));
+        releaseIfHeld(this.#deps, request, this.#log);
+      },
+      receive: (receiver) => {
+        held.passTo(receiver);
+        pending.receiver = receiver;
+        return this.#handleOf(pending);
+      },
+    };
+  }
+
   async #dispatch(job: NewChatJob, receiver: Receiver): Promise<DispatchedChat> {
     const { request } = job;
-    const pending: PendingChat = {
+    const pending = this.#createPending(job, receiver);
+    try {
+      this.#replies.add(pending, this);
+      if (pending.lane === 'quick') pending.ticket = await this.#push(pending.job, pending.lane);
+    } catch (error) {
+      this.#replies.remove(request.requestId);
+      release(this.#deps, request, this.#log);
+      throw error;
+    }
+    if (pending.lane === 'bulk')
+      runInBackground(this.#pushOnceGranted(pending), 'dispatching a chat', this.#log);
+    else pending.isDispatching = false;
+    return this.#handleOf(pending);
+  }
+
+  #createPending(job: NewChatJob, receiver: Receiver): PendingChat {
+    const { request } = job;
+    return {
       request,
       queue: 'chat',
       receiver,
@@ -123,17 +197,9 @@ export class ChatDispatcher implements ReplyOwner {
       entry: null,
       position: null,
     };
-    try {
-      this.#replies.add(pending, this);
-      if (pending.lane === 'quick') pending.ticket = await this.#push(pending.job, pending.lane);
-    } catch (error) {
-      this.#replies.remove(request.requestId);
-      release(this.#deps, request, this.#log);
-      throw error;
-    }
-    if (pending.lane === 'bulk')
-      runInBackground(this.#pushOnceGranted(pending), 'dispatching a chat', this.#log);
-    else pending.isDispatching = false;
+  }
+
+  #handleOf(pending: PendingChat): DispatchedChat {
     return {
       position: () => (pending.workerId === null ? pending.position : null),
       pause: () => this.#replies.control(pending, 'pause'),

@@ -186,8 +186,7 @@ export class PendingReplies {
     const entry = this.#entries.get(frame.requestId);
     if (entry === undefined) {
       this.#inFlight.handleFrame(frame);
-      // No reply is pending: the caller disconnected while the request was queued. Stop the worker.
-      if (frame.kind === 'accepted') this.#controls.cancelRequest(frame.payload.toString(), frame.requestId);
+      if (frame.kind === 'accepted') this.#stopUnexpected(frame);
       return;
     }
     const { pending } = entry;
@@ -242,6 +241,15 @@ export class PendingReplies {
       default:
         frame.kind satisfies never;
     }
+  }
+
+  /**
+   * Stops a worker that accepted a request without a pending reply: the caller disconnected while the request was
+   * queued, or got an error because it was unknown whether the request had been queued.
+   */
+  #stopUnexpected({ requestId, payload }: Frame): void {
+    const cause = this.#inFlight.hasDisconnectedFrom(requestId) ? {} : { isOurFault: true as const };
+    this.#controls.cancelRequest(payload.toString(), requestId, cause);
   }
 
   #end(pending: PendingReply, response: PooledBuffer): void {

@@ -69,8 +69,8 @@ export class WorkerControls {
   }
 
   /** Cancels a request that has no pending reply. */
-  cancelRequest(workerId: string, requestId: string): void {
-    this.#send(workerId, { action: 'cancel', requestId });
+  cancelRequest(workerId: string, requestId: string, cause: CancelCause): void {
+    this.#send(workerId, { action: 'cancel', requestId, ...cause });
   }
 
   /**

@@ -1,5 +1,6 @@
 import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { pushFunction, type TicketedPush } from '../redis/ticketed-list.ts';
 import { claimLifetimeSeconds, type IdempotencyClaim } from './idempotency-claim.ts';
 import { storedBytesFunctions, maxStoredBytesPerAccount } from './stored-bytes.ts';
 import type { AccountRefusal } from './account-refusal.ts';
@@ -13,12 +14,17 @@ import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
  *
  * Requests rejected for insufficient balance still use up their RPM slots, and so do replays and conflicts of an
  * Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
+ *
+ * If the request comes with an item for a queue and gets all units that it asked for, the item is pushed in the same
+ * step. Requests whose response is stored have no such item.
  */
-const script = new RedisScript(`${storedBytesFunctions}
-local account, window, reservations, stream, storedBytes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+const script = new RedisScript(`${storedBytesFunctions}${pushFunction}
+local account, window, reservations, stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local item = ARGV[13] or ''
+local storedBytes = item == '' and KEYS[5] or nil
 -- An idempotency claim, or the mark of a resumable stream, or both.
-local claim = storedBytes and ARGV[13] ~= '' and KEYS[6] or nil
-local resumable = storedBytes and ARGV[17] ~= '' and KEYS[#KEYS] or nil
+local claim = storedBytes and ARGV[14] ~= '' and KEYS[6] or nil
+local resumable = storedBytes and ARGV[18] ~= '' and KEYS[#KEYS] or nil
 local id, keyHash, slots = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local fixed, unit, requested, minUnits = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local share, freeAllowed, streamBound, accountId = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
@@ -38,11 +44,11 @@ local used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, slots
 if refusal or isKnown then redis.call('HSET', account, 'win', used) end
 if refusal then return refusal end
 if isKnown then
-  if known[1] ~= ARGV[13] then return {'conflict', limit, limit - used, 60} end
+  if known[1] ~= ARGV[14] then return {'conflict', limit, limit - used, 60} end
   return {'attached', limit, limit - used, 60, known[2]}
 end
 
-if (claim or resumable) and storedBytesExceed(storedBytes, tonumber(ARGV[16])) then
+if (claim or resumable) and storedBytesExceed(storedBytes, tonumber(ARGV[17])) then
   redis.call('HSET', account, 'win', used)
   return {'stored_too_much', limit, limit - used, 60}
 end
@@ -76,13 +82,15 @@ end
 cost = string.format('%.0f', cost)
 local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', maxCharge)
 if claim then
-  reservation = reservation .. ' ' .. ARGV[14]
-  redis.call('HSET', claim, 'body', ARGV[13], 'id', id)
-  redis.call('EXPIRE', claim, ARGV[15])
+  reservation = reservation .. ' ' .. ARGV[15]
+  redis.call('HSET', claim, 'body', ARGV[14], 'id', id)
+  redis.call('EXPIRE', claim, ARGV[16])
 end
-if resumable then redis.call('SET', resumable, 1, 'EX', ARGV[17]) end
+if resumable then redis.call('SET', resumable, 1, 'EX', ARGV[18]) end
 redis.call('HSET', reservations, id, reservation)
-return {'ok', limit, limit - used, 60, cost, isFree, units}
+local ticket = 0
+if item ~= '' and units == requested then ticket = push(KEYS[5], KEYS[6], ARGV[14], item) end
+return {'ok', limit, limit - used, 60, cost, isFree, units, ticket}
 `);
 
 /**
@@ -118,6 +126,8 @@ export interface Admission {
   readonly reservedNano: bigint;
   readonly free: boolean;
   readonly units: number;
+  /** The ticket of the item that was pushed in the same step; null if none was. */
+  readonly ticket: number | null;
 }
 
 export type AdmissionResult =
@@ -136,10 +146,19 @@ export type AdmissionResult =
       readonly spendableNano: bigint;
     };
 
-export async function runAdmission(redis: RedisClient, request: AdmissionRequest): Promise<AdmissionResult> {
+/**
+ * @param push done in the same step, if the request is admitted with all units that it asked for and the list is not
+ * full. Not for requests whose response is stored, and not in a Cluster, where the list is on another node.
+ */
+export async function runAdmission(
+  redis: RedisClient,
+  request: AdmissionRequest,
+  push: TicketedPush | null = null,
+): Promise<AdmissionResult> {
   const { accountId, claim, isResumable } = request;
   const shard = shardOf(accountId);
   const isStored = claim !== null || isResumable;
+  if (isStored && push !== null) throw new TypeError('a request with a stored response is pushed separately');
   const reply = (await script.run(
     redis,
     [
@@ -147,6 +166,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       redisKeys.rpmWindow(accountId),
       redisKeys.reservations(shard),
       redisKeys.ledgerStream(shard),
+      ...(push?.keys ?? []),
       ...(isStored ? [redisKeys.storedBytes(accountId)] : []),
       ...(claim === null ? [] : [redisKeys.claim(accountId, claim.keyHash)]),
       ...(isResumable ? [redisKeys.resumableStream(accountId, request.requestId)] : []),
@@ -164,6 +184,8 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
       ledgerStreamBound,
       accountId,
       request.slotsTaken,
+      push?.item ?? '',
+      ...(push === null ? [] : [push.bound]),
       ...(isStored
         ? [
             claim?.bodyHash ?? '',
@@ -185,6 +207,7 @@ export async function runAdmission(redis: RedisClient, request: AdmissionRequest
         reservedNano: BigInt(String(values[0])),
         free: values[1] === '1',
         units: Number(values[2]),
+        ticket: Number(values[3]) || null,
       };
     case 'attached':
       return { outcome, rateLimit, requestId: String(values[0]) };

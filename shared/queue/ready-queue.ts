@@ -1,6 +1,7 @@
 import { AppError } from '../contract/errors.ts';
 import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
+import { pushFunction, type TicketedPush } from '../redis/ticketed-list.ts';
 import type { Lane } from './fair-share.ts';
 
 /**
@@ -13,13 +14,8 @@ const listOf: Readonly<Record<Lane, string>> = {
   bulk: redisKeys.bulkReadyQueue,
 };
 
-/**
- * Appends the item if the queue is not full. Returns its ticket: how many items were ever pushed, including this one.
- */
-const pushScript = new RedisScript(`
-if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
-redis.call('RPUSH', KEYS[1], ARGV[1])
-return redis.call('INCR', KEYS[2])
+const pushScript = new RedisScript(`${pushFunction}
+return push(KEYS[1], KEYS[2], ARGV[2], ARGV[1])
 `);
 
 /**
@@ -45,7 +41,7 @@ return tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
 export class ReadyQueue {
   readonly #redis: RedisClient;
   readonly #list: string;
-  readonly #keys: readonly string[];
+  readonly #keys: readonly [list: string, pushed: string];
 
   constructor(redis: RedisClient, lane: Lane) {
     this.#redis = redis;
@@ -60,6 +56,11 @@ export class ReadyQueue {
     );
     if (ticket === 0) throw new AppError('queue_full');
     return ticket;
+  }
+
+  /** Describes the push of an item, for a script that also changes something else. */
+  describePush(item: string): TicketedPush {
+    return { keys: this.#keys, bound: readyQueueBound, item };
   }
 
   /** Cancels a waiting item. @returns false if a worker has already taken it */

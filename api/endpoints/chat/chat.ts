@@ -54,17 +54,24 @@ export const createChatCompletion = defineEndpoint(
         turn: createCountingTurn(services, context, model),
         countedTexts,
       });
-      const admitted = await admit(services, context, estimated.estimate);
+      const { estimate } = estimated;
+      const admitted = await admit(services, context, estimate, (request) =>
+        services.chats.place(
+          toJob(body, estimated, { request, units: estimate.requestedUnits }),
+          context.res,
+        ),
+      );
       const createWork = (admission: Admitted) => ({
         operation: 'chat.completions' as const,
         job: { ...toJob(body, estimated, admission), replyChannel: noChannel, attempt: 1 },
         format: null,
       });
       if (await respondAsync(services, context, admitted, createWork)) return;
-      const start = (receiver: Receiver): Promise<DispatchedChat> =>
-        admitted.outcome === 'attached'
-          ? Promise.resolve(services.chats.attach(admitted, receiver))
-          : services.chats.dispatch(toJob(body, estimated, admitted), receiver);
+      const start = async (receiver: Receiver): Promise<DispatchedChat> => {
+        if (admitted.outcome === 'attached') return services.chats.attach(admitted, receiver);
+        if (admitted.placed !== null) return admitted.placed.receive(receiver);
+        return await services.chats.dispatch(toJob(body, estimated, admitted), receiver);
+      };
       if (body.stream === true) {
         const stream = new SseStream(context.res, context.state.signal, {
           firstCommentMs: services.firstCommentMs,
@@ -102,10 +109,12 @@ async function sendResponse(context: ApiContext, start: StartChat): Promise<void
   }
 }
 
+type AdmittedUnits = Pick<Admitted, 'request' | 'units'>;
+
 const toJob = (
   body: ChatRequest,
   { choices, mostPromptTokens, reasoning }: ChatEstimate,
-  admitted: Admitted,
+  admitted: AdmittedUnits,
 ): NewChatJob => ({
   v: 1,
   kind: 'chat',
@@ -117,7 +126,7 @@ const toJob = (
 });
 
 /** Returns the body for the vendor, with the reserved tokens split evenly among the choices. */
-function boundBody(body: ChatRequest, choices: number, { units }: Admitted): ChatRequest {
+function boundBody(body: ChatRequest, choices: number, { units }: AdmittedUnits): ChatRequest {
   const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
   // The reservation may have more tokens than requested, if a vendor's reasoning may exceed the bound. So the requested
   // bound still applies.

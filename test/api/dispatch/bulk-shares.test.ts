@@ -21,6 +21,7 @@ function openShares(t: ExecutionContext, bulkRuns: number) {
   t.teardown(() => shares.close());
   return {
     workers,
+    tryEnter: (accountId: string) => shares.tryEnter('image', accountId),
     enter: (accountId: string, deadlineAtMs = Date.now() + 60_000) => {
       const ended = new AbortController();
       const entry = shares.enter('image', { accountId, deadlineAtMs }, ended.signal);
@@ -57,6 +58,29 @@ test('an account gets half of the worker slots, another gets half of those left,
   many[3]!.end();
   await waitFor('the request after it', () => many[10]!.state === 'granted');
   t.is(count(many, 'granted'), 10);
+});
+
+test('a share is available without waiting only once the workers have been looked up, within the account’s part, and if none of its requests waits', async (t) => {
+  const { enter, tryEnter } = openShares(t, 8);
+  t.is(tryEnter('a'), null, 'the number of worker slots is not known yet');
+  const first = enter('b');
+  await waitFor('the look-up', () => first.state === 'granted');
+  first.end();
+  const releases = Array.from({ length: 4 }, () => tryEnter('a'));
+  t.false(releases.includes(null));
+  t.is(tryEnter('a'), null, 'half of the slots are held');
+  const waiting = enter('a');
+  await nextTurn();
+  releases[0]!();
+  await waitFor('the waiting request', () => waiting.state === 'granted');
+  const next = enter('a');
+  t.is(tryEnter('a'), null, 'a request of the account waits');
+  next.end();
+  releases[1]!();
+  releases[1]!();
+  await waitFor('the cancellation', () => next.state !== 'waiting');
+  t.not(tryEnter('a'), null);
+  t.is(tryEnter('a'), null, 'a share is released once');
 });
 
 test('the slots of all live workers are split evenly among the api processes', async (t) => {

@@ -522,3 +522,16 @@ test('a cancelled request remains in flight until its worker reports the end or 
   await worker.die();
   await waitFor('the death of its worker to be noticed', () => replies.countOf('image', 'a') === 0);
 });
+
+test('a worker that accepts a request without a pending reply is stopped; the caller is charged only if it disconnected', async (t) => {
+  const setup = await setUp(t);
+  const worker = await startWorker(t, setup);
+  const unknown = randomUUID();
+  worker.send(unknown, 1, 0, 'accepted', Buffer.from(worker.id));
+  t.deepEqual(await worker.nextControl(), { action: 'cancel', requestId: unknown, isOurFault: true });
+  const disconnected = randomUUID();
+  void setup.wait({ requestId: disconnected });
+  t.true(setup.replies.markDisconnected(disconnected));
+  worker.send(disconnected, 1, 0, 'accepted', Buffer.from(worker.id));
+  t.deepEqual(await worker.nextControl(), { action: 'cancel', requestId: disconnected });
+});

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { runAdmission } from '../../../shared/billing/admit-script.ts';
+import { runAdmission, type AdmissionRequest } from '../../../shared/billing/admit-script.ts';
 import { runRefill } from '../../../shared/billing/refill-script.ts';
 import { releaseReservation, runSettlement } from '../../../shared/settlement/settle-script.ts';
 import { createRefillEvent, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
@@ -120,6 +120,33 @@ test('max tokens are lowered until the request costs at most the balance, or at 
   t.like(await runAdmission(redis, withMaximum), { outcome: 'ok', units: 5_000, reservedNano: 500_000n });
   const late = admission(id, { nanoPerUnit: 100n, requestedUnits: 50_000, minUnits: 16 });
   t.like(await runAdmission(redis, late), { outcome: 'insufficient', neededNano: 1_600n, spendableNano: 0n });
+});
+
+test('an item is pushed in the step that admits its request, only if the request gets all units it asks for and the list is not full', async (t) => {
+  const list = `test-list:${randomUUID()}`;
+  const push = (item: string, bound = 10) => ({ keys: [list, `${list}:pushed`], bound, item }) as const;
+  const id = await createAccount(1_000n, { rpm: 6 });
+  const ask = (more: Partial<AdmissionRequest>): AdmissionRequest =>
+    admission(id, { fixedNano: 100n, nanoPerUnit: 10n, requestedUnits: 10, minUnits: 1, ...more });
+  t.like(await runAdmission(redis, ask({}), push('first')), { outcome: 'ok', ticket: 1 });
+  t.like(await runAdmission(redis, ask({ requestedUnits: 100 }), push('fewer units')), {
+    outcome: 'ok',
+    units: 70,
+    ticket: null,
+  });
+  t.like(await runAdmission(redis, ask({}), push('insufficient')), { outcome: 'insufficient' });
+  t.like(await runAdmission(redis, ask({ keyHash: 'other' }), push('revoked')), { outcome: 'revoked' });
+
+  const rich = await createAccount(100_000n, { rpm: 3 });
+  const pay = () => admission(rich, { fixedNano: 100n });
+  t.like(await runAdmission(redis, pay(), push('second')), { outcome: 'ok', ticket: 2 });
+  t.like(await runAdmission(redis, pay(), push('list full', 2)), { outcome: 'ok', ticket: null });
+  t.like(await runAdmission(redis, pay()), { outcome: 'ok', ticket: null });
+  t.like(await runAdmission(redis, pay(), push('rate limited')), { outcome: 'rate_limited' });
+  t.deepEqual(await redis.lrange(list, 0, -1), ['first', 'second']);
+  t.is((await readBalance(rich)).reserved, 300n, 'a request whose item is not pushed is admitted too');
+  const claim = { keyHash: 'key', bodyHash: 'body' };
+  await t.throwsAsync(runAdmission(redis, { ...pay(), claim }, push('stored')), { instanceOf: TypeError });
 });
 
 test('the rate window admits exactly the limit, and reports when the next slot is available', async (t) => {
