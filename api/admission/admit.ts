@@ -1,7 +1,6 @@
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import {
   runAdmission,
-  type Admission,
   type AdmissionResult,
   type AdmissionRequest,
 } from '../../shared/billing/admit-script.ts';
@@ -13,6 +12,8 @@ import {
 } from '../../shared/billing/idempotency-claim.ts';
 import { maxStoredBytesPerAccount } from '../../shared/billing/stored-bytes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { replyCode } from '../../shared/redis/reply-code.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { ApiContext } from '../request/context.ts';
 import { modelRequestOptionsOf } from '../request/model-request-options.ts';
@@ -30,10 +31,11 @@ const storedBytesRetryAfterSeconds = 10;
 const queueDeadlineMs = 10 * 60_000;
 const jobDeadlineMs = 24 * 60 * 60_000;
 
-export interface Admitted<P extends Placement = Placement> extends Admission {
+export interface Admitted<P extends Placement = Placement> {
   readonly outcome: 'ok';
   readonly requestId: string;
   readonly request: AdmittedRequest;
+  readonly units: number;
   /** The placement if the request was pushed in the same step; null if it must be dispatched. */
   readonly placed: P | null;
 }
@@ -49,8 +51,8 @@ export interface Attached {
 }
 
 /**
- * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Always sets
- * the rate limit headers. If the response is a replay, the request id header is set to the id of the original request.
+ * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Sets the rate
+ * limit headers if Redis replies. If the response is a replay, the request id header is set to the id of the original request.
  * @param place returns the request's placement, on the assumption that it is admitted with all units that it asks for;
  * null if it can only be dispatched after admission
  * @throws AppError if the request is not admitted
@@ -69,15 +71,17 @@ export async function admit<P extends Placement>(
   const claim = await createClaim(context, accountId);
   // The client may have disconnected while the request was read, tokenized and hashed.
   context.state.signal.throwIfAborted();
-  const sentAtMs = Date.now();
+  const timesAt = (nowMs: number) => ({
+    admittedAtMs: nowMs,
+    deadlineAtMs: nowMs + (timeoutMs ?? (respondsAsync ? jobDeadlineMs : queueDeadlineMs)),
+  });
   const request: AdmittedRequest = {
     requestId,
     accountId,
     model: model.id,
     pricing: model.pricing,
     priceVersion: model.priceVersion,
-    admittedAtMs: sentAtMs,
-    deadlineAtMs: sentAtMs + (timeoutMs ?? (respondsAsync ? jobDeadlineMs : queueDeadlineMs)),
+    ...timesAt(Date.now()),
     userIp: context.ip,
     promptTokens,
     user,
@@ -100,20 +104,12 @@ export async function admit<P extends Placement>(
     isResumable,
   };
   let placement = claim !== null || isResumable || respondsAsync ? null : place(request);
-  const withdraw = (mayBePushed: boolean): void => {
-    placement?.withdraw(mayBePushed);
-    placement = null;
-  };
   const result = await runForAccount(services, holder, async () => {
-    const reply = await runAdmission(services.redis, admission, placement?.push);
-    if (reply.outcome === 'ok' && reply.ticket !== null) placement?.confirm(reply.ticket);
-    // This includes accounts that are not in Redis. Their requests are admitted once the account has been loaded, which
-    // may take seconds, and pushed after that.
-    else withdraw(false);
-    return reply;
-  }).catch((error: unknown) => {
-    withdraw(true);
-    throw error;
+    const current = placement;
+    // An account that is not in Redis is admitted once it has been loaded, which may take seconds. Its request is pushed
+    // after that.
+    placement = null;
+    return await runWithPlacement(services.redis, admission, current);
   });
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome === 'attached') {
@@ -121,7 +117,34 @@ export async function admit<P extends Placement>(
     return { ...result, accountId };
   }
   if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
-  return { ...result, requestId, request, placed: placement };
+  const { outcome, units, placed } = result;
+  // A request that is pushed later waits from now on.
+  const admitted = placed === null ? { ...request, ...timesAt(Date.now()) } : request;
+  return { outcome, requestId, request: admitted, units, placed };
+}
+
+/** Runs the admission, which also pushes the request if it has a placement. Ends the placement. */
+async function runWithPlacement<P extends Placement>(
+  redis: RedisClient,
+  admission: AdmissionRequest,
+  placement: P | null,
+) {
+  if (placement === null) return { ...(await runAdmission(redis, admission)), placed: null };
+  try {
+    const reply = await runAdmission(redis, admission, placement.push);
+    if (reply.outcome === 'ok' && reply.ticket !== null) {
+      placement.confirm(reply.ticket);
+      return { ...reply, placed: placement };
+    }
+    placement.withdraw();
+    return { ...reply, placed: null };
+  } catch (error) {
+    // The push is the last step of the script. After an error, it has not been reached.
+    if (replyCode(error) !== null) placement.withdraw();
+    else if (await placement.confirmIfAccepted())
+      return { outcome: 'ok', units: admission.requestedUnits, placed: placement } as const;
+    throw error;
+  }
 }
 
 /** Returns null if the caller sent no Idempotency-Key. */

@@ -1,6 +1,8 @@
 import { settleRequest, type FinishDeps } from '../../shared/settlement/finish-request.ts';
 import { releaseReservation } from '../../shared/settlement/settle-script.ts';
-import type { AppError } from '../../shared/contract/errors.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { callRedis } from '../../shared/redis/redis-client.ts';
+import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import { noUsage } from '../../shared/pricing/cost.ts';
 import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -12,12 +14,18 @@ export function release(dependencies: FinishDeps, request: AdmittedRequest, log:
   });
 }
 
+/** Time after which a reservation without a process has been released as an orphan. */
+const orphanedAfterMs = 30_000;
+
 /**
- * Releases the reservation of a request, if there is one: Redis did not reply to its admission. If Redis does not reply
- * to this either, the reservation is released as an orphan.
+ * Releases the reservation of a request whose admission Redis did not answer, so that it is unknown whether there is
+ * one. Retries during an outage.
  */
-export function releaseIfHeld(dependencies: FinishDeps, request: AdmittedRequest, log: Logger): void {
-  releaseReservation(dependencies.redis, request).catch((error: unknown) => {
+export function releaseIfHeld({ redis }: FinishDeps, request: AdmittedRequest, log: Logger): void {
+  const untilMs = performance.now() + orphanedAfterMs;
+  retryThroughOutage(() => callRedis(() => releaseReservation(redis, request)), {
+    isOutage: (error) => error instanceof AppError && performance.now() < untilMs,
+  }).catch((error: unknown) => {
     log.debug({ requestId: request.requestId, err: error }, 'reservation not released, if there is one');
   });
 }

@@ -27,13 +27,15 @@ const maxDispatches = 3;
  */
 const acceptTimeoutMs = 3_000;
 const takenCacheMs = 500;
+/** If the reply to an admission is lost, the chat fails unless a worker accepts it within this time. */
+const lostReplyTimeoutMs = 1_000;
 
 interface PendingChat extends PendingReply {
   readonly job: ChatJob;
   readonly lane: Lane;
   ticket: number;
   takenSinceMs: number | null;
-  /** Whether the chat is not in its queue yet: it waits for a share, or is being pushed. */
+  /** Whether it is not known yet to be in its queue: it waits for a share, or Redis has not replied to the push. */
   isDispatching: boolean;
   /** Entry of a chat that waits for a share of the workers' bulk capacity; null if it does not wait. */
   entry: BulkEntry | null;
@@ -115,14 +117,13 @@ export class ChatDispatcher implements ReplyOwner {
   }
 
   /**
-   * Prepares a chat to be pushed in the step that admits it. From now on, its reply is pending. Returns null if that is
-   * not possible, and the chat must be dispatched after its admission: in a Cluster, where the queue is on another node;
-   * if the chat is large; or if its account has no share of the workers' bulk capacity left.
+   * Prepares a chat to be pushed in the step that admits it. From now on, its reply is pending. Returns null if the chat
+   * must be dispatched after its admission: in a Cluster, where the queue is on another node; if the chat is large; if
+   * its account would have to wait for a share of the workers' bulk capacity; or if no reply could be received now.
    * @param response the caller's HTTP response
-   * @throws AppError `service_unavailable`
    */
   place(job: NewChatJob, response: ServerResponse): PlacedChat | null {
-    if (this.#deps.redis.isCluster) return null;
+    if (this.#deps.redis.isCluster || !this.#replies.isListening) return null;
     const held = new HeldReceiver(response);
     const pending = this.#createPending(job, held);
     const { request, lane } = pending;
@@ -134,28 +135,30 @@ export class ChatDispatcher implements ReplyOwner {
       if (releaseShare === null) return null;
       pending.onEnded = releaseShare;
     }
-    try {
-      this.#replies.add(pending, this);
-    } catch (error) {
-      pending.onEnded?.();
-      throw error;
-    }
+    this.#replies.add(pending, this);
     return {
       push: this.#queues[lane].describePush(item),
       confirm(ticket) {
         pending.ticket = ticket;
         pending.isDispatching = false;
       },
-      withdraw: (mayBePushed) => {
-        if (!mayBePushed) {
-          this.#replies.remove(request.requestId);
-          return;
+      withdraw: () => {
+        this.#replies.remove(request.requestId);
+      },
+      confirmIfAccepted: async () => {
+        const isAccepted = await waitUntilAccepted(pending, held);
+        // The ticket is needed only until a worker has accepted the chat.
+        if (isAccepted) pending.isDispatching = false;
+        else {
+          this.#replies.fail(pending, new AppError('service_unavailable'));
+          releaseIfHeld(this.#deps, request, this.#log);
         }
-        this.#replies.fail(pending, new AppError('service_unavailable'));
-        releaseIfHeld(this.#deps, request, this.#log);
+        return isAccepted;
       },
       receive: (receiver) => {
         held.passTo(receiver);
+        // After a ban, frames are only counted. The worker stops by itself, and must not take it for a disconnect.
+        if (pending.receiver !== held) return endedChat;
         pending.receiver = receiver;
         return this.#handleOf(pending);
       },
@@ -342,6 +345,27 @@ export class ChatDispatcher implements ReplyOwner {
 
 /** Shared, because creating an error for each request would capture a stack that nobody reads. */
 const requestEnded = new AppError('job_cancelled');
+
+const endedChat: DispatchedChat = {
+  position: () => null,
+  pause: () => undefined,
+  resume: () => undefined,
+  cancel: () => undefined,
+};
+
+/** Resolves to whether a worker has accepted the chat; false once the chat has failed, or after a timeout. */
+function waitUntilAccepted(pending: PendingChat, held: HeldReceiver): Promise<boolean> {
+  if (pending.workerId !== null || held.hasFailed) return Promise.resolve(pending.workerId !== null);
+  return new Promise((resolve) => {
+    const settle = (isAccepted: boolean): void => {
+      clearTimeout(timer);
+      resolve(isAccepted);
+    };
+    const timer = setTimeout(settle, lostReplyTimeoutMs, false);
+    pending.onAccepted = () => settle(true);
+    held.onFailed = () => settle(false);
+  });
+}
 
 /** Updates the reported position, which never increases. */
 function reportPosition(pending: PendingChat, position: number): void {

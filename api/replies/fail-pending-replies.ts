@@ -4,7 +4,11 @@ import type { PendingReplies } from './pending-replies.ts';
 import type { Receiver } from './pending-reply.ts';
 
 /** Discards frames: the caller already has its error, and later frames are only needed for settlement. */
-const discard: Receiver = { delta: () => undefined, end: () => undefined, fail: () => undefined };
+const discard: Receiver = {
+  delta: () => undefined,
+  end: ({ release }) => release(),
+  fail: () => undefined,
+};
 
 /**
  * Fails the callers of an account's requests in this process. Removes queued requests from their queue. Sends nothing

@@ -9,7 +9,10 @@ import type { Receiver } from './pending-reply.ts';
  */
 export class HeldReceiver implements Receiver {
   readonly response: ServerResponse;
-  #held: ((receiver: Receiver) => void)[] = [];
+  readonly #held: ((receiver: Receiver) => void)[] = [];
+  hasFailed = false;
+  /** Called when the request fails. */
+  onFailed: () => void = () => undefined;
 
   /** @param response the caller's HTTP response, for which memory is acquired if a large result is offered */
   constructor(response: ServerResponse) {
@@ -26,11 +29,12 @@ export class HeldReceiver implements Receiver {
 
   fail(error: AppError): void {
     this.#held.push((receiver) => receiver.fail(error));
+    this.hasFailed = true;
+    this.onFailed();
   }
 
-  /** Passes everything held to the receiver, which gets the rest directly. */
+  /** Passes everything held to the receiver that replaces this one. Call once. */
   passTo(receiver: Receiver): void {
     for (const pass of this.#held) pass(receiver);
-    this.#held = [];
   }
 }

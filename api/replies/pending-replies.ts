@@ -101,6 +101,11 @@ export class PendingReplies {
     this.#timer.unref();
   }
 
+  /** Whether replies can be received now. */
+  get isListening(): boolean {
+    return this.#subscriber.isListening(this.channel);
+  }
+
   /** All pending replies with their owners. */
   entries(): Iterable<{ readonly pending: PendingReply; readonly owner: ReplyOwner }> {
     return this.#entries.values();
@@ -112,7 +117,7 @@ export class PendingReplies {
   }
 
   add(pending: PendingReply, owner: ReplyOwner): void {
-    if (!this.#subscriber.isListening(this.channel)) throw new AppError('service_unavailable');
+    if (!this.isListening) throw new AppError('service_unavailable');
     if (this.#entries.size === 0) this.#absence.retainOnly(new Set());
     this.#absence.track(pending.queue);
     const { request } = pending;
@@ -205,6 +210,7 @@ export class PendingReplies {
         // A new attempt begins, so the rest of an earlier attempt's result will not arrive.
         this.#results.drop(frame.requestId);
         pending.workerId = frame.payload.toString();
+        pending.onAccepted?.();
         if (pending.hasOutput && pending.receiver.mayRestart?.() === false)
           this.fail(pending, lostInTransit());
         return;
@@ -245,7 +251,7 @@ export class PendingReplies {
 
   /**
    * Stops a worker that accepted a request without a pending reply: the caller disconnected while the request was
-   * queued, or got an error because it was unknown whether the request had been queued.
+   * queued, or has an error because it was unknown whether the request had been queued.
    */
   #stopUnexpected({ requestId, payload }: Frame): void {
     const cause = this.#inFlight.hasDisconnectedFrom(requestId) ? {} : { isOurFault: true as const };

@@ -30,6 +30,8 @@ export interface PendingReply {
   hasOutput: boolean;
   /** Completion tokens generated, as far as this process knows. */
   tokens: number;
+  /** Called when a worker has accepted the request. */
+  onAccepted?: () => void;
   /** Called when no work for the request remains, even if its caller disconnected earlier. */
   onEnded?: () => void;
 }

@@ -68,9 +68,11 @@ export class WorkerControls {
     this.#send(workerId, { action: 'received', channel, mark });
   }
 
-  /** Cancels a request that has no pending reply. */
+  /** Cancels a request that has no pending reply. @param cause why, unless its caller disconnected */
   cancelRequest(workerId: string, requestId: string, cause: CancelCause): void {
-    this.#send(workerId, { action: 'cancel', requestId, ...cause });
+    this.#send(workerId, { action: 'cancel', requestId, ...cause }, (undelivered) => {
+      this.#undelivered.set(requestId, undelivered);
+    });
   }
 
   /**

@@ -58,7 +58,6 @@ test('a chat is admitted and pushed by one command, whether its account has few 
   if (setup === null) return;
   const { stack, account } = setup;
   const commands = await watchRedis(t, stack.env['REDIS_URL']!);
-  const chats: Promise<Response>[] = [];
   const lengths = (): Promise<number[]> =>
     Promise.all([redisKeys.readyQueue, redisKeys.bulkReadyQueue].map((list) => stack.redis.llen(list)));
   const caller = new AbortController();
@@ -70,7 +69,6 @@ test('a chat is admitted and pushed by one command, whether its account has few 
       signal: caller.signal,
     });
     chat.catch(() => undefined);
-    chats.push(chat);
     await waitFor('the chat to be pushed', async () => (await lengths()).join() === expected.join());
   };
   // The first chat of each lane also loads the scripts, and looks up how many slots the workers have.
@@ -87,7 +85,6 @@ test('a chat is admitted and pushed by one command, whether its account has few 
   t.true(push.args.includes(redisKeys.account(account.id)), 'the same command reads the account');
   caller.abort();
   await waitForNoReservation(stack, account.id);
-  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
 });
 
 for (const stream of [false, true]) {
@@ -136,7 +133,58 @@ async function read(response: Response, stream: boolean): Promise<Answer> {
   return { text: choices[0]!.message.content, costRub: usage.cost_request };
 }
 
-test('if the reply to an admission is lost, the caller gets service_unavailable, the worker stops, and nothing is charged', async (t) => {
+for (const { what, model, content, more } of [
+  { what: 'a response that is already complete', model: 'chat', content: 'three lost words', more: {} },
+  // At five words per second, it takes longer than the api waits for a reply of Redis.
+  {
+    what: 'a stream that is under way',
+    model: 'drip-chat',
+    content: `lost${' word'.repeat(35)}`,
+    more: { stream: true, stream_options: { include_usage: true } },
+  },
+]) {
+  test(`if the reply to an admission is lost, ${what} still reaches its caller, who is charged once`, async (t) => {
+    const setup = await setUp(t);
+    if (setup === null) return;
+    const { stack, account } = setup;
+    const { proxy, url } = await startHeldApi(t, stack);
+    proxy.hold(content);
+    const chat = { ...chatOf(content, more), model };
+    const response = await postJson(`${url}/v1/chat/completions`, account.apiKey, chat);
+    t.is(response.status, 200);
+    const { costRub, text } = await read(response, model === 'drip-chat');
+    t.is(text, `You said: ${content}`);
+    await waitForNoReservation(stack, account.id);
+    const charged = await readAmountCharged(stack, account.id, '100');
+    t.true(charged > 0n);
+    t.is(toNano(costRub), charged);
+  });
+}
+
+test('if the reply to an admission is lost and no worker has accepted the chat, the caller gets service_unavailable, and nothing is charged when a worker takes it later', async (t) => {
+  const setup = await setUp(t);
+  if (setup === null) return;
+  const { stack, account } = setup;
+  const { proxy, url } = await startHeldApi(t, stack);
+  await stack.stopWorkers();
+  proxy.hold('three lost words');
+  const chat = { ...chatOf('three lost words'), model: 'slow-chat' };
+  const response = await postJson(`${url}/v1/chat/completions`, account.apiKey, chat);
+  t.is(response.status, 503);
+  t.is(((await response.json()) as { error: { code: string } }).error.code, 'service_unavailable');
+  await waitForNoReservation(stack, account.id);
+  t.is(await stack.redis.llen(redisKeys.readyQueue), 1, 'the chat has been pushed');
+  proxy.release();
+  await stack.startWorker();
+  await waitFor('the worker to take it', async () => (await stack.redis.llen(redisKeys.readyQueue)) === 0);
+  // A call of the vendor that began for the first chat would have ended by the time this one has.
+  const other = await stack.createAccount();
+  const next = await stack.post('/v1/chat/completions', other.apiKey, { ...chat, model: 'slow-chat' });
+  t.is(next.status, 200);
+  t.is(await readAmountCharged(stack, account.id, '100'), 0n);
+});
+
+test('if all connections are reset before the reply to an admission has arrived, the caller gets service_unavailable, the worker stops, and nothing is charged', async (t) => {
   const setup = await setUp(t);
   if (setup === null) return;
   const { stack, account, vendor } = setup;

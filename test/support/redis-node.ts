@@ -55,7 +55,8 @@ export class RedisNode {
   /** Restarts the server after a kill, and throws what it logged if it does not start. */
   async restart(): Promise<void> {
     if (await this.start()) return;
-    const log = await readFile(join(this.#options.dir, String(this.port), logFile), 'utf8');
+    const path = join(this.#options.dir, String(this.port), logFile);
+    const log = await readFile(path, 'utf8').catch(() => 'it wrote no log');
     throw new Error(
       `redis-server on port ${this.port} did not start:\n${log.split('\n').slice(-20).join('\n')}`,
     );

@@ -82,6 +82,8 @@ export interface TestStack {
   readonly log: Logger;
   readonly dir: string;
   startWorker(options?: Partial<WorkerOptions>): Promise<Running>;
+  /** Stops all workers, as before an update. */
+  stopWorkers(): Promise<void>;
   stopMongo(): Promise<void>;
   /** Restarts MongoDB on the same port, with its data. */
   restartMongo(): Promise<void>;
@@ -163,6 +165,9 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       const worker = await startWorker(config, env, log, { ...allQueues, ...more });
       workers.push(worker);
       return worker;
+    },
+    async stopWorkers() {
+      await Promise.all(workers.splice(0).map((worker) => worker.stop()));
     },
     async createAccount({ balance = '100', freeRequests = 0, rpm = 100_000 } = {}) {
       const { id, apiKey } = await retryUntilSuccess('MongoDB to take the account', () =>
