@@ -26,8 +26,8 @@ export function isPlain(raw: Buffer, document: Doc): boolean {
     at = nameEnd + 1 + size;
     fields += 1;
   }
-  // JavaScript keeps only one of two fields with the same name. The library mistakes an object with a `_bsontype` for
-  // one of its own types.
+  // JavaScript keeps only one of two fields with the same name. The library treats an object with a `_bsontype` as a
+  // BSON value.
   return at === end && fields === Object.keys(document).length && !Object.hasOwn(document, '_bsontype');
 }
 
