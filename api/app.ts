@@ -57,6 +57,7 @@ import {
 import { requestCode, verifyCode } from './endpoints/web/sign-in.ts';
 import { checkHead } from './middleware/check-head.ts';
 import { cors } from './middleware/cors.ts';
+import { meterRequests } from './middleware/meter-work.ts';
 import { methodsOf, refuseMethod, refuseMethodOfFixedPath } from './middleware/refuse-method.ts';
 import { renderError } from './middleware/render-error.ts';
 import { refuseDoubledSlash, requestContext } from './middleware/request-context.ts';
@@ -170,6 +171,7 @@ export function createApp(services: Services): Koa<RequestState> {
   // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log));
+  app.use(meterRequests(services));
   app.use(checkHead);
   app.use(refuseDoubledSlash);
   app.use(refuseMethodOfFixedPath);

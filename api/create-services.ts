@@ -9,7 +9,9 @@ import { within } from '../shared/runtime/within.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
 import { StatsCache } from '../shared/traffic/stats-cache.ts';
 import type { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { FundedAccounts } from './admission/funded-accounts.ts';
 import { RecentRefusals } from './admission/recent-refusals.ts';
+import { UnpaidTime } from './callers/unpaid-time.ts';
 import { Captcha } from './captcha/captcha.ts';
 import type { Dispatch } from './dispatch/create-dispatch.ts';
 import { DocumentReader } from './files/document-reader.ts';
@@ -73,6 +75,8 @@ export function createServices(parts: ServicesParts): RunningServices {
     databaseWaitMs: options.databaseWaitMs,
     calls: { short: new Holdings(), streams: new Holdings() },
     refusals: new RecentRefusals(),
+    funded: new FundedAccounts(hotAccounts),
+    unpaidTime: new UnpaidTime({ log }),
     codes,
     web: {
       ...stores.web,

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Operation } from '../shared/contract/operation.ts';
+import { meterWork } from './middleware/meter-work.ts';
 import { validate } from './middleware/validate.ts';
 import type { ApiContext, ApiMiddleware } from './request/context.ts';
 import type { Services } from './services.ts';
@@ -44,8 +45,9 @@ export function defineEndpoint<const O extends Operation>(
 export const createStack = (
   { operation, steps, createHandler }: Endpoint,
   services: Services,
-): ApiMiddleware[] => [
-  ...steps.map((createStep) => createStep(services, operation)),
-  validate(operation),
-  createHandler(services),
-];
+): ApiMiddleware[] =>
+  [
+    ...steps.map((createStep) => createStep(services, operation)),
+    validate(operation),
+    createHandler(services),
+  ].map(meterWork);

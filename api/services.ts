@@ -16,8 +16,10 @@ import type { StatsCache } from '../shared/traffic/stats-cache.ts';
 import type { ModelSums, TotalSums } from '../shared/traffic/traffic-sums.ts';
 import type { MailQueue } from '../shared/web/mail-queue.ts';
 import type { WebStores } from '../shared/web/web-stores.ts';
+import type { FundedAccounts } from './admission/funded-accounts.ts';
 import type { RecentRefusals } from './admission/recent-refusals.ts';
 import type { BodyTimes } from './bodies/body-pace.ts';
+import type { UnpaidTime } from './callers/unpaid-time.ts';
 import type { Captcha } from './captcha/captcha.ts';
 import type { Dispatch } from './dispatch/create-dispatch.ts';
 import type { DocumentReader } from './files/document-reader.ts';
@@ -57,6 +59,10 @@ export interface Services extends Dispatch {
   /** Concurrent calls that do not call a model, by account or session: short ones, and event streams. */
   readonly calls: { readonly short: Holdings; readonly streams: Holdings };
   readonly refusals: RecentRefusals;
+  /** Accounts that are known to have money. The work of their calls is not limited by network. */
+  readonly funded: FundedAccounts;
+  /** The process's time that unpaid calls use, by network. */
+  readonly unpaidTime: UnpaidTime;
   readonly codes: RefillCodeStore;
   readonly web: WebServices;
   readonly history: HistoryStore;

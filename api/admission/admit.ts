@@ -117,11 +117,19 @@ export async function admit<P extends Placement>(
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
     return { ...result, accountId };
   }
+  noteFunds(services, accountId, result.outcome);
   if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
   const { outcome, units, placed } = result;
   // A request that is pushed later waits from now on.
   const admitted = placed === null ? { ...request, ...timesAt(Date.now()) } : request;
   return { outcome, requestId, request: admitted, units, placed };
+}
+
+/** An admission, or its rejection for lack of money, shows whether the account has any. */
+function noteFunds({ funded }: Services, accountId: string, outcome: AdmissionResult['outcome']): void {
+  const isFunded = outcome === 'ok';
+  if (isFunded !== funded.has(accountId) && (isFunded || outcome === 'insufficient'))
+    funded.note(accountId, isFunded);
 }
 
 /** Runs the admission, which also pushes the request if it has a placement. Ends the placement. */

@@ -1,10 +1,10 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { type BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
+import { RecentUse } from '../../shared/fairness/recent-use.ts';
 import { within } from '../../shared/runtime/within.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { FileResult, FileReply, FileRequest } from './file-content.ts';
 import { FileProcesses, type FileRun } from './file-processes.ts';
-import { RecentUse } from './recent-use.ts';
 
 /**
  * Levels of file processes. An account's files start at the first level whose `maxUsedMs` exceeds the account's recent
@@ -21,6 +21,8 @@ const levels: readonly LevelBounds[] = [
 const defaultTimeoutMs = 30_000;
 /** A caller that waits longer for a slot of a level gets an error and may retry. */
 const waitMs = 60_000;
+/** An account that reads for 5 s per minute accumulates no use, and a use always decays within 12 minutes. */
+const useDecay = { decayRate: 1 / 12, maxUseMs: 60_000 };
 
 interface LevelBounds {
   readonly processes: number;
@@ -46,7 +48,7 @@ export class DocumentReader {
     ...bounds,
     slots: new FairBudget({ capacity: bounds.processes }),
   }));
-  readonly #used = new RecentUse();
+  readonly #used = new RecentUse(useDecay);
   readonly #processes: FileProcesses;
 
   constructor(log: Pick<Logger, 'error'>, timeoutMs = defaultTimeoutMs) {

@@ -144,7 +144,7 @@ class IncomingBody {
     try {
       await readChunks(req, this.#services.bodyTimes, {
         isLarge: () => this.#reader !== null,
-        onChunk: (chunk) => this.#readChunk(chunk, limitBytes),
+        onChunk: (chunk) => this.#measure(() => this.#readChunk(chunk, limitBytes)),
       });
       if (!this.#isForm) checkUtf8(this.#utf8.end());
       if (this.#reader !== null) {
@@ -153,7 +153,7 @@ class IncomingBody {
         return await this.#reader.end();
       }
       this.#release();
-      return await this.#parseSmall();
+      return await this.#measure(() => this.#parseSmall());
     } catch (error) {
       // Release the memory before the error is sent, because sending may take a while and the body is no longer needed.
       this.#release();
@@ -162,6 +162,11 @@ class IncomingBody {
       this.#isReading = false;
       if (signal.aborted) this.#release();
     }
+  }
+
+  #measure<T>(work: () => T): T {
+    const { meter } = this.#context.state;
+    return meter === undefined ? work() : meter.measure(work);
   }
 
   /** @throws AppError if the requester cannot have that much memory */

@@ -20,6 +20,9 @@ for (const operation of Object.values<Operation>(operations)) {
   methodsOfPath.set(path, methods);
 }
 
+/** Whether the path is that of an operation without parameters. */
+export const isFixedPath = (path: string): boolean => methodsOfPath.has(path);
+
 const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**

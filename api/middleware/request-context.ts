@@ -30,6 +30,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
     context.request.ip = findCallerAddress(context.socket.remoteAddress, forwardedFor);
     context.res.once('close', () => {
       closed.abort(responseClosed);
+      context.state.meter?.report();
       const { method, path, status, state } = context;
       const isWhole = context.res.writableFinished || state.isResponseSent === true;
       logAccess(log, {

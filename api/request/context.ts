@@ -6,6 +6,7 @@ import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../shared/web/web-models.ts';
 import type { ModelRequestOptions } from './model-request-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
+import type { WorkMeter } from './work-meter.ts';
 
 /** State that middleware sets for the handler. */
 export interface RequestState {
@@ -15,6 +16,8 @@ export interface RequestState {
    * Aborts with `job_cancelled` when the response is closed: the client has disconnected, or has received all of it.
    */
   signal: AbortSignal;
+  /** Set by meterRequests. */
+  meter?: WorkMeter;
   /** Set by authenticate. */
   holder?: KeyHolder;
   /** Set by authenticateSession. */
