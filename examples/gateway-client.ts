@@ -23,7 +23,7 @@ function findBaseUrl(env: NodeJS.ProcessEnv): string {
   const address =
     env['MODEL_GATEWAY_URL'] || env['OPENAI_BASE_URL'] || `http://127.0.0.1:${env['PORT'] || 8080}`;
   if (!URL.canParse(address)) throw new ExampleError(`"${address}" is no address of a gateway.`);
-  const url = address.replace(/\/+$/, '');
+  const url = address.endsWith('/') ? address.slice(0, -1) : address;
   return url.endsWith('/v1') ? url : `${url}/v1`;
 }
 
@@ -85,5 +85,11 @@ export const readReceipt = (usage: object | null | undefined): Receipt => usage 
 
 /** Formats a price as the gateway does, such as `0.00045 RUB`. */
 export function formatReceipt({ cost_request: cost, free_request: free }: Receipt): string {
-  return free ? 'a free request' : `${(cost ?? 0).toFixed(9).replace(/\.?0+$/, '')} RUB`;
+  return free ? 'a free request' : `${trimZeros((cost ?? 0).toFixed(9))} RUB`;
+}
+
+function trimZeros(decimal: string): string {
+  let end = decimal.length;
+  while (decimal[end - 1] === '0') end -= 1;
+  return decimal.slice(0, decimal[end - 1] === '.' ? end - 1 : end);
 }

@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js';
 const maxAddressLength = 100;
 
 /** Some proxies add the port, and put IPv6 in brackets. */
-const withPort = /^(?:\[([^\]]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
+const withPort = /^(?:\[([^\]:]*:[^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/;
 
 /**
  * Finds the address that a request came from. Uses the last address in `X-Forwarded-For`: the proxy in front of this
@@ -25,5 +25,5 @@ function readAddress(text: string): string | null {
   const match = withPort.exec(text);
   const address = match === null ? text : (match[1] ?? match[2]!);
   if (isIP(address) === 0) return null;
-  return address.includes(':') ? ipaddr.process(address.replace(/%.*$/, '')).toString() : address;
+  return address.includes(':') ? ipaddr.process(address.split('%', 1)[0]!).toString() : address;
 }

@@ -61,7 +61,10 @@ export function findRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): Re
   return match === null ? null : { method: match[1]!, path: withoutQuery(match[2]!) };
 }
 
-export const withoutQuery = (target: string): string => target.replace(/[?#].*$/s, '');
+export function withoutQuery(target: string): string {
+  const end = target.search(/[?#]/);
+  return end < 0 ? target : target.slice(0, end);
+}
 
 const originLine = /^origin:[ \t]*(\S+)/im;
 

@@ -64,6 +64,9 @@ async function searchTable(
   }
 }
 
+/** `fe80::1%eth0` becomes `fe80::1`. */
+const withoutZone = (address: string): string => address.split('%', 1)[0]!;
+
 /** The client's row key, from our port and its address in the table's format; null if it has disconnected. */
 function describePeer({
   localPort,
@@ -71,8 +74,7 @@ function describePeer({
   remotePort,
 }: Socket): { row: string; addressBytes: number } | null {
   if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
-  // Without the zone.
-  const address = ipaddr.parse(remoteAddress.replace(/%.*$/, '')).toByteArray();
+  const address = ipaddr.parse(withoutZone(remoteAddress)).toByteArray();
   const row = `${toHex(localPort)} ${toTableAddress(address)}:${toHex(remotePort)}`;
   return { row, addressBytes: address.length };
 }

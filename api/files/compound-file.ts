@@ -13,7 +13,7 @@ export const isCompoundFile = (bytes: Buffer): boolean => bytes.subarray(0, magi
 
 /**
  * Reads the streams with these names.
- * @throws RangeError if the file is truncated, damaged or has a cycle
+ * @throws RangeError if the file is truncated, damaged or has a cycle, or if streams share sectors
  */
 export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[] {
   const sectorBytes = 2 ** bytes.readUInt16LE(30);
@@ -28,21 +28,30 @@ export function readStreams(bytes: Buffer, names: ReadonlySet<string>): Buffer[]
   const directory = readChain(bytes.readUInt32LE(48));
   const miniLimit = bytes.readUInt32LE(56);
   const miniTable = bytes.readUInt32LE(60);
+  let minis: { readonly bytes: Buffer; readonly table: Buffer } | null = null;
   const streams: Buffer[] = [];
+  let streamBytes = 0;
+  const add = (sectors: Buffer, size: number): void => {
+    // Streams have no sector in common. Otherwise, a thousand entries could each be the whole file.
+    streamBytes += sectors.length;
+    if (streamBytes > bytes.length) throw new RangeError('streams share sectors');
+    streams.push(sectors.subarray(0, size));
+  };
   for (let at = 0; at + entryBytes <= directory.length; at += entryBytes) {
     const nameBytes = Math.min(directory.readUInt16LE(at + 64), 64);
     const name = directory.toString('utf16le', at, at + Math.max(0, nameBytes - 2));
     if (!names.has(name.toLowerCase())) continue;
     const first = directory.readUInt32LE(at + 116);
     const size = directory.readUInt32LE(at + 120);
-    if (size >= miniLimit) streams.push(readChain(first).subarray(0, size));
+    if (size >= miniLimit) add(readChain(first), size);
     else {
       // Small streams are stored inside the stream of the first directory entry.
-      const minis = readChain(directory.readUInt32LE(116));
-      const sectors = followChain(readChain(miniTable), first).map((sector) =>
-        minis.subarray(sector * miniSectorBytes, (sector + 1) * miniSectorBytes),
+      minis ??= { bytes: readChain(directory.readUInt32LE(116)), table: readChain(miniTable) };
+      const { bytes: stored, table } = minis;
+      const sectors = followChain(table, first).map((sector) =>
+        stored.subarray(sector * miniSectorBytes, (sector + 1) * miniSectorBytes),
       );
-      streams.push(Buffer.concat(sectors).subarray(0, size));
+      add(Buffer.concat(sectors), size);
     }
   }
   return streams;

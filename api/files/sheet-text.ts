@@ -21,7 +21,10 @@ export function readStringTable(markup: string): readonly string[] | null {
     },
     text: (text) => pieces.push(text),
     close(name) {
-      if (name === 'si') strings.push(pieces.join(''));
+      if (name !== 'si') return;
+      strings.push(pieces.join(''));
+      // Otherwise, a table with more ends than starts would repeat all texts so far.
+      pieces = [];
     },
   });
   return strings;

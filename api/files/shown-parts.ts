@@ -10,6 +10,8 @@ const referenceAttributes: Readonly<Record<string, string>> = {
   itemref: 'idref',
   altChunk: 'id',
 };
+/** Each reference of a part is resolved against its name. No program writes nearly as long names. */
+const maxNameLength = 1_024;
 const mayShow = /<(?:[^\s<>:]+:)?(?:sheet|sldId|itemref|altChunk|Relationship)\b/;
 
 /**
@@ -22,9 +24,10 @@ export class ShownParts {
   /** The parts that ids refer to, by the name of the part that uses the ids. */
   readonly #targets = new Map<string, Map<string, string>>();
 
-  /** @throws RangeError if an id refers to two parts */
+  /** @throws RangeError if an id refers to two parts, or if the part's name is too long */
   add(partName: string, markup: string): void {
     if (!mayShow.test(markup)) return;
+    if (partName.length > maxNameLength) throw new RangeError('the name of a part is too long');
     const shownIds: string[] = [];
     const name = partName.toLowerCase();
     // `xl/_rels/workbook.xml.rels` is the table for `xl/workbook.xml`. A book's table is in the part itself.
@@ -40,7 +43,10 @@ export class ShownParts {
           if (attribute === referenceName) shownIds.push(value);
       },
     });
-    if (shownIds.length > 0) this.#shownIds.set(name, [...(this.#shownIds.get(name) ?? []), ...shownIds]);
+    if (shownIds.length === 0) return;
+    const known = this.#shownIds.get(name);
+    if (known === undefined) this.#shownIds.set(name, shownIds);
+    else for (const id of shownIds) known.push(id);
   }
 
   /** Number of times that the most frequently shown part is shown; 1 in a normal document. */

@@ -69,13 +69,44 @@ function visitTag(tag: string, visitor: XmlVisitor): void {
   }
 }
 
-const attribute = /([^\s=/"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
-
-/** Lists attributes by name without prefix. Names may repeat. */
+/**
+ * Lists attributes by name without prefix. Names may repeat. Reads each character once: it looks for the equals signs
+ * outside of values, because a search for names would read a long run of text without one again from each character.
+ */
 export function* listAttributes(attributes: string): Generator<readonly [name: string, value: string]> {
-  for (const [, name = '', double, single] of attributes.matchAll(attribute)) {
-    yield [name.slice(name.indexOf(':') + 1), decodeReferences(double ?? single ?? '')];
+  let start = 0;
+  for (let equals = attributes.indexOf('='); equals >= 0; equals = attributes.indexOf('=', start)) {
+    const opening = skipSpace(attributes, equals + 1);
+    const mark = attributes[opening];
+    const end = mark === '"' || mark === "'" ? attributes.indexOf(mark, opening + 1) : -1;
+    const name = findNameBefore(attributes, start, equals);
+    if (end >= 0 && name !== '')
+      yield [name.slice(name.indexOf(':') + 1), decodeReferences(attributes.slice(opening + 1, end))];
+    start = end >= 0 ? end + 1 : equals + 1;
   }
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && isSpace(text, at)) at += 1;
+  return at;
+}
+
+/** The name that ends before an equals sign; empty if there is none. */
+function findNameBefore(text: string, from: number, equals: number): string {
+  let end = equals;
+  while (end > from && isSpace(text, end - 1)) end -= 1;
+  let start = end;
+  while (start > from && !isSpace(text, start - 1) && !noName.has(text[start - 1]!)) start -= 1;
+  return text.slice(start, end);
+}
+
+const noName = new Set(['/', '"', "'"]);
+
+function isSpace(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+  return /\s/.test(text[at]!);
 }
 
 export function readAttribute(attributes: string, attributeName: string): string | null {

@@ -71,11 +71,16 @@ class ArchiveReader {
   }
 
   finish(): FileContent {
-    for (const [index, times] of this.#cellCounts) {
-      const tables = this.#tables.filter((table) => table[index] !== undefined);
-      if (tables.length === 0) throw new RangeError('a cell refers to a missing text');
-      for (const table of tables) this.#texts.add(table[index]!, times - 1);
+    const found = new Set<number>();
+    for (const table of this.#tables) {
+      for (const [index, text] of table.entries()) {
+        const times = this.#cellCounts.get(index);
+        if (times === undefined) continue;
+        found.add(index);
+        this.#texts.add(text, times - 1);
+      }
     }
+    if (found.size < this.#cellCounts.size) throw new RangeError('a cell refers to a missing text');
     const times = this.#parts.maxTimes;
     return { texts: this.#texts.list(times), pages: 0, otherTokens: this.#blankCells * times };
   }

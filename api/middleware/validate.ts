@@ -1,8 +1,9 @@
 import type { Operation } from '../../shared/contract/operation.ts';
 import { compileValidator } from '../../shared/contract/validation.ts';
 import type { ApiMiddleware } from '../request/context.ts';
+import { readQueryString } from '../request/read-query-string.ts';
 
-/** Validates path, query and body against the operation's schemas and fills in defaults. */
+/** Validates path, query and body against the operation's schemas and fills in defaults. Parses no other query. */
 export function validate(operation: Operation): ApiMiddleware {
   const { pathParameters } = operation;
   const validatePath = pathParameters === undefined ? null : compileValidator(pathParameters, 'path');
@@ -10,7 +11,7 @@ export function validate(operation: Operation): ApiMiddleware {
   const validateBody = operation.body === undefined ? null : compileValidator(operation.body, 'body');
   return async (context, next) => {
     if (validatePath !== null) context.state.path = validatePath({ ...context['params'] });
-    if (validateQuery !== null) context.state.query = validateQuery({ ...context.query });
+    if (validateQuery !== null) context.state.query = validateQuery(readQueryString(context.querystring));
     if (validateBody !== null) context.state.body = validateBody(context.state.body);
     await next();
   };

@@ -37,7 +37,11 @@ export interface PartContext {
 
 /** Removes the credentials from one or several server URLs, even if a password contains a `/` or `@`. */
 function withoutCredentials(urls: string): string {
-  const hide = (url: string): string => url.replace(/\/\/.*@/, '//');
+  const hide = (url: string): string => {
+    const from = url.indexOf('//');
+    const to = url.lastIndexOf('@');
+    return from < 0 || to < from ? url : `${url.slice(0, from)}//${url.slice(to + 1)}`;
+  };
   return splitRedisUrls(urls).map(hide).join(',');
 }
 

@@ -14,7 +14,7 @@ export const anthropicDialect: Dialect = {
 
   // The vendor's reference specifies x-api-key, but its client now also sends the key as a bearer token.
   readKey(headers) {
-    const [, token = null] = /^Bearer\s+(.+)$/i.exec(String(headers['authorization'] ?? '')) ?? [];
+    const [, token = null] = /^Bearer\s+(\S.*)$/i.exec(String(headers['authorization'] ?? '')) ?? [];
     const key = headers['x-api-key'];
     return typeof key === 'string' && key !== '' ? key : token;
   },

@@ -128,7 +128,7 @@ function writeReply(input: ScriptInput): string {
 
 /** Each piece is one word and the white space before it, so that a piece is a token. */
 function splitWords(text: string): string[] {
-  return text.match(/\s*\S+/g) ?? [];
+  return text.trimEnd() === '' ? [] : text.trimEnd().split(/(?<=\S)(?=\s)/);
 }
 
 function pickTools(input: ScriptInput): readonly ScriptedTool[] {

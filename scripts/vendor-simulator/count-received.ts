@@ -46,7 +46,7 @@ function countValue(name: string, value: unknown, parent: JsonRecord): number {
 }
 
 function countText(name: string, text: string, parent: JsonRecord): number {
-  const [, uriType, uriData] = /^data:([^;,]+)[^,]*,(.*)$/s.exec(text) ?? [];
+  const [, uriType, uriData] = /^data:([^;,]+)(?:;[^,]*)?,(.*)$/s.exec(text) ?? [];
   if (uriType !== undefined && (name === 'url' || name === 'file_data')) {
     return countMedia(uriType, uriData ?? '');
   }

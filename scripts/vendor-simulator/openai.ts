@@ -19,7 +19,7 @@ export const openAiDialect: Dialect = {
   },
 
   readKey(headers) {
-    const [, key = null] = /^Bearer\s+(.+)$/i.exec(String(headers['authorization'] ?? '')) ?? [];
+    const [, key = null] = /^Bearer\s+(\S.*)$/i.exec(String(headers['authorization'] ?? '')) ?? [];
     return key;
   },
 

@@ -14,6 +14,7 @@ import { checkCatalog } from './check-catalog.ts';
 import { readKeyVariable, usableKey } from './check-entries.ts';
 import { findSuspiciousPrices } from './check-pricing.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
+import { stripTrailing } from '../runtime/strip-trailing.ts';
 
 export type CatalogProblem = YamlProblem;
 
@@ -164,7 +165,7 @@ function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly str
   return {
     name,
     kind: entry.kind,
-    baseUrl: (entry.baseUrl ?? defaultUrl).replace(/\/+$/, ''),
+    baseUrl: stripTrailing(entry.baseUrl ?? defaultUrl, '/'),
     apiKeys,
     maxConcurrency: entry.maxConcurrency ?? rules.maxConcurrency,
     maxConcurrencyPerKey: entry.maxConcurrencyPerKey ?? null,

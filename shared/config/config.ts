@@ -11,6 +11,7 @@ import { ConfigError } from '../runtime/config-error.ts';
 import { explainFileError } from '../runtime/explain-file-error.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
 import { toServerUrl } from './server-url.ts';
+import { stripTrailing } from '../runtime/strip-trailing.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
 
@@ -195,7 +196,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       accessKeyId: values.AWS_ACCESS_KEY_ID!,
       secretAccessKey: values.AWS_SECRET_ACCESS_KEY!,
       region: values.AWS_REGION,
-      publicUrl: values.S3_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
+      publicUrl: values.S3_PUBLIC_URL === undefined ? null : stripTrailing(values.S3_PUBLIC_URL, '/'),
       manageBucket: values.S3_MANAGE_BUCKET,
     }),
     masterKey: values.MASTER_KEY!,

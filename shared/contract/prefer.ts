@@ -4,27 +4,47 @@ import { invalidField } from './errors.ts';
 export const maxRequestTimeoutMs = 24 * 60 * 60_000;
 export const requestTimeoutHeader = 'X-Request-Timeout-Ms';
 
-/** One preference of a list: a token, a value that may be quoted, and parameters. Quoted text may contain commas. */
-const preference = /(?:[^",;]|"(?:[^"\\]|\\.)*(?:"|$))+|[,;]/g;
+/** Far longer than any list of preferences that clients send. */
+export const maxPreferLength = 1_024;
 
 /**
  * Returns whether a `Prefer` header requests `respond-async` (RFC 7240, 2 and 4.1). Names are case-insensitive.
- * Parameters and unknown preferences are skipped, and so is `wait`. A malformed header is ignored, because servers may
- * ignore a preference.
+ * Parameters and unknown preferences are skipped, and so is `wait`. A malformed or too long header is ignored: a
+ * preference must never cause an error.
  */
 export function prefersAsync(header: string | undefined): boolean {
-  if (header === undefined) return false;
+  if (header === undefined || header.length > maxPreferLength) return false;
   let isParameter = false;
-  for (const [part] of header.matchAll(preference)) {
-    if (part === ',' || part === ';') {
-      isParameter = part === ';';
-    } else if (!isParameter) {
-      const [name = '', value = ''] = part.split('=', 2).map((text) => text.trim());
-      // RFC 7240 treats an empty value as no value.
-      if (name.toLowerCase() === 'respond-async' && (value === '' || value === '""')) return true;
-    }
+  for (let at = 0; at < header.length; at++) {
+    const end = findSeparator(header, at);
+    if (!isParameter && isRespondAsync(header.slice(at, end))) return true;
+    isParameter = header[end] === ';';
+    at = end;
   }
   return false;
+}
+
+/**
+ * Returns where the preference or parameter that begins at `from` ends: at a comma, a semicolon or the end. Quoted text
+ * may contain both. Reads each character once.
+ */
+function findSeparator(header: string, from: number): number {
+  let isQuoted = false;
+  for (let at = from; at < header.length; at++) {
+    const character = header[at];
+    if (character === '"') isQuoted = !isQuoted;
+    else if (isQuoted && character === '\\') at += 1;
+    else if (!isQuoted && (character === ',' || character === ';')) return at;
+  }
+  return header.length;
+}
+
+/** RFC 7240 treats an empty value as no value. */
+function isRespondAsync(preference: string): boolean {
+  const equals = preference.indexOf('=');
+  const name = equals < 0 ? preference : preference.slice(0, equals);
+  const value = equals < 0 ? '' : preference.slice(equals + 1).trim();
+  return name.trim().toLowerCase() === 'respond-async' && (value === '' || value === '""');
 }
 
 /**

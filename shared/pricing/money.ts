@@ -1,3 +1,5 @@
+import { stripTrailing } from '../runtime/strip-trailing.ts';
+
 /**
  * Money is an integer of nano-roubles (1e-9 RUB) in a bigint, and becomes a decimal only for display. Redis's Lua
  * computes in doubles, so the largest balance is the largest round amount that a double still represents exactly.
@@ -25,14 +27,14 @@ export function parseRub(value: string | number): bigint | null {
 /** Formats a number without an exponent: 1e-7 becomes 0.0000001. */
 function formatNumber(value: number): string {
   const text = String(value);
-  return text.includes('e') ? value.toFixed(12).replace(/0+$/, '').replace(/\.$/, '') : text;
+  return text.includes('e') ? stripTrailing(stripTrailing(value.toFixed(12), '0'), '.') : text;
 }
 
 /** Roubles as a decimal string without trailing zeros: `0.0014`, `100`. */
 export function formatRub(nano: bigint): string {
   const sign = nano < 0n ? '-' : '';
   const digits = (nano < 0n ? -nano : nano).toString().padStart(10, '0');
-  const fraction = digits.slice(-9).replace(/0+$/, '');
+  const fraction = stripTrailing(digits.slice(-9), '0');
   return `${sign}${digits.slice(0, -9)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 

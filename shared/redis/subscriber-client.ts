@@ -76,7 +76,7 @@ export class Subscriber {
   /** Channels with the same hash tag share a slot, which is owned by one node. */
   #groupOf(channel: string): string {
     if (this.#urls.length === 1) return '';
-    return /\{([^}]+)\}/.exec(channel)?.[1] ?? channel;
+    return /\{([^{}]+)\}/.exec(channel)?.[1] ?? channel;
   }
 
   #createClient({ host, port }: RedisNode): Redis {

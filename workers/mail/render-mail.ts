@@ -34,8 +34,8 @@ function toLine(value: string, maxLength = maxValueLength): string {
   return shorten(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim(), maxLength);
 }
 
-/** Matches text that mail programs turn into links. */
-const linkLike = /\S*(?::\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2})\S*/giu;
+/** Occurs in words that mail programs turn into links. */
+const linkLike = /:\/\/|www\.|@|[\p{L}\p{N}]\.\p{L}{2}/iu;
 /** Long enough for a name, too short for a sentence. */
 const maxLabelLength = 40;
 
@@ -43,7 +43,11 @@ const maxLabelLength = 40;
  * Sanitizes an account's label. An attacker with a stolen session may have chosen it to trick the owner, so links are
  * removed and it is cut to the length of a name.
  */
-const toName = (label: string): string => toLine(toLine(label).replaceAll(linkLike, '…'), maxLabelLength);
+const toName = (label: string): string =>
+  toLine(
+    toLine(label).replaceAll(/\S+/gu, (word) => (linkLike.test(word) ? '…' : word)),
+    maxLabelLength,
+  );
 
 /**
  * Renders the subject, text and HTML of a mail. Omits the code if the address belongs to no user and none may be

@@ -118,10 +118,10 @@ function mergeOthers(into: Record<string, unknown>, from: Readonly<Record<string
     if (key === '__proto__') continue;
     const previous = into[key];
     if (typeof previous === 'string' && typeof value === 'string') into[key] = previous + value;
-    else if (Array.isArray(previous) && Array.isArray(value))
-      into[key] = [...(previous as unknown[]), ...(value as unknown[])];
+    else if (Array.isArray(previous) && Array.isArray(value)) for (const item of value) previous.push(item);
     else if (isPlainObject(previous) && isPlainObject(value)) mergeOthers(previous, value);
-    else if (value !== null || previous === undefined) into[key] = value;
+    // Further lists are appended to the copy.
+    else if (value !== null || previous === undefined) into[key] = Array.isArray(value) ? [...value] : value;
   }
 }
 

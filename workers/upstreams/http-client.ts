@@ -4,6 +4,7 @@ import { Pool } from 'undici';
 
 import type { HttpHeaders } from './http-failure.ts';
 import { HttpExchange } from './http-exchange.ts';
+import { stripTrailing } from '../../shared/runtime/strip-trailing.ts';
 
 export interface HttpTimeouts {
   /** Until the TCP and TLS handshakes are done. Measured by undici's timer, which may be up to a second late. */
@@ -96,7 +97,7 @@ export function createHttpClient({
   if (base.username !== '' || base.password !== '') {
     throw new TypeError('the base URL of an upstream must not contain a user name or a password');
   }
-  const basePath = base.pathname.replace(/\/+$/, '');
+  const basePath = stripTrailing(base.pathname, '/');
   const streamTimeouts = { ...timeouts, firstByteMs: timeouts.streamFirstByteMs ?? timeouts.firstByteMs };
   const slowStreamTimeouts = {
     ...timeouts,

@@ -2,7 +2,8 @@ import PostalMime, { type Email } from 'postal-mime';
 
 /** Returns a mail's code, which is on a separate line of its text, or null if it has none. */
 export function findMailCode(text: string | undefined): string | null {
-  return /^\s*(\d{6})\s*$/m.exec(text ?? '')?.[1] ?? null;
+  const lines = (text ?? '').split('\n').map((line) => line.trim());
+  return lines.find((line) => /^\d{6}$/.test(line)) ?? null;
 }
 
 export async function parseMail(bytes: Buffer): Promise<Email> {

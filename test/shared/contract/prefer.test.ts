@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { AppError } from '../../../shared/contract/errors.ts';
-import { prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
+import { maxPreferLength, prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
 
 test('respond-async is found wherever a preference list may contain it', (t) => {
   const asyncHeaders = [
@@ -29,8 +29,17 @@ test('text that only resembles respond-async does not request it', (t) => {
     'foo="x, respond-async"',
     'foo="x, respond-async',
     'respond-async=no',
+    '"respond-async"',
+    'foo="\\',
+    'foo="\\", respond-async',
   ];
   for (const header of others) t.false(prefersAsync(header), header);
+});
+
+test('a header of more than 1024 characters is ignored', (t) => {
+  const padded = (length: number): string => 'respond-async, x='.padEnd(length, 'y');
+  t.true(prefersAsync(padded(maxPreferLength)));
+  t.false(prefersAsync(padded(maxPreferLength + 1)));
 });
 
 test('X-Request-Timeout-Ms must be an integer from 1 to the milliseconds of a day', (t) => {

@@ -50,6 +50,7 @@ interface OpenBlock {
   json: string;
   /** The index of the tool call in the caller's response; null for other blocks. */
   readonly callIndex: number | null;
+  readonly citations: unknown[];
 }
 
 export function createMessageTranslator({ model, remembers }: ResponseOptions): MessageTranslator {
@@ -135,7 +136,7 @@ export function createMessageTranslator({ model, remembers }: ResponseOptions): 
       blocks.push(copy);
       const isCall = block['type'] === 'tool_use';
       const callIndex = isCall ? callIds.length : null;
-      open.set(index, { block: copy, json: '', callIndex });
+      open.set(index, { block: copy, json: '', callIndex, citations: [...readArray(block['citations'])] });
       if (callIndex !== null) {
         const id = readText(block['id']) ?? `toolu_${callIndex}`;
         callIds.push(id);
@@ -162,7 +163,8 @@ export function createMessageTranslator({ model, remembers }: ResponseOptions): 
           block['signature'] = delta['signature'];
           return [];
         case 'citations_delta':
-          block['citations'] = [...readArray(block['citations']), delta['citation']];
+          openBlock.citations.push(delta['citation']);
+          block['citations'] = openBlock.citations;
           return toSources([delta['citation']]);
         case 'input_json_delta': {
           const piece = readText(delta['partial_json']);

@@ -126,7 +126,7 @@ function cutToChars(text: string, length: number): string {
 }
 
 function splitIntoWords(text: string): readonly string[] {
-  return text.match(/\s*\S+(?:\s+$)?/gu) ?? [text];
+  return text.split(/(?<=\S)(?=\s)/u);
 }
 
 async function countPromptTokens(messages: readonly ChatMessage[], signal: AbortSignal): Promise<number> {

@@ -5,8 +5,6 @@ import { readArray, readCount, readText } from '../json-value.ts';
 
 interface KnownCall {
   readonly index: number;
-  readonly vendorIndex: number | null;
-  readonly id: string | null;
 }
 
 export interface ToolCallNormalizer {
@@ -21,12 +19,12 @@ export interface ToolCallNormalizer {
  * unchanged.
  */
 export function createToolCallNormalizer(): ToolCallNormalizer {
-  const callsOfChoice = new Map<number, KnownCall[]>();
+  const callsOfChoice = new Map<number, KnownCalls>();
 
-  function normalizeCall(calls: KnownCall[], call: JsonRecord): JsonRecord {
+  function normalizeCall(calls: KnownCalls, call: JsonRecord): JsonRecord {
     const vendorIndex = readCount(call['index']);
     const id = readText(call['id']);
-    const knownCall = findCall(calls, vendorIndex, id, isRecord(call['function']) ? call['function'] : {});
+    const knownCall = calls.find(vendorIndex, id, isRecord(call['function']) ? call['function'] : {});
     if (knownCall !== undefined) {
       // Name, ID and type have already been sent; clients that concatenate would duplicate them.
       const { id: _id, type: _type, function: functionPart, ...others } = call;
@@ -36,8 +34,7 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
       const { name: _name, ...pieces } = functionPart;
       return { ...others, index: knownCall.index, function: pieces };
     }
-    const index = calls.length;
-    calls.push({ index, vendorIndex, id });
+    const index = calls.add(vendorIndex, id);
     return { type: 'function', ...call, index, id: id ?? `call_${randomUUID().replaceAll('-', '')}` };
   }
 
@@ -47,7 +44,7 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
       if (toolCalls.length === 0) {
         return delta;
       }
-      const calls = callsOfChoice.get(choice) ?? [];
+      const calls = callsOfChoice.get(choice) ?? new KnownCalls();
       callsOfChoice.set(choice, calls);
       return {
         ...delta,
@@ -57,19 +54,33 @@ export function createToolCallNormalizer(): ToolCallNormalizer {
   };
 }
 
-/** Returns the call that a piece continues; undefined if the piece starts a new call. */
-function findCall(
-  calls: readonly KnownCall[],
-  vendorIndex: number | null,
-  id: string | null,
-  functionPart: JsonRecord,
-): KnownCall | undefined {
-  if (id !== null) {
-    return calls.find((call) => call.id === id && (vendorIndex === null || call.vendorIndex === vendorIndex));
+/** The calls of one choice so far. Finds a call without searching the others: a response may have thousands. */
+class KnownCalls {
+  #count = 0;
+  #last: KnownCall | undefined;
+  readonly #firstById = new Map<string, KnownCall>();
+  readonly #firstByBoth = new Map<string, KnownCall>();
+  readonly #lastByIndex = new Map<number, KnownCall>();
+
+  /** @returns the call's index in our stream */
+  add(vendorIndex: number | null, id: string | null): number {
+    const call = { index: this.#count };
+    this.#count += 1;
+    this.#last = call;
+    if (vendorIndex !== null) this.#lastByIndex.set(vendorIndex, call);
+    if (id === null) return call.index;
+    if (!this.#firstById.has(id)) this.#firstById.set(id, call);
+    const both = `${vendorIndex} ${id}`;
+    if (!this.#firstByBoth.has(both)) this.#firstByBoth.set(both, call);
+    return call.index;
   }
-  if (vendorIndex !== null) {
-    return calls.findLast((call) => call.vendorIndex === vendorIndex);
+
+  /** Returns the call that a piece continues; undefined if the piece starts a new call. */
+  find(vendorIndex: number | null, id: string | null, functionPart: JsonRecord): KnownCall | undefined {
+    if (id !== null)
+      return vendorIndex === null ? this.#firstById.get(id) : this.#firstByBoth.get(`${vendorIndex} ${id}`);
+    if (vendorIndex !== null) return this.#lastByIndex.get(vendorIndex);
+    // With neither index nor ID, a name starts a new call, and arguments without a name belong to the last call.
+    return readText(functionPart['name']) === null ? this.#last : undefined;
   }
-  // With neither index nor ID, a name starts a new call, and arguments without a name belong to the last call.
-  return readText(functionPart['name']) === null ? calls.at(-1) : undefined;
 }

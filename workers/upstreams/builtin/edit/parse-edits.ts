@@ -73,12 +73,14 @@ const patterns: readonly EditPattern[] = [
 export function parseEdits(prompt: string): ImageEdit[] {
   const text = prompt
     .slice(0, maxChars)
-    .replaceAll(/\s*\n\s*/gu, '; ')
-    .replaceAll(/\s+/gu, ' ')
-    .trim();
+    .split('\n')
+    .map((line) => line.trim().replaceAll(/\s+/gu, ' '))
+    .filter((line) => line !== '')
+    .join('; ');
+  const matches = patterns.map((pattern) => new NextMatch(text, pattern));
   const edits: ImageEdit[] = [];
   for (let at = 0; at < text.length;) {
-    const next = findFirst(text, at);
+    const next = findFirst(matches, at);
     if (next === null) break;
     if (next.edit !== null) edits.push(next.edit);
     at = next.end;
@@ -86,16 +88,42 @@ export function parseEdits(prompt: string): ImageEdit[] {
   return edits;
 }
 
+/** The next match of one pattern. It is searched again only once another operation has passed it. */
+class NextMatch {
+  readonly read: EditPattern['read'];
+  readonly #text: string;
+  readonly #pattern: RegExp;
+  #match: RegExpExecArray | null;
+
+  constructor(text: string, { pattern, read }: EditPattern) {
+    this.#text = text;
+    this.#pattern = pattern;
+    this.read = read;
+    this.#match = this.#search(0);
+  }
+
+  /** Returns the earliest match at or after an index. */
+  after(from: number): RegExpExecArray | null {
+    if (this.#match !== null && this.#match.index < from) this.#match = this.#search(from);
+    return this.#match;
+  }
+
+  #search(from: number): RegExpExecArray | null {
+    this.#pattern.lastIndex = from;
+    return this.#pattern.exec(this.#text);
+  }
+}
+
 /** Returns the earliest match at or after an index, so that words in a caption are not taken for operations. */
 function findFirst(
-  text: string,
+  matches: readonly NextMatch[],
   from: number,
 ): { readonly edit: ImageEdit | null; readonly end: number } | null {
   let first: { match: RegExpExecArray; read: EditPattern['read'] } | null = null;
-  for (const { pattern, read } of patterns) {
-    pattern.lastIndex = from;
-    const match = pattern.exec(text);
-    if (match !== null && (first === null || match.index < first.match.index)) first = { match, read };
+  for (const next of matches) {
+    const match = next.after(from);
+    if (match !== null && (first === null || match.index < first.match.index))
+      first = { match, read: next.read };
   }
   return first && { edit: first.read(first.match), end: first.match.index + first.match[0].length };
 }
