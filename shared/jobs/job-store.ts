@@ -2,27 +2,46 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { clockFunctions } from './job-lua.ts';
 import type { JobStatus } from '../contract/job-terms.ts';
-import { parseJob, statusLetter, type JobRecord } from './job-record.ts';
+import { jobFields, parseJob, statusLetter, type JobRecord } from './job-record.ts';
 
 /**
- * Reads a job and its rank among the account's own waiting jobs for the same model. The rank is -1 if the job is not
- * waiting.
+ * Reads jobs by their ids, after `list` or `ids`: a part of one of the account's lists, newest first, or the given ids.
+ * Returns the length of the list, the time, and of each job its fields and its rank among the account's own waiting jobs
+ * for the same model; the rank is -1 if the job is not waiting. One run for a whole page, because each run costs the
+ * process and Redis more than reading a job. A page of 100 jobs takes Redis less than a millisecond.
  */
-const findScript = new RedisScript(`${clockFunctions}
-local p, account, id = KEYS[1], ARGV[1], ARGV[2]
-local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
-local f = {}
-for i = 1, #fields, 2 do f[fields[i]] = fields[i + 1] end
-local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. f.q .. ':' .. f.m, id)
-return {fields, rank or -1, nowMs()}
+const readScript = new RedisScript(`${clockFunctions}
+local p, account = KEYS[1], ARGV[1]
+local ids, total = {}, 0
+if ARGV[2] == 'list' then
+  local list = p .. 'jobs:' .. account .. ':' .. ARGV[3]
+  total = redis.call('ZCARD', list)
+  ids = redis.call('ZREVRANGE', list, ARGV[4], ARGV[5])
+else
+  for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
+end
+local jobs = {}
+for i, id in ipairs(ids) do
+  local f = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, ${jobFields.map((name) => `'${name}'`).join(', ')})
+  local status, queue, model = f[1], f[2], f[3]
+  local rank = status == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
+  jobs[i] = {id, rank or -1, f}
+end
+return {total, nowMs(), jobs}
 `);
 
-/** Once reported, a position never increases. */
-const positionScript = new RedisScript(`
-local reported = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
-if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return reported end
-local lowest = math.min(reported, tonumber(ARGV[1]))
-redis.call('HSET', KEYS[1], 'pos', lowest)
+/** Once reported, a position never increases. Takes pairs of a job and its position. */
+const positionsScript = new RedisScript(`
+local p, account = KEYS[1], ARGV[1]
+local lowest = {}
+for i = 2, #ARGV, 2 do
+  local record = p .. 'job:' .. account .. ':' .. ARGV[i]
+  local position = tonumber(ARGV[i + 1])
+  local f = redis.call('HMGET', record, 'st', 'pos')
+  local reported = tonumber(f[2] or position)
+  if f[1] == 'q' and (not f[2] or position < reported) then redis.call('HSET', record, 'pos', position) end
+  lowest[#lowest + 1] = f[1] == 'q' and math.min(reported, position) or reported
+end
 return lowest
 `);
 
@@ -52,9 +71,17 @@ export interface JobPage {
   readonly jobs: readonly FoundJob[];
 }
 
+/** What a script returns for one job. A missing field is null, and so are all fields of a missing job. */
+type JobReply = readonly [id: string, rank: number, values: readonly (string | null)[]];
+
+/** A job's position that is about to be reported. */
+export interface ReportedPosition {
+  readonly id: string;
+  readonly position: number;
+}
+
 /**
- * Reads the durable jobs of accounts. Each method takes one or two round trips to Redis, regardless of the number of
- * jobs.
+ * Reads the durable jobs of accounts. Each method takes one round trip to Redis, regardless of the number of jobs.
  */
 export class JobStore {
   readonly #redis: RedisClient;
@@ -65,13 +92,16 @@ export class JobStore {
 
   /** Returns null if the account has no such job. */
   async find(accountId: string, id: string): Promise<FoundJob | null> {
-    const keys = [redisKeys.jobsOf(shardOf(accountId))];
-    const reply = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
-    const [pairs, rank, nowMs] = reply as [string[], number, number];
-    const fields: Record<string, string> = {};
-    for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
-    const job = parseJob(accountId, id, fields);
-    return job === null ? null : { job, rank: rank < 0 ? null : rank, nowMs };
+    const [job] = await this.findMany(accountId, [id]);
+    return job ?? null;
+  }
+
+  /**
+   * Finds the jobs with these ids, in this order. Ids that the account has no job for are skipped.
+   * @param ids at most a page of them, because Redis does nothing else in the meantime
+   */
+  async findMany(accountId: string, ids: readonly string[]): Promise<readonly FoundJob[]> {
+    return (await this.#read(accountId, ['ids', ...ids])).jobs;
   }
 
   /**
@@ -83,13 +113,20 @@ export class JobStore {
     status: JobStatus | null,
     { page, pageSize }: { readonly page: number; readonly pageSize: number },
   ): Promise<JobPage> {
-    const key = redisKeys.jobsList(accountId, status === null ? 'all' : statusLetter(status));
     const from = (page - 1) * pageSize;
-    const [total, ids] = await callRedis(() =>
-      Promise.all([this.#redis.zcard(key), this.#redis.zrevrange(key, from, from + pageSize - 1)]),
-    );
-    const found = await Promise.all(ids.map((id) => this.find(accountId, id)));
-    return { total, jobs: found.filter((one) => one !== null) };
+    const list = status === null ? 'all' : statusLetter(status);
+    return await this.#read(accountId, ['list', list, from, from + pageSize - 1]);
+  }
+
+  async #read(accountId: string, selected: readonly (string | number)[]): Promise<JobPage> {
+    const keys = [redisKeys.jobsOf(shardOf(accountId))];
+    const reply = await callRedis(() => readScript.run(this.#redis, keys, [accountId, ...selected]));
+    const [total, nowMs, found] = reply as [number, number, JobReply[]];
+    const jobs = found.flatMap(([id, rank, values]) => {
+      const job = parseJob(accountId, id, values);
+      return job === null ? [] : [{ job, rank: rank < 0 ? null : rank, nowMs }];
+    });
+    return { total, jobs };
   }
 
   /** Records the state of the job's webhook, as JSON. Does nothing if the job no longer exists. */
@@ -99,11 +136,12 @@ export class JobStore {
   }
 
   /**
-   * Records a position that is reported to the caller.
-   * @returns the lowest position ever reported for the job, including this one
+   * Records positions that are about to be reported to the caller.
+   * @returns for each of these jobs the lowest position ever reported, including this one
    */
-  async recordPosition(accountId: string, id: string, position: number): Promise<number> {
-    const keys = [redisKeys.job(accountId, id)];
-    return Number(await callRedis(() => positionScript.run(this.#redis, keys, [position])));
+  async recordPositions(accountId: string, reported: readonly ReportedPosition[]): Promise<number[]> {
+    const keys = [redisKeys.jobsOf(shardOf(accountId))];
+    const args = reported.flatMap(({ id, position }) => [id, position]);
+    return (await callRedis(() => positionsScript.run(this.#redis, keys, [accountId, ...args]))) as number[];
   }
 }

