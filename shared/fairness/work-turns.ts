@@ -56,6 +56,18 @@ const maxReadWaitMs = 200;
 /** When the last turn of a read was, or when the first of the waiting ones began to wait. */
 let readsWaitSinceMs = 0;
 
+/**
+ * After a turn, reads rest for this many times as long as that iteration of the loop took, so that they never use more
+ * than a third of the process. Most requests that cost something wait for replies and not for turns, and would otherwise
+ * find the process busy with a read at each of their steps.
+ */
+const restPerReadTurn = 2;
+/** Without a rest after short turns, many single reads do not wait for timers. */
+const shortTurnMs = 0.5;
+const maxRestMs = 50;
+let areReadsResting = false;
+let isServing = false;
+
 /** Groups for callers without a key. Their names cannot collide with account ids. */
 const publicOperations = 'public operations';
 const files = 'files';
@@ -105,20 +117,44 @@ export function countWaitingForTurns(accountId: string): number {
 async function nextTurn(holder: Holder, among = turns): Promise<void> {
   await new Promise<void>((resolve) => {
     among.add(holder, resolve);
-    if (turns.size + reads.size === 1) setImmediate(serveTurn);
+    scheduleTurn();
   });
 }
 
+function scheduleTurn(): void {
+  const isWaiting = turns.size > 0 || (reads.size > 0 && !areReadsResting);
+  if (!isWaiting || isServing) return;
+  isServing = true;
+  setImmediate(serveTurn);
+}
+
 function serveTurn(): void {
-  if (isTurnOfReads()) {
-    readsWaitSinceMs = performance.now();
-    reads.serveNext();
-  } else turns.serveNext();
-  if (turns.size + reads.size > 0) setImmediate(serveTurn);
+  isServing = false;
+  if (isTurnOfReads()) serveRead();
+  else turns.serveNext();
+  scheduleTurn();
 }
 
 const isTurnOfReads = (): boolean =>
-  reads.size > 0 && (turns.size === 0 || performance.now() - readsWaitSinceMs >= maxReadWaitMs);
+  reads.size > 0 &&
+  !areReadsResting &&
+  (turns.size === 0 || performance.now() - readsWaitSinceMs >= maxReadWaitMs);
+
+function serveRead(): void {
+  const startedMs = performance.now();
+  readsWaitSinceMs = startedMs;
+  areReadsResting = true;
+  reads.serveNext();
+  const endRest = (): void => {
+    areReadsResting = false;
+    scheduleTurn();
+  };
+  setImmediate(() => {
+    const tookMs = performance.now() - startedMs;
+    if (tookMs < shortTurnMs) endRest();
+    else setTimeout(endRest, Math.min(maxRestMs, restPerReadTurn * tookMs));
+  });
+}
 
 /** How long one turn may block the rest of the process. */
 const turnMs = 4;

@@ -64,50 +64,41 @@ export const hasEnded = ({ status }: Pick<JobRecord, 'status'>): boolean =>
 export const statusOf = (letter: string | undefined): JobStatus =>
   jobStatuses.find((status) => statusLetter(status) === letter) ?? 'queued';
 
-/** The fields of a job's Redis hash that `parseJob` needs, in its order. The first three are read by scripts, too. */
-export const jobFields = [
-  ...['st', 'q', 'm', 'op', 'at', 'dl', 'log', 'n', 'w', 'cx'],
-  ...['fm', 'pg', 'pos', 'code', 'msg', 'cost', 'free', 'url', 'wh'],
-] as const;
-
 /**
- * Parses a job from the values of `jobFields`.
+ * Parses a job from the fields of its Redis hash.
  * @returns null if there is no such job
  */
 export function parseJob(
   accountId: string,
   id: string,
-  values: readonly (string | null)[],
+  fields: Readonly<Record<string, string>>,
 ): JobRecord | null {
-  const [st, q, m, op, at, dl, log, n, w, cx, fm, pg, pos, code, msg, cost, free, url, wh] = values;
-  if (!st) return null;
+  if (fields['st'] === undefined) return null;
+  const { cost, url, code } = fields;
   return {
     id,
     accountId,
-    status: statusOf(st),
-    operation: op as JobOperation,
-    queue: q as QueueName,
-    model: m ?? '',
-    createdAtMs: Number(at),
-    deadlineAtMs: Number(dl),
-    transitions: (log ?? '').split(' ').map((entry) => ({
+    status: statusOf(fields['st']),
+    operation: fields['op'] as JobOperation,
+    queue: fields['q'] as QueueName,
+    model: fields['m'] ?? '',
+    createdAtMs: Number(fields['at']),
+    deadlineAtMs: Number(fields['dl']),
+    transitions: (fields['log'] ?? '').split(' ').map((entry) => ({
       status: statusOf(entry[0]),
       atMs: Number(entry.slice(1)),
     })),
-    attempts: Number(n ?? 0),
-    workerId: w ?? null,
-    isCancelRequested: cx === '1',
-    format: fm ?? null,
-    progress: toNumber(pg),
-    position: toNumber(pos),
-    error: code ? { code: code as ErrorCode, message: msg ?? '' } : null,
-    receipt: cost ? { costNano: BigInt(cost), free: free === '1' } : null,
-    webhook: url ? { url, report: wh ?? null } : null,
+    attempts: Number(fields['n'] ?? 0),
+    workerId: fields['w'] ?? null,
+    isCancelRequested: fields['cx'] === '1',
+    format: fields['fm'] ?? null,
+    progress: fields['pg'] === undefined ? null : Number(fields['pg']),
+    position: fields['pos'] === undefined ? null : Number(fields['pos']),
+    error: code === undefined ? null : { code: code as ErrorCode, message: fields['msg'] ?? '' },
+    receipt: cost === undefined ? null : { costNano: BigInt(cost), free: fields['free'] === '1' },
+    webhook: url === undefined ? null : { url, report: fields['wh'] ?? null },
   };
 }
-
-const toNumber = (text: string | null | undefined): number | null =>
-  text === null || text === undefined ? null : Number(text);
 
 /** The fields of a job that are known when it is created. */
 export interface NewJobFields extends Pick<

@@ -2,13 +2,13 @@ import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { clockFunctions } from './job-lua.ts';
 import type { JobStatus } from '../contract/job-terms.ts';
-import { jobFields, parseJob, statusLetter, type JobRecord } from './job-record.ts';
+import { parseJob, statusLetter, type JobRecord } from './job-record.ts';
 
 /**
- * Reads jobs by their ids, after `list` or `ids`: a part of one of the account's lists, newest first, or the given ids.
- * Returns the length of the list, the time, and of each job its fields and its rank among the account's own waiting jobs
- * for the same model; the rank is -1 if the job is not waiting. One run for a whole page, because each run costs the
- * process and Redis more than reading a job. A page of 100 jobs takes Redis less than a millisecond.
+ * Reads jobs: a part of one of the account's lists, newest first (`list`), or those with the given ids (`ids`). Returns
+ * the length of the list, the time, and as JSON of each job its id, its fields, and its rank among the account's own
+ * waiting jobs for the same model; the rank is -1 if the job is not waiting. A page is one run and one JSON text, because
+ * each of its two thousand values alone would cost Redis and the process several times as much.
  */
 const readScript = new RedisScript(`${clockFunctions}
 local p, account = KEYS[1], ARGV[1]
@@ -20,14 +20,21 @@ if ARGV[2] == 'list' then
 else
   for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
 end
-local jobs = {}
-for i, id in ipairs(ids) do
-  local f = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, ${jobFields.map((name) => `'${name}'`).join(', ')})
-  local status, queue, model = f[1], f[2], f[3]
-  local rank = status == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
-  jobs[i] = {id, rank or -1, f}
+local function rankOf(id, fields)
+  local status, queue, model
+  for i = 1, #fields, 2 do
+    if fields[i] == 'st' then status = fields[i + 1]
+    elseif fields[i] == 'q' then queue = fields[i + 1]
+    elseif fields[i] == 'm' then model = fields[i + 1] end
+  end
+  return status == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
 end
-return {total, nowMs(), jobs}
+local jobs = {}
+for _, id in ipairs(ids) do
+  local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
+  if #fields > 0 then jobs[#jobs + 1] = {id, rankOf(id, fields) or -1, fields} end
+end
+return {total, nowMs(), #jobs > 0 and cjson.encode(jobs) or '[]'}
 `);
 
 /** Once reported, a position never increases. Takes pairs of a job and its position. */
@@ -71,8 +78,8 @@ export interface JobPage {
   readonly jobs: readonly FoundJob[];
 }
 
-/** What a script returns for one job. A missing field is null, and so are all fields of a missing job. */
-type JobReply = readonly [id: string, rank: number, values: readonly (string | null)[]];
+/** What the script returns for one job: its fields are names and values in turn. */
+type JobReply = readonly [id: string, rank: number, fields: readonly string[]];
 
 /** A job's position that is about to be reported. */
 export interface ReportedPosition {
@@ -121,9 +128,11 @@ export class JobStore {
   async #read(accountId: string, selected: readonly (string | number)[]): Promise<JobPage> {
     const keys = [redisKeys.jobsOf(shardOf(accountId))];
     const reply = await callRedis(() => readScript.run(this.#redis, keys, [accountId, ...selected]));
-    const [total, nowMs, found] = reply as [number, number, JobReply[]];
-    const jobs = found.flatMap(([id, rank, values]) => {
-      const job = parseJob(accountId, id, values);
+    const [total, nowMs, text] = reply as [number, number, string];
+    const jobs = (JSON.parse(text) as JobReply[]).flatMap(([id, rank, pairs]) => {
+      const fields: Record<string, string> = {};
+      for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
+      const job = parseJob(accountId, id, fields);
       return job === null ? [] : [{ job, rank: rank < 0 ? null : rank, nowMs }];
     });
     return { total, jobs };

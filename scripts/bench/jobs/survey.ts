@@ -1,4 +1,4 @@
-import { findTransition, jobFields, parseJob } from '../../../shared/jobs/job-record.ts';
+import { parseJob, findTransition } from '../../../shared/jobs/job-record.ts';
 import type { RedisClient } from '../../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/redis/redis-keys.ts';
 
@@ -40,12 +40,10 @@ export async function surveyJobs(
   for (let from = 0; ; from += pageSize) {
     const ids = await redis.zrange(list, String(from), String(from + pageSize - 1));
     if (ids.length === 0) break;
-    const records = await Promise.all(
-      ids.map((id) => redis.hmget(redisKeys.job(accountId, id), ...jobFields)),
-    );
-    for (const [i, values] of records.entries()) {
+    const records = await Promise.all(ids.map((id) => redis.hgetall(redisKeys.job(accountId, id))));
+    for (const [i, fields] of records.entries()) {
       jobs += 1;
-      const job = parseJob(accountId, ids[i]!, values);
+      const job = parseJob(accountId, ids[i]!, fields);
       if (job === null) {
         countProblem('lost');
         continue;
