@@ -15,7 +15,9 @@ import { UnpaidTime } from './callers/unpaid-time.ts';
 import { Captcha } from './captcha/captcha.ts';
 import type { Dispatch } from './dispatch/create-dispatch.ts';
 import { DocumentReader } from './files/document-reader.ts';
+import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
+import { readFromRedis } from './request/read-turns.ts';
 import type { Services } from './services.ts';
 import { EmailCodeStore } from './web/email-code-store.ts';
 import { Limits } from './web/limits.ts';
@@ -29,6 +31,8 @@ const maxDownloadReads = 24;
  * connections always remain available.
  */
 const maxDatabaseTurns = 8;
+/** Two lists may keep Redis and the event loop busy. Single reads take a fraction of a millisecond of each. */
+const maxRedisTurns = 8;
 
 /**
  * Time that a stopping process has to record completed actions and queue their notices. Workers finish the remaining
@@ -59,6 +63,7 @@ export function createServices(parts: ServicesParts): RunningServices {
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
   const unfinished = new Set<Promise<void>>();
+  const redisTurns = new FairBudget({ capacity: maxRedisTurns });
   const services: Services = {
     ...dispatch,
     config,
@@ -94,6 +99,12 @@ export function createServices(parts: ServicesParts): RunningServices {
     responseMemory,
     downloads: new FairBudget({ capacity: options.maxDownloads }),
     downloadReads: new FairBudget({ capacity: maxDownloadReads }),
+    redisTurns,
+    jobPolls: new JobPolls((requester, ids) =>
+      readFromRedis({ redisTurns }, { requester }, 'list', () =>
+        dispatch.durableJobs.findMany(requester, ids),
+      ),
+    ),
     databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
     modelTraffic: new StatsCache({ read: () => trafficStore.readModels(), log }),
     totalTraffic: new StatsCache({ read: () => trafficStore.readTotals(), log }),

@@ -23,6 +23,7 @@ import type { UnpaidTime } from './callers/unpaid-time.ts';
 import type { Captcha } from './captcha/captcha.ts';
 import type { Dispatch } from './dispatch/create-dispatch.ts';
 import type { DocumentReader } from './files/document-reader.ts';
+import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './web/email-code-store.ts';
 import type { Limits } from './web/limits.ts';
 
@@ -80,6 +81,10 @@ export interface Services extends Dispatch {
   readonly downloads: FairBudget;
   /** Concurrent reads of the object store for downloads. */
   readonly downloadReads: FairBudget;
+  /** Turns at Redis of callers that read their accounts or jobs. */
+  readonly redisTurns: FairBudget;
+  /** Look-ups of jobs that callers follow. */
+  readonly jobPolls: JobPolls;
   /** Database turns for callers that read or change their accounts. */
   readonly databaseTurns: FairBudget;
   /** Traffic of the last half hour, by model id. */

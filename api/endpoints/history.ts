@@ -1,14 +1,13 @@
 import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
 import { operations } from '../../shared/contract/operations.ts';
 import type { RefillLogQuery, RequestLogQuery, StatsQuery } from '../../shared/contract/users.ts';
-import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import { acquireResponseMemory } from '../replies/response-memory.ts';
 import { defineEndpoint } from '../endpoint.ts';
 import { authenticate } from '../middleware/authenticate.ts';
 import { limitCalls } from '../middleware/limit-account-calls.ts';
-import { presentRefillLogs, presentRequestLogs, presentStats } from '../present/history.ts';
+import { presentStats, writeRefillLogs, writeRequestLogs } from '../present/history.ts';
 import type { ApiContext } from '../request/context.ts';
-import { inDatabaseTurn } from '../request/in-database-turn.ts';
+import { encodePieces, readerOf, readFromDatabase } from '../request/read-turns.ts';
 import type { Services } from '../services.ts';
 import { openAccount } from './open-account.ts';
 import { sendBody } from './send-body.ts';
@@ -33,7 +32,7 @@ const createListRequestLogs =
     await respondInTurn(services, context, {
       open: () => open(services, context),
       read: ({ id }, signal) => services.history.readRequestLog(id, page, requestLogPageSize, signal),
-      present: (found) => presentRequestLogs(found, page, requestLogPageSize),
+      write: (found) => writeRequestLogs(found, page, requestLogPageSize),
     });
   };
 
@@ -57,7 +56,7 @@ const createListRefillLogs =
     await respondInTurn(services, context, {
       open: () => open(services, context),
       read: (account, signal) => services.history.readRefillLog(account, page, pageSize, signal),
-      present: (found) => presentRefillLogs(found, page, pageSize),
+      write: (found) => writeRefillLogs(found, page, pageSize),
     });
   };
 
@@ -81,7 +80,7 @@ const createGetStats =
     await respondInTurn(services, context, {
       open: () => open(services, context),
       read: ({ id }) => services.history.readDays(id, period.start, period.end),
-      present: (days) => presentStats(period, days),
+      write: (days) => [JSON.stringify(presentStats(period, days))],
     });
   };
 
@@ -100,23 +99,21 @@ export const getStatsOfApiAccount = defineEndpoint(
 interface HistoryRead<T> {
   readonly open: () => Promise<HotAccount>;
   readonly read: (account: HotAccount, signal: AbortSignal) => Promise<T>;
-  readonly present: (found: T) => object;
+  /** Returns the JSON of the response, in pieces. */
+  readonly write: (found: T) => Iterable<string>;
 }
 
-/** Reads and presents an account's history in its database turn. Stops if the client disconnects. */
+/** Reads and writes an account's history in its turns. Stops if the client disconnects. */
 async function respondInTurn<T>(
   services: Services,
   context: ApiContext,
-  { open, read, present }: HistoryRead<T>,
+  { open, read, write }: HistoryRead<T>,
 ): Promise<void> {
   const { signal } = context.state;
-  const { accountId, bytes } = await inDatabaseTurn(services, context, async () => {
+  const { accountId, bytes } = await readFromDatabase(services, context, 'list', async () => {
     const account = await open();
     const found = await read(account, signal);
-    // Serializes at most one of several concurrent pages per event loop iteration.
-    await nextWorkTurn(account.id);
-    signal.throwIfAborted();
-    return { accountId: account.id, bytes: Buffer.from(JSON.stringify(present(found))) };
+    return { accountId: account.id, bytes: await encodePieces(write(found), readerOf(context)) };
   });
   // Most pages are too small for the memory budget. A page of long error messages may not be.
   const memory = await acquireResponseMemory(services.responseMemory, accountId, {

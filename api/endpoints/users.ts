@@ -12,6 +12,7 @@ import { presentProfile, presentRedeemed } from '../present/accounts.ts';
 import type { ApiContext } from '../request/context.ts';
 import { keyHolderOf } from '../request/holder.ts';
 import { inDatabaseTurn } from '../request/in-database-turn.ts';
+import { readerOf, readFromRedis } from '../request/read-turns.ts';
 import type { Services } from '../services.ts';
 import { generateKey } from './generate-key.ts';
 import { openAccount } from './open-account.ts';
@@ -20,9 +21,11 @@ export const getProfile = defineEndpoint(
   operations.getProfile,
   [authenticate, limitCalls],
   (services) => async (context) => {
+    // May wait for MongoDB, so it must not hold a turn at Redis.
     const account = await openAccount(services, context);
-    const recent = await services.hotAccounts.readRecentUse(account.id);
-    context.body = presentProfile(account, recent);
+    context.body = await readFromRedis(services, readerOf(context), 'one', async () =>
+      presentProfile(account, await services.hotAccounts.readRecentUse(account.id)),
+    );
   },
 );
 

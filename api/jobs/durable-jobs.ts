@@ -146,6 +146,11 @@ export class DurableJobs {
     return found === null ? null : { job: found.job, estimate: await this.#standings.find(found) };
   }
 
+  /** Finds several jobs in one look-up. Ids that the account has no job for are skipped. */
+  async findMany(accountId: string, ids: readonly string[]): Promise<JobView[]> {
+    return await this.#estimateAll(accountId, await this.#store.findMany(accountId, ids));
+  }
+
   /**
    * Like `find`, for a request admitted by another call, which may be about to create its job. Stops waiting once the
    * request has no reservation, because then it has either become a job or ended without one.
@@ -170,11 +175,12 @@ export class DurableJobs {
     page: { readonly page: number; readonly pageSize: number },
   ): Promise<JobViewPage> {
     const { total, jobs } = await this.#store.list(accountId, status, page);
-    const views = jobs.map(async (found) => ({
-      job: found.job,
-      estimate: await this.#standings.find(found),
-    }));
-    return { total, jobs: await Promise.all(views) };
+    return { total, jobs: await this.#estimateAll(accountId, jobs) };
+  }
+
+  async #estimateAll(accountId: string, found: readonly FoundJob[]): Promise<JobView[]> {
+    const estimates = await this.#standings.findAll(accountId, found);
+    return found.map(({ job }, i) => ({ job, estimate: estimates[i]! }));
   }
 
   /**

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../shared/contract/errors.ts';
 import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
 import type { Holdings } from '../../shared/fairness/holdings.ts';
-import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
+import { nextReadTurn } from '../../shared/fairness/work-turns.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import { callsHolderOf } from '../request/requester.ts';
 import type { Services } from '../services.ts';
@@ -65,7 +65,7 @@ async function rejectLater(
     return new AppError('job_cancelled');
   }
   // Rejects at most one of several concurrent calls per event-loop iteration.
-  await nextWorkTurn(holder);
+  await nextReadTurn(holder);
   return new AppError('rate_limit_exceeded', {
     message:
       `An account, or a session of the account area, may have ${maxCallsPerAccount} calls of this kind under way at once: those that ask no model, or ` +

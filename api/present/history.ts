@@ -1,11 +1,4 @@
-import type {
-  DailyStat,
-  RefillLog,
-  RefillLogPage,
-  RequestLog,
-  RequestLogPage,
-  Stats,
-} from '../../shared/contract/users.ts';
+import type { DailyStat, RefillLog, RequestLog, Stats } from '../../shared/contract/users.ts';
 import type { HistoryPage } from '../../shared/ledger/history-store.ts';
 import type {
   DailyStatDocument,
@@ -13,22 +6,19 @@ import type {
   RequestLogDocument,
 } from '../../shared/ledger/ledger-store.ts';
 import { formatRub, toRubNumber } from '../../shared/pricing/money.ts';
+import { writePage } from './write-page.ts';
 
-export function presentRequestLogs(
-  found: HistoryPage<RequestLogDocument>,
+export const writeRequestLogs = (
+  { totalCount, rows }: HistoryPage<RequestLogDocument>,
   page: number,
   pageSize: number,
-): RequestLogPage {
-  return { ...describePage(found.totalCount, page, pageSize), items: found.rows.map(presentRequestLog) };
-}
+): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRequestLog);
 
-export function presentRefillLogs(
-  found: HistoryPage<RefillLogDocument>,
+export const writeRefillLogs = (
+  { totalCount, rows }: HistoryPage<RefillLogDocument>,
   page: number,
   pageSize: number,
-): RefillLogPage {
-  return { ...describePage(found.totalCount, page, pageSize), items: found.rows.map(presentRefillLog) };
-}
+): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRefillLog);
 
 /** Returns the fields of a page that describe the whole list. */
 export function describePage(totalCount: number, page: number, pageSize: number) {

@@ -17,15 +17,17 @@ import { requesterOf } from './requester.ts';
  * the work done, or gets an error that says so.
  * @param work gets a signal that aborts once the caller has received a 503. From then on, anything that only this
  * caller could receive, such as a new secret, must not be created, or must be undone.
+ * @param amount how many of the process's turns the work takes
  * @throws AppError `service_unavailable` on timeout, `job_cancelled`
  */
 export async function inDatabaseTurn<T>(
   { databaseTurns, databaseWaitMs, log }: Pick<Services, 'databaseTurns' | 'databaseWaitMs' | 'log'>,
   context: ApiContext,
   work: (timedOut: AbortSignal) => Promise<T>,
+  amount = 1,
 ): Promise<T> {
   const startedMs = performance.now();
-  const turn = await databaseTurns.acquire(requesterOf(context), 1, {
+  const turn = await databaseTurns.acquire(requesterOf(context), amount, {
     signal: context.state.signal,
     waitMs: databaseWaitMs,
     maxWaiting: Infinity,

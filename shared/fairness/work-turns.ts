@@ -47,6 +47,27 @@ class Turns {
 /** Requests that have work left to do on the event loop. */
 const turns = new Turns();
 
+/** Free reads that have work left to do. They come after the others. */
+const reads = new Turns();
+
+/** If the others have taken all turns for this long, the next one goes to a read. */
+const maxReadWaitMs = 200;
+
+/** When the last turn of a read was, or when the first of the waiting ones began to wait. */
+let readsWaitSinceMs = 0;
+
+/**
+ * After a turn, reads rest for this many times as long as that iteration of the loop took, so that they never use more
+ * than a third of the process. Most requests that cost something wait for replies and not for turns, and would otherwise
+ * find the process busy with a read at each of their steps.
+ */
+const restPerReadTurn = 2;
+/** Without a rest after short turns, many single reads do not wait for timers. */
+const shortTurnMs = 0.5;
+const maxRestMs = 50;
+let areReadsResting = false;
+let isServing = false;
+
 /** Groups for callers without a key. Their names cannot collide with account ids. */
 const publicOperations = 'public operations';
 const files = 'files';
@@ -78,25 +99,67 @@ export function nextFileTurn(network: string): Promise<void> {
   return nextTurn([files, network]);
 }
 
-/** How many requests of an account wait for an event-loop turn in this process. */
+/**
+ * Waits for a turn of a read that is free of charge, and so not limited by what it costs its caller. Such reads continue
+ * only in iterations of the loop in which nothing else waits for a turn, but at least a few times per second.
+ * @param requester the account or user that reads; they take turns
+ */
+export function nextReadTurn(requester: string): Promise<void> {
+  if (reads.size === 0) readsWaitSinceMs = performance.now();
+  return nextTurn([requester], reads);
+}
+
+/** How many requests of an account wait for an event-loop turn in this process, not counting reads. */
 export function countWaitingForTurns(accountId: string): number {
   return turns.countOf(accountId);
 }
 
-async function nextTurn(holder: Holder): Promise<void> {
+async function nextTurn(holder: Holder, among = turns): Promise<void> {
   await new Promise<void>((resolve) => {
-    turns.add(holder, resolve);
-    if (turns.size === 1) setImmediate(serveTurn);
+    among.add(holder, resolve);
+    scheduleTurn();
   });
 }
 
+function scheduleTurn(): void {
+  const isWaiting = turns.size > 0 || (reads.size > 0 && !areReadsResting);
+  if (!isWaiting || isServing) return;
+  isServing = true;
+  setImmediate(serveTurn);
+}
+
 function serveTurn(): void {
-  turns.serveNext();
-  if (turns.size > 0) setImmediate(serveTurn);
+  isServing = false;
+  if (isTurnOfReads()) serveRead();
+  else turns.serveNext();
+  scheduleTurn();
+}
+
+const isTurnOfReads = (): boolean =>
+  reads.size > 0 &&
+  !areReadsResting &&
+  (turns.size === 0 || performance.now() - readsWaitSinceMs >= maxReadWaitMs);
+
+function serveRead(): void {
+  const startedMs = performance.now();
+  readsWaitSinceMs = startedMs;
+  areReadsResting = true;
+  reads.serveNext();
+  const endRest = (): void => {
+    areReadsResting = false;
+    scheduleTurn();
+  };
+  setImmediate(() => {
+    const tookMs = performance.now() - startedMs;
+    if (tookMs < shortTurnMs) endRest();
+    else setTimeout(endRest, Math.min(maxRestMs, restPerReadTurn * tookMs));
+  });
 }
 
 /** How long one turn may block the rest of the process. */
 const turnMs = 4;
+/** Shorter, because a request that costs something may wait behind it at each of its steps. */
+const readTurnMs = 1;
 
 /**
  * Yields all items, and waits for the account's next turn between items when needed. The consumer must handle each item
@@ -118,11 +181,29 @@ export async function processInTurns<T>(
   accountId: string,
   take: (item: T) => void,
 ): Promise<void> {
+  await processItems(items, take, turnMs, () => nextWorkTurn(accountId));
+}
+
+/** Like `processInTurns`, in turns of a free read. */
+export async function processInReadTurns<T>(
+  items: Iterable<T>,
+  requester: string,
+  take: (item: T) => void,
+): Promise<void> {
+  await processItems(items, take, readTurnMs, () => nextReadTurn(requester));
+}
+
+async function processItems<T>(
+  items: Iterable<T>,
+  take: (item: T) => void,
+  maxMs: number,
+  waitForTurn: () => Promise<void>,
+): Promise<void> {
   let startedMs = performance.now();
   for (const item of items) {
     take(item);
-    if (performance.now() - startedMs < turnMs) continue;
-    await nextWorkTurn(accountId);
+    if (performance.now() - startedMs < maxMs) continue;
+    await waitForTurn();
     startedMs = performance.now();
   }
 }

@@ -5,24 +5,50 @@ import type { JobStatus } from '../contract/job-terms.ts';
 import { parseJob, statusLetter, type JobRecord } from './job-record.ts';
 
 /**
- * Reads a job and its rank among the account's own waiting jobs for the same model. The rank is -1 if the job is not
- * waiting.
+ * Reads jobs: a part of one of the account's lists, newest first (`list`), or those with the given ids (`ids`). Returns
+ * the length of the list, the time, and as JSON of each job its id, its fields, and its rank among the account's own
+ * waiting jobs for the same model; the rank is -1 if the job is not waiting. A page is one run and one JSON text, because
+ * each of its two thousand values alone would cost Redis and the process several times as much.
  */
-const findScript = new RedisScript(`${clockFunctions}
-local p, account, id = KEYS[1], ARGV[1], ARGV[2]
-local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
-local f = {}
-for i = 1, #fields, 2 do f[fields[i]] = fields[i + 1] end
-local rank = f.st == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. f.q .. ':' .. f.m, id)
-return {fields, rank or -1, nowMs()}
+const readScript = new RedisScript(`${clockFunctions}
+local p, account = KEYS[1], ARGV[1]
+local ids, total = {}, 0
+if ARGV[2] == 'list' then
+  local list = p .. 'jobs:' .. account .. ':' .. ARGV[3]
+  total = redis.call('ZCARD', list)
+  ids = redis.call('ZREVRANGE', list, ARGV[4], ARGV[5])
+else
+  for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
+end
+local function rankOf(id, fields)
+  local status, queue, model
+  for i = 1, #fields, 2 do
+    if fields[i] == 'st' then status = fields[i + 1]
+    elseif fields[i] == 'q' then queue = fields[i + 1]
+    elseif fields[i] == 'm' then model = fields[i + 1] end
+  end
+  return status == 'q' and redis.call('ZRANK', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model, id)
+end
+local jobs = {}
+for _, id in ipairs(ids) do
+  local fields = redis.call('HGETALL', p .. 'job:' .. account .. ':' .. id)
+  if #fields > 0 then jobs[#jobs + 1] = {id, rankOf(id, fields) or -1, fields} end
+end
+return {total, nowMs(), #jobs > 0 and cjson.encode(jobs) or '[]'}
 `);
 
-/** Once reported, a position never increases. */
-const positionScript = new RedisScript(`
-local reported = tonumber(redis.call('HGET', KEYS[1], 'pos') or ARGV[1])
-if redis.call('HGET', KEYS[1], 'st') ~= 'q' then return reported end
-local lowest = math.min(reported, tonumber(ARGV[1]))
-redis.call('HSET', KEYS[1], 'pos', lowest)
+/** Once reported, a position never increases. Takes pairs of a job and its position. */
+const positionsScript = new RedisScript(`
+local p, account = KEYS[1], ARGV[1]
+local lowest = {}
+for i = 2, #ARGV, 2 do
+  local record = p .. 'job:' .. account .. ':' .. ARGV[i]
+  local position = tonumber(ARGV[i + 1])
+  local f = redis.call('HMGET', record, 'st', 'pos')
+  local reported = tonumber(f[2] or position)
+  if f[1] == 'q' and (not f[2] or position < reported) then redis.call('HSET', record, 'pos', position) end
+  lowest[#lowest + 1] = f[1] == 'q' and math.min(reported, position) or reported
+end
 return lowest
 `);
 
@@ -52,9 +78,17 @@ export interface JobPage {
   readonly jobs: readonly FoundJob[];
 }
 
+/** What the script returns for one job: its fields are names and values in turn. */
+type JobReply = readonly [id: string, rank: number, fields: readonly string[]];
+
+/** A job's position that is about to be reported. */
+export interface ReportedPosition {
+  readonly id: string;
+  readonly position: number;
+}
+
 /**
- * Reads the durable jobs of accounts. Each method takes one or two round trips to Redis, regardless of the number of
- * jobs.
+ * Reads the durable jobs of accounts. Each method takes one round trip to Redis, regardless of the number of jobs.
  */
 export class JobStore {
   readonly #redis: RedisClient;
@@ -65,13 +99,16 @@ export class JobStore {
 
   /** Returns null if the account has no such job. */
   async find(accountId: string, id: string): Promise<FoundJob | null> {
-    const keys = [redisKeys.jobsOf(shardOf(accountId))];
-    const reply = await callRedis(() => findScript.run(this.#redis, keys, [accountId, id]));
-    const [pairs, rank, nowMs] = reply as [string[], number, number];
-    const fields: Record<string, string> = {};
-    for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
-    const job = parseJob(accountId, id, fields);
-    return job === null ? null : { job, rank: rank < 0 ? null : rank, nowMs };
+    const [job] = await this.findMany(accountId, [id]);
+    return job ?? null;
+  }
+
+  /**
+   * Finds the jobs with these ids, in this order. Ids that the account has no job for are skipped.
+   * @param ids at most a page of them, because Redis does nothing else in the meantime
+   */
+  async findMany(accountId: string, ids: readonly string[]): Promise<readonly FoundJob[]> {
+    return (await this.#read(accountId, ['ids', ...ids])).jobs;
   }
 
   /**
@@ -83,13 +120,22 @@ export class JobStore {
     status: JobStatus | null,
     { page, pageSize }: { readonly page: number; readonly pageSize: number },
   ): Promise<JobPage> {
-    const key = redisKeys.jobsList(accountId, status === null ? 'all' : statusLetter(status));
     const from = (page - 1) * pageSize;
-    const [total, ids] = await callRedis(() =>
-      Promise.all([this.#redis.zcard(key), this.#redis.zrevrange(key, from, from + pageSize - 1)]),
-    );
-    const found = await Promise.all(ids.map((id) => this.find(accountId, id)));
-    return { total, jobs: found.filter((one) => one !== null) };
+    const list = status === null ? 'all' : statusLetter(status);
+    return await this.#read(accountId, ['list', list, from, from + pageSize - 1]);
+  }
+
+  async #read(accountId: string, selected: readonly (string | number)[]): Promise<JobPage> {
+    const keys = [redisKeys.jobsOf(shardOf(accountId))];
+    const reply = await callRedis(() => readScript.run(this.#redis, keys, [accountId, ...selected]));
+    const [total, nowMs, text] = reply as [number, number, string];
+    const jobs = (JSON.parse(text) as JobReply[]).flatMap(([id, rank, pairs]) => {
+      const fields: Record<string, string> = {};
+      for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i]!] = pairs[i + 1]!;
+      const job = parseJob(accountId, id, fields);
+      return job === null ? [] : [{ job, rank: rank < 0 ? null : rank, nowMs }];
+    });
+    return { total, jobs };
   }
 
   /** Records the state of the job's webhook, as JSON. Does nothing if the job no longer exists. */
@@ -99,11 +145,12 @@ export class JobStore {
   }
 
   /**
-   * Records a position that is reported to the caller.
-   * @returns the lowest position ever reported for the job, including this one
+   * Records positions that are about to be reported to the caller.
+   * @returns for each of these jobs the lowest position ever reported, including this one
    */
-  async recordPosition(accountId: string, id: string, position: number): Promise<number> {
-    const keys = [redisKeys.job(accountId, id)];
-    return Number(await callRedis(() => positionScript.run(this.#redis, keys, [position])));
+  async recordPositions(accountId: string, reported: readonly ReportedPosition[]): Promise<number[]> {
+    const keys = [redisKeys.jobsOf(shardOf(accountId))];
+    const args = reported.flatMap(({ id, position }) => [id, position]);
+    return (await callRedis(() => positionsScript.run(this.#redis, keys, [accountId, ...args]))) as number[];
   }
 }

@@ -1,4 +1,4 @@
-import { nextWorkTurn } from '../fairness/work-turns.ts';
+import { nextReadTurn } from '../fairness/work-turns.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { callMongo, type FindCursor } from '../storage/mongo-client.ts';
 import {
@@ -149,8 +149,8 @@ export class HistoryStore {
   }
 }
 
-/** The driver takes a millisecond or two to decode this many rows. */
-const rowsPerTurn = 100;
+/** The driver takes about a millisecond to decode this many rows. */
+const rowsPerTurn = 50;
 
 /** Reads all rows, a few in each of the account's turns on the event loop. Throws once the signal is aborted. */
 async function readAll<T>(
@@ -162,7 +162,7 @@ async function readAll<T>(
   try {
     while (await cursor.hasNext()) {
       rows.push(...cursor.readBufferedDocuments(rowsPerTurn));
-      await nextWorkTurn(accountId);
+      await nextReadTurn(accountId);
       signal?.throwIfAborted();
     }
     return rows;

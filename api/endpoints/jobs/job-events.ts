@@ -20,7 +20,7 @@ import { EventStream } from '../../replies/event-stream.ts';
 import { wrapBody } from '../../present/wrap-body.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
-import { findJob, type JobContext } from './jobs.ts';
+import { findJob, pollJob, type JobContext } from './jobs.ts';
 import { readJobResponse } from './send-job.ts';
 
 /** Interval for polling a job (ms): after a change, and the maximum while nothing changes. */
@@ -81,7 +81,7 @@ async function followJob(
       }
       pollMs = events.length > 0 ? minPollMs : Math.min(maxPollMs, pollMs * 1.25);
       await delay(pollMs, undefined, { signal });
-      view = (await pollJob(services, context)) ?? view;
+      view = (await tryToPoll(services, context)) ?? view;
     }
   } catch (error) {
     if (!signal.aborted) context.state.error = toAppError(error);
@@ -92,9 +92,9 @@ async function followJob(
  * Returns null while Redis is down. The stream then stays open: an EventSource that reconnected would get a 503 and
  * never try again.
  */
-async function pollJob(services: Services, context: JobContext): Promise<JobView | null> {
+async function tryToPoll(services: Services, context: JobContext): Promise<JobView | null> {
   try {
-    return await findJob(services, context);
+    return await pollJob(services, context);
   } catch (error) {
     if (error instanceof AppError && error.code === 'service_unavailable') return null;
     throw error;

@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { JobPath } from '../../../shared/contract/jobs.ts';
+import type { JobPath, JobSummary } from '../../../shared/contract/jobs.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import { hasEnded } from '../../../shared/jobs/job-record.ts';
 import { presentJob } from '../../../shared/jobs/present-job.ts';
@@ -9,14 +8,16 @@ import { authenticate } from '../../middleware/authenticate.ts';
 import { limitCalls } from '../../middleware/limit-account-calls.ts';
 import { describePage } from '../../present/history.ts';
 import type { JobView } from '../../present/job-text.ts';
+import { writePage } from '../../present/write-page.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { keyHolderOf } from '../../request/holder.ts';
+import { encodePieces, readerOf, readFromRedis } from '../../request/read-turns.ts';
 import type { Services } from '../../services.ts';
+import { sendBody } from '../send-body.ts';
 import { sendJob } from './send-job.ts';
 
-/** How long a request to cancel a running job waits for the job to end, and the interval between polls (ms). */
+/** How long a request to cancel a running job waits for the job to end (ms). */
 const cancelWaitMs = 2_000;
-const cancelPollMs = 50;
 
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -24,9 +25,18 @@ const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export type JobContext = ApiContext & { readonly state: { readonly path: JobPath } };
 
 /** Finds the job in the path. @throws AppError `not_found`, even if another account has such a job */
-export async function findJob({ durableJobs }: Services, context: JobContext): Promise<JobView> {
+export async function findJob(services: Services, context: JobContext): Promise<JobView> {
   const { accountId } = keyHolderOf(context);
-  const view = await durableJobs.find(accountId, readJobId(context));
+  const id = readJobId(context);
+  const find = () => services.durableJobs.find(accountId, id);
+  const view = await readFromRedis(services, readerOf(context), 'one', find);
+  if (view === null) throw noSuchJob();
+  return view;
+}
+
+/** Like `findJob`, for a caller that repeats it until something changes. */
+export async function pollJob({ jobPolls }: Services, context: JobContext): Promise<JobView> {
+  const view = await jobPolls.poll(keyHolderOf(context).accountId, readJobId(context));
   if (view === null) throw noSuchJob();
   return view;
 }
@@ -42,18 +52,17 @@ export const getJob = defineEndpoint(
 export const listJobs = defineEndpoint(
   operations.listJobs,
   [authenticate, limitCalls],
-  ({ durableJobs }) =>
-    async (context) => {
-      const { page, page_size: pageSize, status = null } = context.state.query;
-      const { total, jobs } = await durableJobs.list(keyHolderOf(context).accountId, status, {
-        page,
-        pageSize,
-      });
-      context.body = {
-        ...describePage(total, page, pageSize),
-        items: jobs.map(({ job, estimate }) => presentJob(job, estimate)),
-      };
-    },
+  (services) => async (context) => {
+    const { page, page_size: pageSize, status = null } = context.state.query;
+    const { accountId } = keyHolderOf(context);
+    const reader = readerOf(context);
+    const bytes = await readFromRedis(services, reader, 'list', async () => {
+      const { total, jobs } = await services.durableJobs.list(accountId, status, { page, pageSize });
+      const present = ({ job, estimate }: JobView): JobSummary => presentJob(job, estimate);
+      return await encodePieces(writePage(describePage(total, page, pageSize), jobs, present), reader);
+    });
+    await sendBody(context, bytes);
+  },
 );
 
 export const cancelJob = defineEndpoint(
@@ -61,7 +70,8 @@ export const cancelJob = defineEndpoint(
   [authenticate, limitCalls],
   (services) => async (context) => {
     const id = readJobId(context);
-    if (!(await services.durableJobs.cancel(keyHolderOf(context).accountId, id))) throw noSuchJob();
+    const cancel = () => services.durableJobs.cancel(keyHolderOf(context).accountId, id);
+    if (!(await readFromRedis(services, readerOf(context), 'one', cancel))) throw noSuchJob();
     await sendJob(services, context, await waitForEnd(services, context));
   },
 );
@@ -69,13 +79,12 @@ export const cancelJob = defineEndpoint(
 /** Returns the job once it has ended, or in its current state if that takes too long. */
 async function waitForEnd(services: Services, context: JobContext): Promise<JobView> {
   const untilMs = performance.now() + cancelWaitMs;
-  const { signal } = context.state;
-  for (;;) {
-    const view = await findJob(services, context);
-    if (hasEnded(view.job) || performance.now() > untilMs) return view;
-    // The delay rejects only if the client has disconnected and no longer needs the response.
-    await delay(cancelPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+  let view = await findJob(services, context);
+  while (!hasEnded(view.job) && performance.now() <= untilMs) {
+    view = await pollJob(services, context);
+    context.state.signal.throwIfAborted();
   }
+  return view;
 }
 
 /** Throws immediately for malformed ids, so that they are not looked up. */

@@ -10,6 +10,7 @@ import { limitChanges } from '../../middleware/limit-changes.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
 import { presentApiAccount, presentNewAccount, presentRedeemedCode } from '../../present/web.ts';
 import { inDatabaseTurn } from '../../request/in-database-turn.ts';
+import { readFromDatabase } from '../../request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { createFirstAccount } from '../../web/first-account.ts';
 import { findByKey, linkByKey, unknownKeyToLink } from '../../web/link-by-key.ts';
@@ -22,7 +23,7 @@ export const listApiAccounts = defineEndpoint(
   operations.listApiAccounts,
   readAsUser,
   (services) => async (context) => {
-    context.body = await inDatabaseTurn(services, context, async () => {
+    context.body = await readFromDatabase(services, context, 'list', async () => {
       const { userId } = await currentSession(services, context);
       const links = await services.web.links.list(userId);
       return (await describeLinks(services, links, links[0])).map(presentApiAccount);
@@ -34,7 +35,7 @@ export const getApiAccount = defineEndpoint(
   operations.getApiAccount,
   readAsUser,
   (services) => async (context) => {
-    context.body = await inDatabaseTurn(services, context, async () =>
+    context.body = await readFromDatabase(services, context, 'one', async () =>
       presentLink(services, await findLink(services, context)),
     );
   },

@@ -16,6 +16,7 @@ import { parseBody } from '../../middleware/parse-body.ts';
 import { presentSession, presentWebUser } from '../../present/web.ts';
 import type { ApiContext } from '../../request/context.ts';
 import { inDatabaseTurn } from '../../request/in-database-turn.ts';
+import { readFromDatabase } from '../../request/read-turns.ts';
 import { clearCookies, readCookie } from '../../request/session-cookies.ts';
 import type { Services } from '../../services.ts';
 import { respondWithoutSession, respondWithSession } from './respond-with-session.ts';
@@ -72,7 +73,7 @@ const sessionEnded = (): AppError =>
   unauthenticated('The session has ended. Sign in again.', 'Сессия завершена. Войдите снова.');
 
 export const getWebUser = defineEndpoint(operations.getWebUser, readAsUser, (services) => async (context) => {
-  context.body = await inDatabaseTurn(services, context, async () =>
+  context.body = await readFromDatabase(services, context, 'one', async () =>
     presentWebUser(await findUser(services, context)),
   );
 });
@@ -148,7 +149,7 @@ export const listSessions = defineEndpoint(
   operations.listSessions,
   readAsUser,
   (services) => async (context) => {
-    context.body = await inDatabaseTurn(services, context, async () => {
+    context.body = await readFromDatabase(services, context, 'list', async () => {
       const { userId, _id: currentId } = await currentSession(services, context);
       const sessions = await services.web.sessions.list(userId);
       return sessions.map((session) => presentSession(session, currentId));

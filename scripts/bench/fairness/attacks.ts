@@ -7,6 +7,7 @@ import {
   embeddingPath,
   keepSending,
   open,
+  read,
   send,
   sendUnread,
   toBody,
@@ -53,6 +54,62 @@ export const createImageChat = (urls: readonly string[]): Buffer =>
     { type: 'text', text: 'What is this?' },
     ...urls.map((url) => ({ type: 'image_url', image_url: { url } })),
   ]);
+
+/** Sends this many short chats, a few at a time. */
+async function sendChats(
+  target: FairnessTarget,
+  apiKey: string,
+  count: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  let remaining = count;
+  const sendNext = async (): Promise<void> => {
+    while (remaining > 0) {
+      remaining -= 1;
+      const body = createChat(models.chat, createText(), false);
+      const { status } = await send(target, { path: chatPath, apiKey, body, headers }, neverAborted);
+      if (status >= 300) throw new Error(`HTTP ${status} to a chat that prepares the attack`);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, sendNext));
+}
+
+/**
+ * Reads a page on 120 connections of each attacking account.
+ * @param prepare makes the rows of the page
+ * @param isFull whether the page has all its rows
+ */
+async function readPages(
+  target: FairnessTarget,
+  path: string,
+  prepare: (apiKey: string) => Promise<void>,
+  isFull: (page: string) => boolean,
+): Promise<void> {
+  const { attacker, moreAttackers } = target.keys;
+  const apiKeys = [attacker, ...moreAttackers];
+  for (const apiKey of apiKeys) {
+    await prepare(apiKey);
+    while (!isFull((await read(target, { path, apiKey })).text)) await delay(200);
+  }
+  for (const apiKey of apiKeys) keepSending(120, () => read(target, { path, apiKey }));
+  await delay(floodMs);
+}
+
+const readJobLists: Attack = (target) =>
+  readPages(
+    target,
+    '/jobs?page_size=100',
+    (apiKey) => sendChats(target, apiKey, 100, { prefer: 'respond-async' }),
+    (page) => page.split('"object":"job"').length > 100 && !page.includes('"status":"active"'),
+  );
+
+const readRequestLogs: Attack = (target) =>
+  readPages(
+    target,
+    '/users/request_logs',
+    (apiKey) => sendChats(target, apiKey, 320, {}),
+    (page) => page.split('"request_id"').length > 300,
+  );
 
 export const attacks: Readonly<Record<string, Attack>> = {
   async slots(target) {
@@ -152,4 +209,9 @@ export const attacks: Readonly<Record<string, Attack>> = {
     keepSending(16, () => send(target, { path: embeddingPath, apiKey, body: create() }, neverAborted));
     await delay(floodMs);
   },
+
+  'job-lists': readJobLists,
+  'job-lists-of-three': readJobLists,
+  'request-logs': readRequestLogs,
+  'request-logs-of-three': readRequestLogs,
 };

@@ -49,6 +49,10 @@ export const probes: Readonly<Record<string, () => Probe>> = {
   'penniless-bodies': () => chat(),
   'kept-streams': () => chat({ 'idempotency-key': randomUUID() }),
   'merged-embeddings': () => embedding(createText()),
+  'job-lists': () => chat(),
+  'job-lists-of-three': () => chat(),
+  'request-logs': () => chat(),
+  'request-logs-of-three': () => chat(),
 };
 
 /** @throws Error that describes an unexpected response */

@@ -40,6 +40,17 @@ export async function send(
   return { status: response.status, text: await response.text() };
 }
 
+/** Reads something of the account that the key belongs to. */
+export async function read(
+  { host, port }: FairnessTarget,
+  { path, apiKey }: Pick<BenchRequest, 'path' | 'apiKey'>,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const response = await fetch(`http://${host}:${port}/v1${path}`, {
+    headers: { authorization: `Bearer ${apiKey}` },
+  });
+  return { status: response.status, text: await response.text() };
+}
+
 /** Opens a request on a new connection. The caller must write its body. */
 export function open(target: FairnessTarget, request: BenchRequest): ClientRequest {
   const { host, port } = target;

@@ -7,6 +7,8 @@ export interface FairnessTarget {
     readonly innocent: string;
     /** Key of an account without money. */
     readonly penniless: string;
+    /** Further accounts that attack in the same way. */
+    readonly moreAttackers: readonly string[];
   };
 }
 
@@ -71,6 +73,8 @@ export interface FairnessScenario {
    * attacker is measured instead.
    */
   readonly callMs: number | null;
+  /** How many further accounts attack in the same way. */
+  readonly moreAttackers?: number;
   /** Maximum growth of the api or Redis, in scenarios that test this. */
   readonly mostGrowthMb?: Readonly<Partial<Record<'api' | 'redis', number>>>;
 }
@@ -131,5 +135,31 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     attack: '16 concurrent embedding requests of 2048 inputs',
     innocent: 'an embedding of one input',
     callMs: perCallMs + 2_048 * perInputMs,
+  },
+  {
+    name: 'job-lists',
+    attack: '120 connections that read pages of 100 jobs',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+  },
+  {
+    name: 'job-lists-of-three',
+    attack: '120 connections of each of three accounts that read pages of 100 jobs',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+    moreAttackers: 2,
+  },
+  {
+    name: 'request-logs',
+    attack: '120 connections that read pages of 300 rows of the request log',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+  },
+  {
+    name: 'request-logs-of-three',
+    attack: '120 connections of each of three accounts that read pages of 300 rows of the request log',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+    moreAttackers: 2,
   },
 ];

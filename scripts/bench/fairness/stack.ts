@@ -25,7 +25,7 @@ const replyWords = 100;
 export async function startFairnessStack(
   programs: Programs,
   dir: string,
-  { name }: FairnessScenario,
+  { name, moreAttackers = 0 }: FairnessScenario,
   logLevel: string,
 ): Promise<FairnessStack> {
   const signal = AbortSignal.timeout(startTimeoutMs);
@@ -56,10 +56,12 @@ export async function startFairnessStack(
     createAccount(env),
     createAccount(env, '0'),
   ]);
+  const others = await Promise.all(Array.from({ length: moreAttackers }, () => createAccount(env)));
   const keys = {
     attacker: attacker.api_key,
     innocent: innocent.api_key,
     penniless: penniless.api_key,
+    moreAttackers: others.map(({ api_key: apiKey }) => apiKey),
   };
   return { target: { host, port, keys }, pids: { api: pids.api, redis: stores.pids.redis } };
 }

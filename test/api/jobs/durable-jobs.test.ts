@@ -12,7 +12,7 @@ import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
 import { readBalance } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
-import { admitChat, chatReservedNano } from '../../support/place-jobs.ts';
+import { admitChat, chatReservedNano, enqueueChat } from '../../support/place-jobs.ts';
 
 const model = 'demo-echo';
 
@@ -205,6 +205,29 @@ test('findOnceCreated waits for a job that is still being enqueued, but not for 
   });
   t.is(await createJobs(ended).findOnceCreated(accountId, randomUUID(), signal), null);
   t.is(checks, 3);
+});
+
+test('a page of waiting jobs takes at most three scripts: the jobs, the outlook of their model, and lower positions', async (t) => {
+  const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
+  for (let i = 0; i < 20; i++) await enqueueChat(services, accountId, 'demo-echo');
+  const scripts: Arguments[] = [];
+  const redis = createFailing(services.redis, { before: (args) => scripts.push(args) === 0 });
+  const read = async () => {
+    scripts.length = 0;
+    // Outlooks are cached by each instance.
+    const { jobs } = await createJobs(redis).list(accountId, null, { page: 1, pageSize: 20 });
+    return jobs.map(({ estimate }) => estimate.position!);
+  };
+  const positions = await read();
+  t.true(scripts.length <= 3, `${scripts.length} scripts`);
+  // Newest first. Jobs of other tests may start before them.
+  t.true(
+    positions.every((position, i) => i === 0 || position < positions[i - 1]!),
+    positions.join(),
+  );
+  const repeated = await read();
+  t.true(repeated.every((position, i) => position <= positions[i]!));
+  t.true(scripts.length <= 3, `${scripts.length} scripts`);
 });
 
 test('a cancel succeeds even if the worker cannot be notified', async (t) => {

@@ -13,7 +13,7 @@ test("the running time of a job is measured with the clock that timed its transi
     ended: [],
     serviceMs: 10_000,
   };
-  const standings = new JobStandings({ recordPosition: async () => 0 }, { get: async () => outlook });
+  const standings = new JobStandings({ recordPositions: async () => [] }, { get: async () => outlook });
   const newJob = describeNewJob(
     {
       id: 'job',

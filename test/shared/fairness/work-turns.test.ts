@@ -1,8 +1,10 @@
 import test from 'ava';
 import {
   nextFileTurn,
+  nextReadTurn,
   nextTurnWithoutKey,
   nextWorkTurn,
+  processInReadTurns,
   processInTurns,
 } from '../../../shared/fairness/work-turns.ts';
 
@@ -86,6 +88,67 @@ test.serial(
     t.true(order.lastIndexOf('file of a') <= 3 * 22, String(order.lastIndexOf('file of a')));
   },
 );
+
+test.serial(
+  'free reads continue after everything else that waits, and their accounts take turns',
+  async (t) => {
+    const order: string[] = [];
+    const record = (name: string) => (): number => order.push(name);
+    const many = Array.from({ length: 20 }, () => nextReadTurn('many').then(record('read of many')));
+    const one = nextReadTurn('one').then(record('read of one'));
+    // A request whose work takes several turns, of which only one waits at a time.
+    const work = async (): Promise<void> => {
+      for (let i = 0; i < 10; i += 1) await nextWorkTurn('one').then(record('work'));
+    };
+    const publicCalls = Array.from({ length: 5 }, () =>
+      nextTurnWithoutKey('network', 'getHealth').then(record('public')),
+    );
+    await Promise.all([...many, one, work(), ...publicCalls]);
+    t.true(Math.max(order.lastIndexOf('work'), order.lastIndexOf('public')) < order.indexOf('read of many'));
+    t.true(order.indexOf('read of one') <= order.indexOf('read of many') + 1, order.join());
+  },
+);
+
+test.serial('free reads continue a few times per second, even if other work never ends', async (t) => {
+  let isReading = true;
+  let workTurns = 0;
+  const work = async (): Promise<void> => {
+    while (isReading) {
+      await nextWorkTurn('busy');
+      workTurns += 1;
+      const untilMs = performance.now() + 1;
+      while (performance.now() < untilMs);
+    }
+  };
+  const works = [work(), work()];
+  for (let i = 0; i < 5; i += 1) await nextReadTurn('reader');
+  t.true(workTurns >= 5 * 5, `${workTurns} turns of work during 5 of reads`);
+  isReading = false;
+  await Promise.all(works);
+});
+
+test.serial('processInReadTurns completes its items in order, and lets work run in between', async (t) => {
+  const taken: number[] = [];
+  let isReading = true;
+  let workTurns = 0;
+  const work = async (): Promise<void> => {
+    while (isReading) {
+      await nextWorkTurn('busy');
+      workTurns += 1;
+    }
+  };
+  const working = work();
+  const items = Array.from({ length: 10 }, (_, i) => i);
+  await processInReadTurns(items, 'reader', (item) => {
+    const untilMs = performance.now() + 2;
+    while (performance.now() < untilMs);
+    taken.push(item);
+  });
+  isReading = false;
+  await working;
+  t.deepEqual(taken, items);
+  t.true(workTurns >= items.length, `${workTurns} turns of work`);
+});
 
 test.serial('processInTurns completes its items in order, and lets other work run in between', async (t) => {
   const taken: number[] = [];
