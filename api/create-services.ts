@@ -4,6 +4,7 @@ import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from '../shared/ledger/history-store.ts';
 import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
+import { SignupGrantStore } from '../shared/refills/signup-grant-store.ts';
 import type { Logger } from '../shared/runtime/logger.ts';
 import { within } from '../shared/runtime/within.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
@@ -20,7 +21,9 @@ import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './request/read-turns.ts';
 import type { Services } from './services.ts';
 import { EmailCodeStore } from './web/email-code-store.ts';
+import { GrantQuota } from './web/grant-quota.ts';
 import { Limits } from './web/limits.ts';
+import { SignupGrants } from './web/signup-grants.ts';
 
 /**
  * Half of the object store client's connections, so that some remain available for health checks and stored responses.
@@ -87,6 +90,11 @@ export function createServices(parts: ServicesParts): RunningServices {
       ...stores.web,
       captcha,
       emailCodes: new EmailCodeStore(redis, config.masterKey),
+      grants: new SignupGrants({
+        config,
+        quota: new GrantQuota(redis, config),
+        store: new SignupGrantStore(mongo.db),
+      }),
       limits: new Limits(redis, config.masterKey),
       mails,
       unfinished,

@@ -26,11 +26,13 @@ import type { DocumentReader } from './files/document-reader.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './web/email-code-store.ts';
 import type { Limits } from './web/limits.ts';
+import type { SignupGrants } from './web/signup-grants.ts';
 
 /** Services that only the account area uses. */
 export interface WebServices extends WebStores {
   readonly captcha: Captcha;
   readonly emailCodes: EmailCodeStore;
+  readonly grants: SignupGrants;
   readonly limits: Limits;
   readonly mails: MailQueue;
   /**

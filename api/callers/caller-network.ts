@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 
 const ipv6NetworkParts = 4;
 const ipv6SiteParts = 3;
+const ipv4BlockOctets = 3;
 
 /**
  * Returns the network that limits apply to if there is no account: an IPv4 address, or an IPv6 /64, because every
@@ -22,6 +23,16 @@ export function callerNetwork(address: string): string {
 export function callerSite(network: string): string {
   const [address = ''] = network.split('/');
   return ipaddr.IPv6.isValid(address) ? nameNetwork(ipaddr.IPv6.parse(address), ipv6SiteParts) : network;
+}
+
+/**
+ * Returns the block of addresses around a network, in which one person can get many: the /48 of an IPv6 network, the /24
+ * of an IPv4 address. Returns text that is not a network unchanged.
+ * @param network as returned by `callerNetwork`
+ */
+export function callerBlock(network: string): string {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(network)) return callerSite(network);
+  return `${network.split('.').slice(0, ipv4BlockOctets).join('.')}.0/24`;
 }
 
 function nameNetwork({ parts }: ipaddr.IPv6, count: number): string {

@@ -125,14 +125,22 @@ interface LimitedWindow {
   readonly rule: WebLimit;
 }
 
+export type HashParty = (who: string) => string;
+
+/** Returns a keyed hash: a plain hash of a mailbox or an address can be reversed by trying candidates. */
+export function createPartyHash(masterKey: string, purpose = 'web limits'): HashParty {
+  const hashKey = deriveKey(masterKey, purpose);
+  return (who) => createHmac('sha256', hashKey).update(who).digest('base64url');
+}
+
 /** Abuse limits, exact across all api processes. */
 export class Limits {
   readonly #redis: RedisClient;
-  readonly #hashKey: Buffer;
+  readonly #hash: HashParty;
 
   constructor(redis: RedisClient, masterKey: string) {
     this.#redis = redis;
-    this.#hashKey = deriveKey(masterKey, 'web limits');
+    this.#hash = createPartyHash(masterKey);
   }
 
   /**
@@ -177,11 +185,6 @@ export class Limits {
   #windowOf(name: WebLimitName, who: string, rule: WebLimit): LimitedWindow {
     const { limit, windowSeconds } = rule;
     return { window: { key: redisKeys.webLimit(name, this.#hash(who)), limit, windowSeconds }, rule };
-  }
-
-  /** A keyed hash: a plain hash of a mailbox or an address can be reversed by trying candidates. */
-  #hash(who: string): string {
-    return createHmac('sha256', this.#hashKey).update(who).digest('base64url');
   }
 }
 

@@ -29,6 +29,8 @@ export interface FullWindow {
  *
  * Redis's clock may step back. Attempts that are then in the future are moved to the current time, so that a step back
  * neither allows additional attempts nor locks anyone out for longer than one window.
+ *
+ * A repeated attempt that has a place in a window keeps that place, from then on with the time of its repetition.
  */
 const script = new RedisScript(`
 local use, member = ARGV[1], ARGV[2]
@@ -44,7 +46,7 @@ for index, key in ipairs(KEYS) do
     redis.call('ZADD', key, now, futureMember)
   end
   local excess = redis.call('ZCARD', key) - limit
-  if excess >= 0 then
+  if excess >= 0 and not redis.call('ZSCORE', key, member) then
     local freeing = redis.call('ZRANGE', key, excess, excess, 'WITHSCORES')
     local waitMs = tonumber(freeing[2]) + windowMs - nowMs
     if waitMs > longestWaitMs then fullIndex, longestWaitMs = index, waitMs end
@@ -61,13 +63,16 @@ end
 return {fullIndex, longestWaitMs}
 `);
 
-/** @returns null if no window was full before this attempt */
+/**
+ * @param member names the attempt, so that its repetitions count once; by default, every attempt is a new one
+ * @returns null if no window was full before this attempt
+ */
 export async function useSlidingWindows(
   redis: RedisClient,
   use: WindowUse,
   windows: readonly SlidingWindow[],
+  member: string = randomBytes(12).toString('base64url'),
 ): Promise<FullWindow | null> {
-  const member = randomBytes(12).toString('base64url');
   const bounds = windows.flatMap(({ limit, windowSeconds }) => [limit, windowSeconds * 1_000]);
   const keys = windows.map(({ key }) => key);
   const reply = await callRedis(() => script.run(redis, keys, [use, member, ...bounds]));

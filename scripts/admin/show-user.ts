@@ -2,6 +2,7 @@ import { toRubNumber } from '../../shared/pricing/money.ts';
 import { mapBounded } from '../../shared/runtime/map-bounded.ts';
 import { formatDevice } from '../../shared/web/user-agent.ts';
 import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
+import { SignupGrantStore, type SignupDecision } from '../../shared/refills/signup-grant-store.ts';
 import type { AdminContext } from './command.ts';
 
 export function describeUser(user: WebUser) {
@@ -20,16 +21,29 @@ export function describeUser(user: WebUser) {
 /** Describes a user with the user's accounts, sessions and latest events. */
 export async function describeUserInFull(context: AdminContext, user: WebUser, maxEvents: number) {
   const { sessions, audit, links } = context.web;
-  const [linked, openSessions, events] = await Promise.all([
+  const [linked, openSessions, events, grant] = await Promise.all([
     links.list(user._id),
     sessions.list(user._id),
     audit.list(user._id, maxEvents),
+    new SignupGrantStore(context.mongo.db).find(user._id),
   ]);
   return {
     ...describeUser(user),
+    grant: grant === null ? null : describeGrant(grant),
     accounts: await describeLinkedAccounts(context, linked),
     sessions: openSessions.map(describeSession),
     events: events.map(describeEvent),
+  };
+}
+
+/** What was decided when the user created the first account. */
+function describeGrant({ refusal, at, accountId, balanceNano, freeRequests }: SignupDecision) {
+  return {
+    at: at.toISOString(),
+    refused: refusal,
+    account: accountId,
+    balance: toRubNumber(balanceNano),
+    free_requests: freeRequests,
   };
 }
 
@@ -75,5 +89,6 @@ function describeEvent(event: AuditEvent) {
     address: event.address,
     device: event.device,
     request_id: event.requestId,
+    grant: event.grant ?? null,
   };
 }

@@ -10,6 +10,7 @@ import { isAlive } from '../runtime/is-alive.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import { explainFileError } from '../runtime/explain-file-error.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
+import { readNoGrantDomains } from './no-grant-domains.ts';
 import { toServerUrl } from './server-url.ts';
 import { stripTrailing } from '../runtime/strip-trailing.ts';
 
@@ -52,6 +53,8 @@ export const Environment = Type.Object({
   SIGNUP: OnOff('on'),
   SIGNUP_BALANCE: Type.String({ default: '0', format: 'roubles' }),
   SIGNUP_FREE_REQUESTS: Type.Integer({ default: 10, minimum: 0, maximum: 1_000_000 }),
+  SIGNUP_GRANTS_PER_NETWORK: Type.Integer({ default: 5, minimum: 0, maximum: 1_000_000 }),
+  SIGNUP_NO_GRANT_DOMAINS: Type.Optional(Type.String()),
   WEB_CAPTCHA: StringEnum(['on', 'off', 'optional'], { default: 'on' }),
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
@@ -108,6 +111,10 @@ export interface Config {
     /** Starting balance of a new user's first account. */
     readonly balanceNano: bigint;
     readonly freeRequests: number;
+    /** Grants a day to new users of one address. Zero means that nobody gets a grant. */
+    readonly grantsPerNetwork: number;
+    /** Mail domains, in lower-case ASCII, whose users get no grant, nor do those of their subdomains. */
+    readonly noGrantDomains: ReadonlySet<string>;
   };
   /** With `optional`, a code request may omit the captcha token but gets stricter limits. */
   readonly captchaMode: 'on' | 'off' | 'optional';
@@ -155,6 +162,11 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   for (const entry of readCorsOrigins(values['CORS_ORIGINS'] ?? '').wrong) {
     problems.push(
       `CORS_ORIGINS ${JSON.stringify(entry)} is not an origin: use https://app.example.com, or * alone`,
+    );
+  }
+  for (const entry of readNoGrantDomains(values['SIGNUP_NO_GRANT_DOMAINS'] ?? '').wrong) {
+    problems.push(
+      `SIGNUP_NO_GRANT_DOMAINS ${JSON.stringify(entry)} is not a mail domain: use names such as example.com`,
     );
   }
   if (problems.length > 0) {
@@ -219,6 +231,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       isOpen: values.SIGNUP === 'on',
       balanceNano: parseRub(values.SIGNUP_BALANCE)!,
       freeRequests: values.SIGNUP_FREE_REQUESTS,
+      grantsPerNetwork: values.SIGNUP_GRANTS_PER_NETWORK,
+      noGrantDomains: readNoGrantDomains(values.SIGNUP_NO_GRANT_DOMAINS ?? '').domains,
     }),
     captchaMode: values.WEB_CAPTCHA,
   });

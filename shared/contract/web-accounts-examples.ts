@@ -32,6 +32,14 @@ export const firstAccountExample = {
   total_cost_request_last_hour: '0',
 };
 
+export const grantExample = {
+  balance: '0',
+  free_requests: 10,
+  reason: null,
+  message_en: null,
+  message_ru: null,
+};
+
 const challengeId = '7d0b6a53-9c1e-4a7e-8f1b-0b2f6f9b7c42';
 
 export const confirmationRequestExample = {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { Nullable } from './fields.ts';
+import { Nullable, StringEnum } from './fields.ts';
 import { defineOperation } from './operation.ts';
 import {
   RefillLogPage,
@@ -10,7 +10,13 @@ import {
   StatsQuery,
 } from './users.ts';
 import { refillLogsExample, requestLogsExample, statsExample } from './users-examples.ts';
-import { accountExample, accountPath, firstAccountExample, keyExample } from './web-accounts-examples.ts';
+import {
+  accountExample,
+  accountPath,
+  firstAccountExample,
+  grantExample,
+  keyExample,
+} from './web-accounts-examples.ts';
 import { noSuchLinkText, unknownKeyText } from './web-errors.ts';
 
 const rub = (description: string) =>
@@ -118,10 +124,43 @@ export const linkApiAccount = defineOperation({
   example: { body: { api_key: keyExample, label: defaultAccountLabel }, response: accountExample },
 });
 
+/** Why a first account starts with nothing. */
+export const noGrantReasons = [
+  'network_limit',
+  'disposable_email',
+  'mailbox_granted',
+  'already_granted',
+  'not_offered',
+] as const;
+export type NoGrantReason = (typeof noGrantReasons)[number];
+
+const GrantOfNewUsers = Type.Object(
+  {
+    balance: rub('What was added to the balance.'),
+    free_requests: Type.Integer({ description: 'How many free requests were added.' }),
+    reason: Nullable(
+      StringEnum(noGrantReasons, {
+        description:
+          'Null if something was added. `network_limit`: too many new users of this network got the grant within a ' +
+          'day. `disposable_email`: the address is of a provider of disposable addresses. `mailbox_granted`: another ' +
+          'user whose mail goes to the same mailbox has it. `already_granted`: an earlier account of this user got it. ' +
+          '`not_offered`: this service has none.',
+      }),
+    ),
+    message_en: Nullable(
+      Type.String({ description: 'The reason in words, and what to do; null without one.' }),
+    ),
+    message_ru: Nullable(Type.String({ description: 'The same in Russian.' })),
+  },
+  { title: 'SignupGrant', description: 'What the operator gives new users, and if that is nothing, why.' },
+);
+export type GrantOfNewUsers = Static<typeof GrantOfNewUsers>;
+
 export const CreatedApiAccount = Type.Object(
   {
     account: ApiAccount,
     api_key: Type.String({ description: 'The key of the account.' }),
+    grant: GrantOfNewUsers,
   },
   { title: 'CreatedApiAccount' },
 );
@@ -135,7 +174,9 @@ export const createFirstApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Create the first account of the user',
   description:
-    'Adds the operator’s grant for new users, which each user gets once. Returns 409 if the user already has an account.',
+    'Adds the operator’s grant for new users, which each user and each mailbox gets once, and only so many users of one ' +
+    'network a day; `grant` tells what was added. An account without it works like any other. Returns 409 if the user ' +
+    'already has an account.',
   method: 'post',
   path: '/web/api-accounts/first',
   auth: 'web',
@@ -145,7 +186,7 @@ export const createFirstApiAccount = defineOperation({
   errors: ['account_exists'],
   example: {
     body: { label: defaultAccountLabel },
-    response: { account: firstAccountExample, api_key: keyExample },
+    response: { account: firstAccountExample, api_key: keyExample, grant: grantExample },
   },
 });
 

@@ -1,4 +1,5 @@
-import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
+import type { NoGrantReason } from '../contract/web-accounts.ts';
+import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
 import { createRefillCode, formatRefillCode, hashRefillCode } from '../accounts/credentials.ts';
 
 /** A refill code in MongoDB. `_id` is its hash, so a stolen database contains no redeemable codes. */
@@ -15,10 +16,21 @@ export interface RefillCodeDocument {
   readonly revokedAt: Date | null;
   /** Absent for an issued code. */
   readonly source?: 'signup';
+  /** Only for a user who gets no sign-up grant. `redeemed` is then null, and stays so. */
+  readonly refusal?: SignupRefusal;
 }
 
-/** A new user's grant is a claim without a code: its code was never issued and is redeemed from the start. */
+/**
+ * A new user's grant is a claim without a code: its code was never issued and is redeemed from the start
+ * (`SignupGrantStore`).
+ */
 export type ClaimSource = 'code' | 'signup';
+
+/**
+ * Why a user gets no sign-up grant: too many grants in the user's network, a disposable mail domain, or another user of
+ * the same mailbox who has a grant.
+ */
+export type SignupRefusal = Extract<NoGrantReason, 'network_limit' | 'disposable_email' | 'mailbox_granted'>;
 
 export interface Redemption {
   readonly accountId: string;
@@ -47,11 +59,14 @@ export interface NewRefillCode {
 
 export type RefillCodeStatus = 'unused' | 'redeemed' | 'expired' | 'revoked';
 
+export const openRefillCodes = (db: Database): Collection<RefillCodeDocument> =>
+  db.collection('refill_codes');
+
 export class RefillCodeStore {
   readonly #codes: Collection<RefillCodeDocument>;
 
   constructor(db: Database) {
-    this.#codes = db.collection('refill_codes');
+    this.#codes = openRefillCodes(db);
   }
 
   async createIndexes(): Promise<void> {
@@ -83,41 +98,6 @@ export class RefillCodeStore {
   /** All codes, oldest first. */
   list(): AsyncIterable<RefillCodeDocument> {
     return this.#codes.find({ source: { $exists: false } }).sort({ createdAt: 1 });
-  }
-
-  /**
-   * Claims a new user's grant for the user's first account. A user can have only one such claim.
-   * @returns the claim, even if this account already had it; null if it is settled or belongs to another account
-   */
-  async claimSignupGrant(
-    userId: string,
-    accountId: string,
-    grant: Pick<NewRefillCode, 'balanceNano' | 'freeRequests'>,
-  ): Promise<RedemptionClaim | null> {
-    const _id = `signup-${userId}`;
-    const at = new Date();
-    const redeemed: Redemption = { accountId, refillId: _id, at, code: '', settled: false };
-    const newDocument = {
-      hint: '',
-      ...grant,
-      createdAt: at,
-      expiresAt: null,
-      redeemed,
-      revokedAt: null,
-      source: 'signup' as const,
-    };
-    const found = await callMongo(async () => {
-      await this.#codes
-        .updateOne({ _id }, { $setOnInsert: newDocument }, { upsert: true })
-        .catch((error: unknown) => {
-          // A concurrent call has created it.
-          if (!isDuplicateKey(error)) throw error;
-        });
-      return await this.#codes.findOne({ _id });
-    });
-    const redemption = found?.redeemed ?? null;
-    if (found === null || redemption === null || redemption.settled) return null;
-    return redemption.accountId === accountId ? toClaim(found, redemption) : null;
   }
 
   /** @param code as it was typed */
@@ -187,7 +167,7 @@ export class RefillCodeStore {
   }
 }
 
-function toClaim(
+export function toClaim(
   { _id, balanceNano, freeRequests, source }: RefillCodeDocument,
   redemption: Redemption,
 ): RedemptionClaim {

@@ -4,7 +4,10 @@ import type { AuditEvent } from './web-models.ts';
 
 /** A new event. Omitted fields are null. By default an event is `started` and sends no notice. */
 export type NewAuditEvent = Pick<AuditEvent, 'userId' | 'action'> &
-  Partial<Omit<AuditEvent, '_id' | 'userId' | 'action' | 'at'>>;
+  Partial<Omit<AuditEvent, '_id' | 'userId' | 'action' | 'at' | 'grant'>>;
+
+/** What an action adds to its event at its end. */
+export type AuditDetails = Pick<AuditEvent, 'grant'>;
 
 /**
  * The audit log. A sensitive action is recorded before it is carried out, so that none goes unnoticed. After a crash in
@@ -47,9 +50,17 @@ export class AuditStore {
     return _id;
   }
 
-  /** Records the outcome of a started action. A failed action changed nothing, so the user gets no mail. */
-  async finish(id: string, outcome: 'done' | 'failed'): Promise<AuditEvent | null> {
-    return await this.#update(id, outcome === 'failed' ? { outcome, notice: 'none' } : { outcome });
+  /**
+   * Records the outcome of a started action. A failed action changed nothing, so the user gets no mail.
+   * @param details what became known only at its end
+   */
+  async finish(
+    id: string,
+    outcome: 'done' | 'failed',
+    details: AuditDetails = {},
+  ): Promise<AuditEvent | null> {
+    const notice = outcome === 'failed' ? { notice: 'none' as const } : {};
+    return await this.#update(id, { outcome, ...notice, ...details });
   }
 
   /** Records that the notice to the user has been queued. */
@@ -78,7 +89,7 @@ export class AuditStore {
 
   async #update(
     id: string,
-    change: Partial<Pick<AuditEvent, 'outcome' | 'notice'>>,
+    change: Partial<Pick<AuditEvent, 'outcome' | 'notice' | 'grant'>>,
   ): Promise<AuditEvent | null> {
     return await this.#database.call(({ audit }) =>
       audit

@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url';
+import { normalizeMailDomain } from '../encoding/mail-domain.ts';
 
 /** RFC 5321, 4.5.3.1. A path has at most 256 characters, including the brackets around the address. */
 const maxLocalLength = 64;
@@ -10,9 +10,6 @@ const maxLength = 254;
 const maxTextLength = 320;
 
 const allowedLocal = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i;
-/** Letters of any script. `domainToASCII` alone would accept more: it reads `%41` as an A. */
-const allowedDomain = /^[\p{L}\p{M}\p{N}.。．｡-]+$/u;
-const allowedLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const asciiOnly = /^[\x20-\x7e]*$/;
 
 interface EmailProblem {
@@ -91,7 +88,7 @@ export function normalizeEmail(text: string): NormalizedEmail {
   const localProblem = findLocalProblem(local);
   if (localProblem !== null) return localProblem;
 
-  const domain = normalizeDomain(trimmed.slice(at + 1));
+  const domain = normalizeMailDomain(trimmed.slice(at + 1));
   if (domain === null) return problems.hasNoDomain;
   const email = `${local.toLowerCase()}@${domain}`;
   return email.length > maxLength ? problems.tooLong : { email };
@@ -112,16 +109,4 @@ function findLocalProblem(local: string): EmailProblem | null {
   if (local.length > maxLocalLength) return problems.localIsTooLong;
   if (!allowedLocal.test(local)) return problems.localIsInvalid;
   return null;
-}
-
-/** Returns null if the text is not a mail domain. A numeric last label would make it an IPv4 address. */
-function normalizeDomain(text: string): string | null {
-  if (!allowedDomain.test(text)) return null;
-  // Since Node 24, all-ASCII domains are not checked for broken IDNA. With an ideographic full stop, which IDNA reads
-  // as a dot, every version checks them.
-  const domain = domainToASCII(text.replaceAll('.', '。'));
-  if (domain === 'localhost') return domain;
-  const labels = domain.split('.');
-  const isValid = labels.length > 1 && labels.every((label) => allowedLabel.test(label));
-  return isValid && !/^\d+$/.test(labels.at(-1)!) ? domain : null;
 }

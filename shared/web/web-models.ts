@@ -1,4 +1,5 @@
 import { Schema, type Connection, type Model } from 'mongoose';
+import { noGrantReasons } from '../contract/web-accounts.ts';
 import { mailLanguages, type MailLanguage } from './mail.ts';
 import { deviceTypes, type DeviceDescription } from './user-agent.ts';
 
@@ -73,6 +74,9 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 export const auditNotices = ['none', 'pending', 'queued'] as const;
 export type AuditNotice = (typeof auditNotices)[number];
 
+export const auditGrants = ['granted', ...noGrantReasons] as const;
+export type AuditGrant = (typeof auditGrants)[number];
+
 /** An action on behalf of a user, and where it came from. */
 export interface AuditEvent {
   /** Time-ordered. */
@@ -91,6 +95,8 @@ export interface AuditEvent {
   readonly requestId: string | null;
   readonly outcome: AuditOutcome;
   readonly notice: AuditNotice;
+  /** Only of a finished `account-created`: whether the account got the sign-up grant, or why not. */
+  readonly grant?: AuditGrant;
 }
 
 export interface WebModels {
@@ -192,6 +198,7 @@ const auditSchema = new Schema<AuditEvent>(
     requestId: optionalText,
     outcome: { ...text, enum: auditOutcomes },
     notice: { ...text, enum: auditNotices },
+    grant: { type: String, enum: auditGrants },
   },
   { ...options, collection: 'web_audit' },
 );

@@ -65,13 +65,13 @@ async function createIndexes(stack: TestStack): Promise<void> {
 
 let clients = 0;
 
-/** Creates a user with a unique client address, so that it shares no network limit. Needs TRUST_PROXY=on. */
+/** Creates a user with an address in a /24 of its own, so that it shares no network limit. Needs TRUST_PROXY=on. */
 export async function createSeparateUser(
   stack: TestStack,
   { address, ...options }: WebClientOptions & { readonly address?: string } = {},
 ): Promise<{ client: WebClient; user: WebUser; address: string }> {
   clients += 1;
-  const ownAddress = address ?? `198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`;
+  const ownAddress = address ?? `100.${64 + Math.floor(clients / 250)}.${clients % 250}.1`;
   const created = await createWebUser(stack, `user-${clients}@example.com`, {
     ...options,
     headers: { 'x-forwarded-for': ownAddress },

@@ -8,6 +8,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { currentSession } from '../../middleware/authenticate-session.ts';
 import { limitChanges } from '../../middleware/limit-changes.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
+import { presentGrant } from '../../present/signup-grant.ts';
 import { presentApiAccount, presentNewAccount, presentRedeemedCode } from '../../present/web.ts';
 import { inDatabaseTurn } from '../../request/in-database-turn.ts';
 import { readFromDatabase } from '../../request/read-turns.ts';
@@ -138,17 +139,22 @@ export const createFirstApiAccount = defineEndpoint(
       const user = await findUser(services, context);
       const { _id: userId, reservedAccountId: accountId } = user;
       if ((await services.web.links.findOldest(userId)) !== null) throw new AppError('account_exists');
-      await services.web.limits.take([{ name: 'first-accounts-network', who: callerNetwork(context.ip) }]);
+      const network = callerNetwork(context.ip);
+      await services.web.limits.take([{ name: 'first-accounts-network', who: network }]);
       const action = { action: 'account-created', userId, accountId, label } as const;
-      const { link, apiKey } = await record(services, context, action, () =>
-        createFirstAccount(services, user, label),
+      const { link, apiKey, grant } = await record(
+        services,
+        context,
+        action,
+        () => createFirstAccount(services, user, { label, network }),
+        ({ grant: { refusal } }) => ({ grant: refusal ?? 'granted' }),
       );
       // The key is shown only once, so it must not be lost in an outage after the account was created.
       const account = await presentLink(services, link).catch((error: unknown) => {
         services.log.warn({ err: error }, 'new account not read');
         return presentNewAccount(link, apiKey);
       });
-      return { account, api_key: apiKey } satisfies CreatedApiAccount;
+      return { account, api_key: apiKey, grant: presentGrant(grant) } satisfies CreatedApiAccount;
     });
     context.status = 201;
   },

@@ -1,5 +1,5 @@
 import { runInBackground } from '../../../shared/runtime/run-in-background.ts';
-import type { NewAuditEvent } from '../../../shared/web/audit-store.ts';
+import type { AuditDetails, NewAuditEvent } from '../../../shared/web/audit-store.ts';
 import { recordAction } from '../../../shared/web/record-action.ts';
 import type { WebLink } from '../../../shared/web/web-models.ts';
 import type { ApiContext } from '../../request/context.ts';
@@ -24,10 +24,11 @@ export async function record<T>(
   context: ApiContext,
   action: WebAction,
   work: () => Promise<T>,
+  describe?: (result: T) => AuditDetails,
 ): Promise<T> {
   const { session, requestId } = context.state;
   const event = { sessionId: session?._id ?? null, ...action, ...originOf(context), requestId };
-  const { result, noted } = await recordAction(web, event, work);
+  const { result, noted } = await recordAction(web, event, work, describe);
   web.unfinished.add(noted);
   runInBackground(
     noted.finally(() => web.unfinished.delete(noted)),

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { createFirstAccount, type FirstAccountDeps } from '../../../api/web/first-account.ts';
+import { GrantQuota } from '../../../api/web/grant-quota.ts';
+import { SignupGrants } from '../../../api/web/signup-grants.ts';
 import { unlinkAccount } from '../../../shared/web/unlink-account.ts';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
 import { creditClaim } from '../../../shared/refills/credit-claim.ts';
@@ -9,6 +11,7 @@ import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import { finishClaims } from '../../../shared/refills/finish-claims.ts';
 import { RefillCodeStore, type RefillCodeDocument } from '../../../shared/refills/refill-code-store.ts';
+import { SignupGrantStore } from '../../../shared/refills/signup-grant-store.ts';
 import { HotAccountStore } from '../../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { UserBalance } from '../../../shared/contract/users.ts';
@@ -57,9 +60,19 @@ function openStores(): FirstAccountDeps {
     hotAccounts,
     apiKeys,
     codes: new RefillCodeStore(mongo.db),
-    web: webStoresOf(stack),
+    web: { ...webStoresOf(stack), grants: openGrants() },
   };
 }
+
+/** @param watch replaces the stores that grants use */
+function openGrants(watch: <T extends object>(store: T) => T = (store) => store): SignupGrants {
+  const { config, redis, mongo } = stack;
+  const quota = watch(new GrantQuota(redis, config));
+  return new SignupGrants({ config, quota, store: watch(new SignupGrantStore(mongo.db)) });
+}
+
+/** The request of a caller in a network that nobody else is in. */
+const newAccount = (label = 'x') => ({ label, network: randomUUID() });
 
 const createFirst = (client: WebClient, body: object = {}) =>
   callWeb<CreatedApiAccount>(client, 'POST', '/api-accounts/first', body);
@@ -77,7 +90,8 @@ test('if a worker credits a grant after an api process died, the grant is not cr
   const { balanceNano, freeRequests } = stack.config.signup;
   await stores.accounts.createWithId(user.reservedAccountId, { userType: 'default', requestsPerMinute: 60 });
   const grant = { balanceNano, freeRequests };
-  const claim = await stores.codes.claimSignupGrant(user._id, user.reservedAccountId, grant);
+  const store = new SignupGrantStore(stack.mongo.db);
+  const { claim } = await store.claim(user._id, user.reservedAccountId, grant);
   await creditClaim(stores, claim!);
   await stores.codes.settleClaim(claim!);
   // Redis stores the ids of credited refills for a week.
@@ -92,7 +106,7 @@ test('the first account is returned with a working key and the sign-up grant', a
   const { client } = await createSeparateUser(stack);
   const { status, body } = await createFirst(client, { label: 'Мой' });
   t.is(status, 201);
-  t.deepEqual(Object.keys(body), ['account', 'api_key']);
+  t.deepEqual(Object.keys(body), ['account', 'api_key', 'grant']);
   const profile = await readProfile(body.api_key);
   t.like(profile, { status: 200, body: { id: body.account.user_balance_id, free_requests: 3 } });
   t.like(body.account, {
@@ -172,7 +186,7 @@ function watchStores(hooks: CallHooks): FirstAccountDeps {
     codes: watch(codes),
     hotAccounts: watch(hotAccounts),
     apiKeys: watch(apiKeys),
-    web: { links: watch(web.links), users: watch(web.users) },
+    web: { links: watch(web.links), users: watch(web.users), grants: openGrants(watch) },
   };
 }
 
@@ -190,7 +204,7 @@ async function dieAt(user: WebUser, killedAt: number, isCarriedOut: boolean): Pr
       : { before: dieFrom(killedAt) },
   );
   try {
-    await createFirstAccount(dyingServices, user, 'dying');
+    await createFirstAccount(dyingServices, user, newAccount('dying'));
     return true;
   } catch (error) {
     if (error instanceof Killed) return false;
@@ -209,7 +223,7 @@ async function pauseAt(user: WebUser, pausedAt: number) {
       resolve();
       return resumed;
     };
-    outcome = createFirstAccount(watchStores({ before }), user, 'x')
+    outcome = createFirstAccount(watchStores({ before }), user, newAccount())
       .then(({ apiKey }) => apiKey)
       .catch((error: unknown) => error)
       .finally(resolve);
@@ -237,8 +251,8 @@ async function leaveUnlinkedAccount({ reservedAccountId: id }: WebUser): Promise
 for (const isUnfinished of [false, true]) {
   const what = isUnfinished ? 'for an account that a dead process did not link' : 'for a new account';
   test(`if two requests ${what} interleave, one succeeds, and its key is the account’s`, async (t) => {
-    // The store calls that create the account, create the link, reserve another id, and replace the key.
-    const pauses = [1, 3, 4, 5];
+    // The store calls that create the account, reserve the grant, create the link, and reserve another id.
+    const pauses = [1, 4, 6, 8];
     const pairs = pauses.flatMap((one) => pauses.map((other) => [one, other] as const));
     for (const [one, other] of pairs) {
       const { user } = await stores.web.users.findOrCreate(`${randomUUID()}@example.com`, { language: 'ru' });
@@ -277,7 +291,7 @@ for (const isCarriedOut of [false, true]) {
     for (let step = 1; ; step++) {
       const { client, user } = await createSeparateUser(stack);
       if (await dieAt(user, step, isCarriedOut)) {
-        t.true(step > 5, 'every step was tested');
+        t.true(step > 8, 'every step was tested');
         break;
       }
       const again = await createFirst(client);
@@ -308,8 +322,8 @@ test('a grant is credited even if the process dies after promising it and the us
       if (call === 1) throw new Killed();
     },
   });
-  const dyingServices = { ...rest, web: { users: web.users, links: watch(web.links) } };
-  await t.throwsAsync(createFirstAccount(dyingServices, user, 'x'), { instanceOf: Killed });
+  const dyingServices = { ...rest, web: { ...web, links: watch(web.links) } };
+  await t.throwsAsync(createFirstAccount(dyingServices, user, newAccount()), { instanceOf: Killed });
   await finishGrant(user);
   await finishGrant(user);
   const account = await stack.readAccount(user.reservedAccountId);
@@ -328,8 +342,8 @@ test('if another account is linked while a first account is being created, the f
       await waitFor('the next millisecond', () => Date.now() > createdAt.getTime());
     },
   });
-  const racing = { ...rest, web: { users: web.users, links: watch(links) } };
-  await t.throwsAsync(createFirstAccount(racing, user, 'first'), { code: 'account_exists' });
+  const racing = { ...rest, web: { ...web, links: watch(links) } };
+  await t.throwsAsync(createFirstAccount(racing, user, newAccount('first')), { code: 'account_exists' });
   const [other, ...more] = await links.list(user._id);
   t.is(other!.accountId, accountId);
   t.deepEqual(more, []);
@@ -343,7 +357,7 @@ test('if an outage begins after the account was linked, its key is still returne
   const { user } = await createSeparateUser(stack);
   const fail = (): Promise<never> => Promise.reject(new AppError('service_unavailable'));
   const hotAccounts = new Proxy(stores.hotAccounts, { get: () => fail });
-  const { apiKey } = await createFirstAccount({ ...stores, hotAccounts }, user, 'x');
+  const { apiKey } = await createFirstAccount({ ...stores, hotAccounts }, user, newAccount());
   t.is((await readProfile(apiKey)).status, 200);
   await finishGrant(user);
   const account = await stack.readAccount(user.reservedAccountId);
@@ -359,7 +373,9 @@ test('if a delayed request runs after the first account was created and unlinked
   await stack.mongo.db
     .collection<AccountDocument>('accounts')
     .updateOne({ _id: user.reservedAccountId }, { $set: { createdAt } });
-  const error = await t.throwsAsync(createFirstAccount(stores, user, 'late'), { instanceOf: AppError });
+  const error = await t.throwsAsync(createFirstAccount(stores, user, newAccount('late')), {
+    instanceOf: AppError,
+  });
   t.is(error.code, 'account_exists');
   t.deepEqual(await list(client), []);
   t.is((await readProfile(first.api_key)).status, 200);

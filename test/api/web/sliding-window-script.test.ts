@@ -100,6 +100,21 @@ test('the number of simultaneous attempts that are admitted is exactly the limit
   t.is(results.filter((full) => full === null).length, 10);
 });
 
+test('an attempt that is repeated under its name takes one slot, and is as old as its last repetition', async (t) => {
+  const [narrow, wide] = [openWindow(1, 100), openWindow(2, 100)];
+  const take = (member: string, windows = [narrow, wide]) =>
+    useSlidingWindows(redis(), 'take', windows, member);
+  for (let i = 0; i < 3; i++) t.is(await take('a'), null);
+  t.is((await take('b'))?.index, 0, 'the window is full for others');
+  t.is(await take('b', [wide]), null);
+  t.is((await take('c', [wide]))?.index, 0);
+  for (const { key } of [narrow, wide]) await ageWindow(redis(), key, 60_000);
+  t.is(await take('a'), null);
+  for (const { key } of [narrow, wide]) await ageWindow(redis(), key, 60_000);
+  t.is((await take('b'))?.index, 0, 'the repetition is 60 s old');
+  t.is(await take('c', [wide]), null, 'the attempt that was not repeated has expired');
+});
+
 test('if one of several windows is full, the attempt is not recorded in any of them', async (t) => {
   const [full, free] = [openWindow(1), openWindow(5)];
   await useSlidingWindows(redis(), 'take', [full]);

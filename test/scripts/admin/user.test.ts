@@ -7,6 +7,7 @@ import type { AuditStore } from '../../../shared/web/audit-store.ts';
 import { readCode } from '../../support/mailbox.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { createWebUser, WebClient, webStoresOf } from '../../support/web-client.ts';
 
 /** The commands with which support helps users of the account area, run as in a shell. */
@@ -28,7 +29,9 @@ interface UserDetails {
     readonly action: string;
     readonly outcome: string;
     readonly request_id: string | null;
+    readonly grant: string | null;
   }[];
+  readonly grant: { readonly refused: string | null } | null;
 }
 
 const admin = <T = UserDetails>(...args: string[]) => readAdmin<T>(stack.env, 'user', ...args);
@@ -47,6 +50,28 @@ async function tryToSignIn(client: WebClient, email: string): Promise<Response> 
   const code = readCode(await stack.mailbox!.waitForMail(email));
   return await client.request('POST', '/auth/verify-code', { challenge_id, code, remember_me: false });
 }
+
+test('a user is shown with the sign-up grant, or with the reason why there was none', async (t) => {
+  const show = async (email: string) => {
+    const { client } = await createWebUser(stack, email);
+    t.is((await admin('show', email)).grant, null);
+    const created = await client.request('POST', '/api-accounts/first', {});
+    const { account } = (await created.json()) as { account: { user_balance_id: string } };
+    const grantOf = (shown: UserDetails) =>
+      shown.events.find(({ action }) => action === 'account-created')?.grant;
+    const shown = await waitFor('the end of the event', async () => {
+      const current = await admin('show', email);
+      return (grantOf(current) ?? null) === null ? undefined : current;
+    });
+    return { ...shown, accountId: account.user_balance_id, eventGrant: grantOf(shown) };
+  };
+  const granted = await show('granted@example.com');
+  t.like(granted.grant, { refused: null, account: granted.accountId, balance: 0, free_requests: 10 });
+  t.is(granted.eventGrant, 'granted');
+  const refused = await show('refused@mailinator.com');
+  t.like(refused.grant, { refused: 'disposable_email', account: null, balance: 0, free_requests: 0 });
+  t.is(refused.eventGrant, 'disposable_email');
+});
 
 test('a user is shown by id or address, with masked keys, balances, sessions and recent events', async (t) => {
   const { client, user, sessionId } = await createWebUser(stack, 'shown@example.com');

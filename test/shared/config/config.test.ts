@@ -87,7 +87,8 @@ test('by default mail has a sender and no server, and new users get only free re
   t.is(config.smtpUrl, null);
   t.is(config.supportEmail, null);
   t.deepEqual(config.mailFrom, { name: 'Model Gateway', address: 'no-reply@localhost' });
-  t.deepEqual(config.signup, { isOpen: true, balanceNano: 0n, freeRequests: 10 });
+  t.like(config.signup, { isOpen: true, balanceNano: 0n, freeRequests: 10, grantsPerNetwork: 5 });
+  t.is(config.signup.noGrantDomains.size, 0);
   t.is(config.captchaMode, 'on');
 });
 
@@ -100,12 +101,20 @@ test('mail and sign-up settings are read, with roubles exact to the nano-rouble'
     SIGNUP: 'off',
     SIGNUP_BALANCE: '0.000000001',
     SIGNUP_FREE_REQUESTS: '0',
+    SIGNUP_GRANTS_PER_NETWORK: '7',
+    SIGNUP_NO_GRANT_DOMAINS: 'Rented.test, other.test',
     WEB_CAPTCHA: 'optional',
   });
   t.is(config.smtpUrl, 'smtps://user:p@mail.example');
   t.is(config.supportEmail, 'support@gateway.example');
   t.deepEqual(config.mailFrom, { name: 'Шлюз', address: 'no-reply@gateway.example' });
-  t.deepEqual(config.signup, { isOpen: false, balanceNano: 1n, freeRequests: 0 });
+  t.deepEqual(config.signup, {
+    isOpen: false,
+    balanceNano: 1n,
+    freeRequests: 0,
+    grantsPerNetwork: 7,
+    noGrantDomains: new Set(['rented.test', 'other.test']),
+  });
   t.is(config.captchaMode, 'optional');
 });
 
@@ -120,9 +129,16 @@ test('invalid settings of mail and sign-up are reported', (t) => {
     ['SIGNUP_BALANCE', '1e3'],
     ['SIGNUP_BALANCE', '9000000.1'],
     ['SIGNUP_FREE_REQUESTS', '1.5'],
+    ['SIGNUP_GRANTS_PER_NETWORK', '-1'],
     ['WEB_CAPTCHA', 'never'],
   ] as const) {
     const error = t.throws(() => loadConfig({ ...complete, [name]: value }), { instanceOf: ConfigError });
     t.true(error.message.includes(`  ${name} must be `), `${name}=${value}: ${error.message}`);
   }
+  const domains = { SIGNUP_NO_GRANT_DOMAINS: 'good.test, ann@bad.test' };
+  const error = t.throws(() => loadConfig({ ...complete, ...domains }), { instanceOf: ConfigError });
+  t.true(
+    error.message.includes('SIGNUP_NO_GRANT_DOMAINS "ann@bad.test" is not a mail domain'),
+    error.message,
+  );
 });

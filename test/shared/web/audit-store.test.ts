@@ -24,6 +24,18 @@ test('an event is written before its action, and completed with the outcome afte
   t.like((await audit.list(userId, 10))[0], { outcome: 'done', notice: 'queued' });
 });
 
+test('a finished action may add whether there was a grant, and no other event has that field', async (t) => {
+  const { audit } = await openStores(t);
+  const userId = randomUUID();
+  for (const grant of ['granted', 'network_limit'] as const)
+    await audit.finish(await audit.start({ userId, action: 'account-created' }), 'done', { grant });
+  await audit.finish(await audit.start({ userId, action: 'account-created' }), 'done');
+  t.deepEqual(
+    (await audit.list(userId, 10)).map((event) => event.grant),
+    [undefined, 'network_limit', 'granted'],
+  );
+});
+
 test('an event that needs no notice is written once', async (t) => {
   const { audit } = await openStores(t);
   const userId = randomUUID();
