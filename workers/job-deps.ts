@@ -14,6 +14,7 @@ import { createResponseBudget } from './runs/response-memory.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { Decoders } from './media/decoders.ts';
 import { createImageReencoder } from './media/reencode-image.ts';
+import { listSlotSets } from '../shared/routing/candidate-keys.ts';
 import { createSafeFetchClient } from './outbound/safe-fetch-client.ts';
 import { RouteLimiter } from './routing/route-limiter.ts';
 import { UpstreamPool } from './routing/upstream-pool.ts';
@@ -41,7 +42,9 @@ export function createJobDeps(
 ): RunningDeps {
   const upstreams = new UpstreamPool(log);
   catalog.onReload((reloaded) => upstreams.closeRemoved(reloaded));
-  const limiter = new RouteLimiter(redis, workerId, log);
+  const limiter = new RouteLimiter(redis, workerId, log, {
+    slotSets: () => listSlotSets(catalog.current.models.flatMap(({ routes }) => routes)),
+  });
   const routing = { upstreams, limiter };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);

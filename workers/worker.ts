@@ -14,6 +14,7 @@ import { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
 import { startDurableJobs, type DurableJobs } from './start-durable-jobs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
+import { TakingWatch } from './intake/taking-watch.ts';
 import { WorkerRuns } from './intake/worker-runs.ts';
 import { createJobDeps, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './mail/take-mails.ts';
@@ -70,9 +71,11 @@ export async function startWorker(
 
   // The worker must be registered before it takes any work, because the work of a worker presumed dead is
   // dispatched again.
+  const taking = new TakingWatch();
   const heartbeat = await startHeartbeat({
     redis,
     runsByQueue,
+    taking,
     embeddings: dependencies.embeddings,
     faults,
     workerId,
@@ -80,7 +83,15 @@ export async function startWorker(
     log,
     concurrency,
   });
-  const intakes = await startIntakes({ dependencies, publisher, bans, runsByQueue, concurrency, connect });
+  const intakes = await startIntakes({
+    dependencies,
+    publisher,
+    bans,
+    runsByQueue,
+    taking,
+    concurrency,
+    connect,
+  });
   jobs = startDurableJobs({
     dependencies,
     publisher,

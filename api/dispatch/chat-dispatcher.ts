@@ -121,6 +121,7 @@ export class ChatDispatcher implements ReplyOwner {
    * must be dispatched after its admission: in a Cluster, where the queue is on another node; if the chat is large; if
    * its account would have to wait for a share of the workers' bulk capacity; or if no reply could be received now.
    * @param response the caller's HTTP response
+   * @throws AppError `service_unavailable` if there has been no worker for a while
    */
   place(job: NewChatJob, response: ServerResponse): PlacedChat | null {
     if (this.#deps.redis.isCluster || !this.#replies.isListening) return null;
@@ -135,7 +136,12 @@ export class ChatDispatcher implements ReplyOwner {
       if (releaseShare === null) return null;
       pending.onEnded = releaseShare;
     }
-    this.#replies.add(pending, this);
+    try {
+      this.#replies.add(pending, this);
+    } catch (error) {
+      pending.onEnded?.();
+      throw error;
+    }
     return {
       push: this.#queues[lane].describePush(item),
       confirm(ticket) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ReservationStore, type HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
-import type { EmbeddingJob, ImageJob } from '../../shared/queue/job-kinds.ts';
+import { queueOfModel, type EmbeddingJob, type ImageJob } from '../../shared/queue/job-kinds.ts';
 import { JobQueue } from '../../shared/queue/job-queue.ts';
 import type { Lane } from '../../shared/queue/fair-share.ts';
 import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
@@ -59,9 +59,17 @@ export function createDispatch(
   stores: Stores,
   { responseMemory, traffic, log }: DispatchOptions,
 ): RunningDispatch {
-  const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects } = stores;
+  const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects, catalog } = stores;
   const workers = new WorkerRegistryStore(redis);
-  const replies = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log);
+  const replies = new PendingReplies(
+    randomUUID(),
+    redis,
+    subscriber,
+    workers,
+    responseMemory,
+    log,
+    () => new Set(catalog.current.models.map(({ type }) => queueOfModel(type))),
+  );
   const frames = stores.storedFrames;
   const responses = new ResponseStore(frames, objects);
   const storedResponses = new StoredResponses({

@@ -35,7 +35,7 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
     succeeds(async (signal) => await objects.check(signal)),
     succeeds(async () => {
       const loads = await Promise.all(queueNames.map((queue) => workers.sumLoads(queue)));
-      if (loads.some((load) => load.workers === 0)) throw new Error('a queue has no worker');
+      if (loads.some(({ taking }) => taking === 0)) throw new Error('no worker takes work off a queue');
       if (loads.some(({ faults }) => faults > 0)) throw new Error('a worker reports faults');
     }),
   ]);

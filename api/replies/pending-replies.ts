@@ -23,12 +23,10 @@ import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { PendingReply, ReplyOwner } from './pending-reply.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
-import { WorkerAbsence } from './worker-absence.ts';
+import { noWorkerTimeoutMs, WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
-/** Callers get an error if their queue has had no worker for this long. Restarting the workers takes less time. */
-const noWorkerTimeoutMs = 15_000;
 /** If a live worker sends no piece of a result for this long, despite repeated requests, the result is lost. */
 const resultTimeoutMs = 30_000;
 
@@ -45,7 +43,6 @@ export class PendingReplies {
   readonly channel: string;
   readonly #redis: RedisClient;
   readonly #subscriber: Subscriber;
-  readonly #registry: WorkerRegistryStore;
   /** Memory for responses until their callers have read them. */
   readonly #memory: FairBudget;
   readonly #log: Logger;
@@ -63,19 +60,24 @@ export class PendingReplies {
     apiId: string,
     redis: RedisClient,
     subscriber: Subscriber,
-    registry: WorkerRegistryStore,
+    registry: Pick<WorkerRegistryStore, 'findWorkers'>,
     memory: FairBudget,
     log: Logger,
+    queuesInUse: () => ReadonlySet<QueueName>,
     nowMs = () => performance.now(),
   ) {
     this.channel = redisChannels.reply(apiId);
     this.#redis = redis;
     this.#subscriber = subscriber;
-    this.#registry = registry;
     this.#memory = memory;
     this.#log = log;
     this.#nowMs = nowMs;
-    this.#absence = new WorkerAbsence(nowMs);
+    this.#absence = new WorkerAbsence(
+      registry,
+      { queuesInUse, countWaiting: (queue) => this.#countWaiting(queue) },
+      log,
+      nowMs,
+    );
     this.#controls = new WorkerControls(redis, log);
     this.#results = new IncomingResults(
       {
@@ -116,11 +118,14 @@ export class PendingReplies {
     return this.#inFlight.countOf(queue, accountId);
   }
 
+  /** @throws AppError `service_unavailable` if no reply could be received, or the queue has had no worker for a while */
   add(pending: PendingReply, owner: ReplyOwner): void {
     if (!this.isListening) throw new AppError('service_unavailable');
-    if (this.#entries.size === 0) this.#absence.retainOnly(new Set());
-    this.#absence.track(pending.queue);
-    const { request } = pending;
+    const { request, queue } = pending;
+    if (this.#absence.isUnserved(queue)) {
+      this.#absence.noteRefusal(queue);
+      throw new AppError('service_unavailable');
+    }
     this.#entries.set(request.requestId, {
       pending,
       owner,
@@ -295,46 +300,63 @@ export class PendingReplies {
   }
 
   async #check(): Promise<void> {
-    const hasWork = this.#entries.size > 0 || this.#controls.hasUndelivered || this.#inFlight.hasDisconnected;
-    if (this.#isChecking || !hasWork) return;
+    if (this.#isChecking) return;
     this.#isChecking = true;
     try {
-      await this.#controls.retryUndelivered();
-      await this.#failLost();
-      const queues = this.#inFlight.queuesOfDisconnected();
-      for (const { pending } of this.#entries.values()) queues.add(pending.queue);
-      this.#absence.retainOnly(queues);
-      for (const queue of queues) this.#checkQueue(queue, await this.#registry.findAlive(queue));
+      if (this.#controls.hasUndelivered) await this.#controls.retryUndelivered();
+      if (this.#entries.size > 0) await this.#failLost();
+      const workers = await this.#absence.lookUp();
+      if (workers === null) return;
+      for (const [queue, { alive }] of workers) this.#checkQueue(queue, alive);
       // Do this last: after the round trips to Redis above, pieces that arrived while this process was stalled have
       // been read.
       this.#results.rerequestStalled();
-    } catch (error) {
-      this.#log.debug({ err: error }, 'worker look-up failed');
-      this.#absence.reset();
     } finally {
       this.#isChecking = false;
     }
   }
 
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {
-    const unservedForMs = this.#absence.findUnservedMs(queue, alive);
+    const unservedForMs = this.#absence.findUnservedMs(queue);
     if (unservedForMs === null) return;
     this.#inFlight.endLost(queue, alive);
     for (const { pending, owner } of this.#entries.values()) {
       if (pending.queue !== queue) continue;
-      const isRunning = pending.workerId !== null && alive.has(pending.workerId);
-      if (!isRunning && Date.now() > pending.request.deadlineAtMs) {
-        owner.abandon(pending);
-        this.fail(pending, new AppError('deadline_exceeded'));
-      } else if (unservedForMs > noWorkerTimeoutMs && !this.#results.has(pending.request.requestId)) {
-        owner.abandon(pending);
-        this.fail(pending, new AppError('service_unavailable'));
-      } else if (isRunning && this.#results.silentForMs(pending.request.requestId) > resultTimeoutMs) {
-        this.fail(pending, lostInTransit());
-      } else {
-        owner.check(pending, alive);
+      try {
+        this.#checkReply(pending, owner, alive, unservedForMs);
+      } catch (error) {
+        // The other callers must not wait longer because of this one.
+        this.#log.error({ requestId: pending.request.requestId, err: error }, 'checking a request failed');
       }
     }
+  }
+
+  #checkReply(
+    pending: PendingReply,
+    owner: ReplyOwner,
+    alive: ReadonlySet<string>,
+    unservedForMs: number,
+  ): void {
+    const { requestId, deadlineAtMs } = pending.request;
+    const isRunning = pending.workerId !== null && alive.has(pending.workerId);
+    if (!isRunning && Date.now() > deadlineAtMs) {
+      owner.abandon(pending);
+      this.fail(pending, new AppError('deadline_exceeded'));
+    } else if (!isRunning && unservedForMs > noWorkerTimeoutMs && !this.#results.has(requestId)) {
+      this.#absence.noteRefusal(pending.queue);
+      owner.abandon(pending);
+      this.fail(pending, new AppError('service_unavailable'));
+    } else if (isRunning && this.#results.silentForMs(requestId) > resultTimeoutMs) {
+      this.fail(pending, lostInTransit());
+    } else {
+      owner.check(pending, alive);
+    }
+  }
+
+  #countWaiting(queue: QueueName): number {
+    let count = 0;
+    for (const { pending } of this.#entries.values()) if (pending.queue === queue) count += 1;
+    return count;
   }
 }
 

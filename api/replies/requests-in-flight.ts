@@ -21,18 +21,9 @@ export class RequestsInFlight {
     return this.#counts.get(countKeyOf(queue, accountId)) ?? 0;
   }
 
-  get hasDisconnected(): boolean {
-    return this.#disconnected.size > 0;
-  }
-
   /** Whether a request without a pending reply has none because its caller disconnected. */
   hasDisconnectedFrom(requestId: string): boolean {
     return this.#disconnected.has(requestId);
-  }
-
-  /** Queues of requests whose callers disconnected. */
-  queuesOfDisconnected(): Set<QueueName> {
-    return new Set(Array.from(this.#disconnected.values(), ({ queue }) => queue));
   }
 
   add(pending: PendingReply): void {

@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../contract/chat.ts';
 import type { AdmittedRequest } from '../billing/admitted-request.ts';
+import type { ModelType } from '../contract/models.ts';
 
 /** The reply channel of durable jobs, which have no listener. */
 export const noChannel = '';
@@ -7,6 +8,11 @@ export const noChannel = '';
 /** Queue names, as passed to `--queues`. Interactive chats wait on the ready queue of `chat`, the others in BullMQ. */
 export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];
+
+/** The queue for requests to models of this type. */
+export function queueOfModel(type: ModelType): QueueName {
+  return type === 'vision' ? 'chat' : type;
+}
 
 /**
  * The BullMQ queues behind each of those names. Accounts with much work running have a separate queue with its

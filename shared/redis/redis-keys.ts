@@ -195,6 +195,15 @@ export const redisKeys = {
   callsOfUpstream: (upstream: string) => `mg:{routes}:calls:upstream:${upstream}`,
   callsOfKey: (upstream: string, fingerprint: string) => `mg:{routes}:calls:key:${upstream}:${fingerprint}`,
   callsOfRoute: (routeId: string) => `mg:{routes}:calls:route:${routeId}`,
+  /** Sorted set: name under which a worker holds call slots → when it counts as dead unless it reports again (ms). */
+  slotHolders: 'mg:{routes}:slot-holders',
+  /** Sorted set: holder that was declared dead, and whose slots are freed → when (ms); for as long as a lease lasts. */
+  deadSlotHolders: 'mg:{routes}:slot-holders:dead',
+  /**
+   * Hash: when a holder last reported, until when none counts as dead, until when no slot is granted (ms), and the
+   * `epoch`, which changes if Redis loses its data; a day.
+   */
+  slotHoldersState: 'mg:{routes}:slot-holders:state',
   /**
    * Sorted set: account that waits for a slot of these calls → when the entry expires unless it tries again (ms).
    */

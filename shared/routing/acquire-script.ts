@@ -5,11 +5,13 @@ import { jobWaits } from './job-waits.ts';
 import type { RouteCandidate } from './route-candidate.ts';
 import { slotUsers } from './slot-users.ts';
 import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
+import { restorePauseMs } from './slot-holders-script.ts';
 
 /**
  * Grants a call slot on the first candidate, in the order given, whose key is not on cooldown, whose route's breaker
  * lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease held by the
- * account that uses it. If a worker dies, its leases expire.
+ * account that uses it. The worker that holds it must have reported as alive; if it dies, its slots are freed. After an
+ * outage of Redis, no slot is granted for a moment, so that survivors restore their leases first.
  *
  * A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its
  * pause ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the
@@ -28,13 +30,17 @@ import { nameLease, cooldownFields, slotsOf } from './candidate-keys.ts';
  * Returns the numbers of the candidate and of the account (from 1), whether the call is its route's probe, how many
  * more slots could have been granted, and the total number of slots. If no slot was granted, returns 0, 0, whether a
  * free slot was the only thing missing, and the milliseconds until the first key's cooldown ends and until the first
- * breaker lets a probe through; -1 for each that does not apply.
+ * breaker lets a probe through; -1 for each that does not apply. Returns only -1 if the worker must report first.
  */
 const acquireScript = new RedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, leaseMs, probeMs, waitingMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local accounts, recentMs, isBackground = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
+local aliveUntil = redis.call('ZSCORE', KEYS[#KEYS - 1], string.match(lease, '^(.*):%d+$'))
+if not aliveUntil or tonumber(aliveUntil) < now then return { -1 } end
+local pauseUntil = tonumber(redis.call('HGET', KEYS[#KEYS], 'pauseUntil') or '0')
+if pauseUntil > now and pauseUntil <= now + ${restorePauseMs} then return { 0, 0, 1, -1, -1 } end
 -- If no account waits, the result is busy, never a pause.
 local keyMs, breakerMs, busy, waitingSets, fullForJobs = -1, -1, accounts == 0 and 1 or 0, {}, {}
 local function sooner(known, ms)
@@ -126,7 +132,7 @@ local function filterByCooldown(cooldowns, fieldOfKey, fieldOnRoute, refusedAcco
   return passed
 end
 
-for i = 0, (#KEYS / 14) - 1 do
+for i = 0, ((#KEYS - 2) / 14) - 1 do
   local key, arg = i * 14, 7 + accounts + i * 5
   local candidates = filterByCooldown(KEYS[key + 2], ARGV[arg + 4], ARGV[arg + 5], KEYS[key + 14])
   local probes = {}
@@ -228,6 +234,8 @@ export interface CallSlot {
   /** The account that holds the slot. */
   readonly accountId: string;
   readonly lease: string;
+  /** The name under which its process held it. */
+  readonly holder: string;
   /** The single call that an open breaker lets through to test whether the route has recovered. */
   readonly isProbe: boolean;
   /** How many more calls of this candidate could have been granted at the same moment. */
@@ -236,9 +244,14 @@ export interface CallSlot {
   readonly slots: number;
 }
 
-/** `busy`: at least one candidate lacks only a free slot. `paused`: all candidates are paused. */
+/**
+ * `busy`: at least one candidate lacks only a free slot. `paused`: all candidates are paused. `unreported`: the holder
+ * counts as dead, or Redis has lost its report.
+ */
 export type AcquireResult =
-  { readonly outcome: 'granted'; readonly slot: CallSlot } | { readonly outcome: 'busy' } | AcquirePause;
+  | { readonly outcome: 'granted'; readonly slot: CallSlot }
+  | { readonly outcome: 'busy' | 'unreported' }
+  | AcquirePause;
 
 export interface AcquirePause {
   readonly outcome: 'paused';
@@ -248,10 +261,14 @@ export interface AcquirePause {
   readonly breakerMs: number | null;
 }
 
+/** Identifies a call across all workers. */
+export const nameHolderLease = (holder: string, callNumber: number): string => `${holder}:${callNumber}`;
+
 /**
  * Tries to acquire a call slot, in one round trip.
  * @param accountIds the waiting accounts, next first; at most `maxAccountsPerAcquire`
- * @param lease the call's id, unique across all workers
+ * @param holder the name under which the process holds slots
+ * @param callNumber unique for the holder
  * @param leaseMs how long its slots are held without renewal
  * @param isBackground no caller waits for the call: it gets no slot while callers wait, and never the last eighth
  */
@@ -259,10 +276,10 @@ export async function runAcquire(
   redis: RedisClient,
   candidates: readonly RouteCandidate[],
   accountIds: readonly string[],
-  lease: string,
-  leaseMs: number,
+  { holder, callNumber, leaseMs }: { holder: string; callNumber: number; leaseMs: number },
   isBackground = false,
 ): Promise<AcquireResult> {
+  const lease = nameHolderLease(holder, callNumber);
   const keys: string[] = [];
   const args: (string | number)[] = [];
   for (const candidate of candidates) {
@@ -284,6 +301,7 @@ export async function runAcquire(
     keys.push(redisKeys.accountsRejectedWithKey(candidate.route.id, candidate.fingerprint));
     args.push(...slots.limits, fields.key, fields.keyOnRoute);
   }
+  keys.push(redisKeys.slotHolders, redisKeys.slotHoldersState);
   const [candidateNumber, accountNumber, third, fourth, fifth] = (await acquireScript.run(redis, keys, [
     lease,
     leaseMs,
@@ -295,13 +313,21 @@ export async function runAcquire(
     ...accountIds,
     ...args,
   ])) as [number, number, number, number, number];
+  if (candidateNumber < 0) return { outcome: 'unreported' };
   if (candidateNumber > 0) {
     const accountId = accountIds[accountNumber - 1]!;
     const candidate = candidates[candidateNumber - 1]!;
     const capacity = { spareSlots: fourth, slots: fifth };
     return {
       outcome: 'granted',
-      slot: { candidate, accountId, lease: nameLease(accountId, lease), isProbe: third === 1, ...capacity },
+      slot: {
+        candidate,
+        accountId,
+        lease: nameLease(accountId, lease),
+        holder,
+        isProbe: third === 1,
+        ...capacity,
+      },
     };
   }
   if (third === 1) return { outcome: 'busy' };

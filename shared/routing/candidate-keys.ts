@@ -1,5 +1,6 @@
 import { redisKeys } from '../redis/redis-keys.ts';
-import type { RouteCandidate } from './route-candidate.ts';
+import type { CatalogRoute } from '../catalog/catalog-schema.ts';
+import { listCandidates, type RouteCandidate } from './route-candidate.ts';
 
 /** The sorted sets in which a call of this candidate takes a slot, and their limits; 0 for no limit. */
 export function slotsOf({ route, fingerprint }: RouteCandidate): { keys: string[]; limits: number[] } {
@@ -12,6 +13,15 @@ export function slotsOf({ route, fingerprint }: RouteCandidate): { keys: string[
     ],
     limits: [upstream.maxConcurrency, upstream.maxConcurrencyPerKey ?? 0, route.maxConcurrency ?? 0],
   };
+}
+
+/** The sorted sets with a limit in which calls of these routes take slots. */
+export function listSlotSets(routes: readonly CatalogRoute[]): string[] {
+  const sets = routes
+    .flatMap(listCandidates)
+    .map(slotsOf)
+    .flatMap(({ keys, limits }) => keys.filter((_, i) => limits[i]! > 0));
+  return [...new Set(sets)];
 }
 
 /**

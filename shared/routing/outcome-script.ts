@@ -17,6 +17,8 @@ import { cooldownFields, slotsOf } from './candidate-keys.ts';
  * account. It goes on cooldown for all accounts if it was rejected for several and they outnumber those served with it
  * recently.
  *
+ * A holder that was declared dead holds no slots, and its outcomes do not count.
+ *
  * Returns the state change of the breaker, and the accounts for which the key went on cooldown.
  */
 const outcomeScript = new RedisScript(`
@@ -28,12 +30,13 @@ local lease, outcome, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
 local field, scope, reason = ARGV[4], ARGV[5], ARGV[6]
 local forMs, forAccountMs, calls = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local accounts = {}
-for i = 10, #ARGV do accounts[#accounts + 1] = ARGV[i] end
+for i = 11, #ARGV do accounts[#accounts + 1] = ARGV[i] end
 local bucketMs, buckets = ${breakerRules.bucketMs}, ${breakerRules.buckets}
 local firstPauseMs, maxPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.maxPauseMs}
 local minAccounts, failedMs, retentionMs = ${breakerRules.minAccounts}, ${breakerRules.failedMs}, ${breakerRules.retentionMs}
 local windowMs = bucketMs * buckets
-for i = 8, #KEYS do redis.call('ZREM', KEYS[i], lease) end
+for i = 9, #KEYS do redis.call('ZREM', KEYS[i], lease) end
+if not redis.call('ZSCORE', KEYS[8], ARGV[10]) then return { 'same', 'nobody' } end
 
 local function extendExpiry(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, string.format('%.0f', ms)) end
@@ -197,7 +200,7 @@ const maxRecordedAccounts = 1_000;
  */
 export async function runOutcome(
   redis: RedisClient,
-  { candidate, lease, isProbe }: CallSlot,
+  { candidate, lease, holder, isProbe }: CallSlot,
   outcome: CallOutcome,
   cooldown: KeyCooldown | null,
   accountIds: readonly string[],
@@ -216,6 +219,7 @@ export async function runOutcome(
       redisKeys.accountsStruckOnRoute(route.id),
       redisKeys.accountsServedWithKey(route.id, fingerprint),
       redisKeys.accountsRejectedWithKey(route.id, fingerprint),
+      redisKeys.slotHolders,
       ...taken,
     ],
     [
@@ -228,6 +232,7 @@ export async function runOutcome(
       Math.ceil(cooldown?.forMs ?? 0),
       Math.ceil(cooldown?.forAccountMs ?? cooldown?.forMs ?? 0),
       calls,
+      holder,
       ...accountIds.slice(0, maxRecordedAccounts),
     ],
   )) as [BreakerChange, OutcomeResult['cooldownFor']];
@@ -235,7 +240,7 @@ export async function runOutcome(
 }
 
 const confirmScript = new RedisScript(`
-if redis.call('HEXISTS', KEYS[1], 'until') == 0 then return 0 end
+if not redis.call('ZSCORE', KEYS[4], ARGV[1]) or redis.call('HEXISTS', KEYS[1], 'until') == 0 then return 0 end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 return 1
 `);
@@ -243,12 +248,13 @@ return 1
 /**
  * Closes the breaker when the vendor's response to the probe starts well. @returns whether the breaker was still open
  */
-export async function confirmProbe(redis: RedisClient, { candidate }: CallSlot): Promise<boolean> {
+export async function confirmProbe(redis: RedisClient, { candidate, holder }: CallSlot): Promise<boolean> {
   const { id } = candidate.route;
   const keys = [
     redisKeys.routeHealth(id),
     redisKeys.accountsFailedOnRoute(id),
     redisKeys.accountsStruckOnRoute(id),
+    redisKeys.slotHolders,
   ];
-  return (await confirmScript.run(redis, keys, [])) === 1;
+  return (await confirmScript.run(redis, keys, [holder])) === 1;
 }

@@ -31,13 +31,15 @@ export interface ChatIntakeOptions {
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
   readonly bans: Pick<BanWatch, 'checkStarted'>;
+  /** Observes the attempts to take chats. */
+  readonly observe: <R>(take: () => Promise<R>) => Promise<R>;
   /** Concurrent chats in this process. */
   readonly concurrency: number;
 }
 
 /** Takes interactive chats off the ready queue, up to the number of free slots, and runs them. */
 export function startChatIntake(options: ChatIntakeOptions): Running {
-  const { dependencies, blocking, runs, concurrency } = options;
+  const { dependencies, blocking, runs, observe, concurrency } = options;
   const stopping = new AbortController();
   let active = 0;
   let slotFreed: (() => void) | null = null;
@@ -66,9 +68,11 @@ export function startChatIntake(options: ChatIntakeOptions): Running {
   const take = async (): Promise<boolean> => {
     const hasBulkCapacity = active < maxBulkRuns;
     const count = Math.min(maxPerTake, (hasBulkCapacity ? maxBulkRuns : concurrency) - active);
-    const items = hasBulkCapacity
-      ? await takeReady(blocking, lanes, count, waitSeconds)
-      : await takeReady(blocking, ['quick'], count, 0);
+    const items = await observe(() =>
+      hasBulkCapacity
+        ? takeReady(blocking, lanes, count, waitSeconds)
+        : takeReady(blocking, ['quick'], count, 0),
+    );
     for (const item of items) runInBackground(run(item), 'running a chat', dependencies.log);
     // Send the queued replies before a vendor's slot is requested. A single Redis server handles both in that order, so
     // a missing listener is detected before anything costs money.

@@ -21,6 +21,8 @@ export interface BullWorkerSettings {
   readonly lockMs: number;
   /** How many workers may die while running one item before it fails. */
   readonly maxStalled?: number;
+  /** Observes each attempt to take an item. */
+  readonly observe?: <R>(take: () => Promise<R>) => Promise<R>;
   readonly backoffStrategy?: NonNullable<WorkerOptions['settings']>['backoffStrategy'];
 }
 
@@ -40,6 +42,7 @@ export function createBullWorker<T>(
     concurrency,
     lockMs,
     maxStalled = defaultMaxStalled,
+    observe = (take) => take(),
     backoffStrategy,
   }: BullWorkerSettings,
 ): Worker<T> {
@@ -68,7 +71,7 @@ export function createBullWorker<T>(
   const moveToActive = backend.moveToActive.bind(backend);
   backend.moveToActive = async (...args) => {
     try {
-      const item = await moveToActive(...args);
+      const item = await observe(() => moveToActive(...args));
       faults.clear(takingPart);
       return item;
     } catch (error) {
@@ -79,7 +82,7 @@ export function createBullWorker<T>(
   const waitForJob = backend.waitForJob.bind(backend);
   backend.waitForJob = async (timeoutSeconds) => {
     try {
-      const item = await waitForJob(timeoutSeconds);
+      const item = await observe(() => waitForJob(timeoutSeconds));
       faults.clear(waitingPart);
       return item;
     } catch (error) {

@@ -35,6 +35,8 @@ type QueuedJob = EmbeddingJob | ImageJob;
 export interface QueuedIntakeOptions {
   readonly dependencies: JobDeps;
   readonly queue: BullQueueName;
+  /** Observes the attempts to take jobs. */
+  readonly observe: <R>(take: () => Promise<R>) => Promise<R>;
   readonly bullmq: RedisClient;
   readonly publisher: ReplyPublisher;
   readonly runs: ActiveRuns;
@@ -57,6 +59,7 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
       concurrency: options.concurrency,
       lockMs,
       maxStalled,
+      observe: options.observe,
     },
   );
   worker.on('failed', (job, error) => {

@@ -8,12 +8,14 @@ import type { JobDeps } from '../runs/job-context.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { startQueuedIntake } from './queue-intake.ts';
 import { startChatIntake } from './chat-intake.ts';
+import type { TakingWatch } from './taking-watch.ts';
 
 export interface IntakesOptions {
   readonly dependencies: JobDeps;
   readonly publisher: ReplyPublisher;
   readonly bans: BanWatch;
   readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
+  readonly taking: TakingWatch;
   /** Concurrent requests per queue. */
   readonly concurrency: number;
   readonly connect: (purpose: 'blocking' | 'bullmq') => Promise<RedisClient>;
@@ -21,10 +23,11 @@ export interface IntakesOptions {
 
 /** Takes interactive work off all queues that the worker serves. */
 export async function startIntakes(options: IntakesOptions): Promise<Running[]> {
-  const { dependencies, publisher, bans, runsByQueue, concurrency, connect } = options;
+  const { dependencies, publisher, bans, runsByQueue, taking, concurrency, connect } = options;
   const intakes: Running[] = [];
   for (const [queue, runs] of runsByQueue) {
-    const common = { dependencies, publisher, runs, bans };
+    const observe = <T>(take: () => Promise<T>): Promise<T> => taking.observe(queue, take);
+    const common = { dependencies, publisher, runs, bans, observe };
     if (queue === 'chat') {
       intakes.push(startChatIntake({ ...common, blocking: await connect('blocking'), concurrency }));
       continue;

@@ -9,11 +9,13 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Faults } from '../../shared/storage/faults.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import type { ActiveRuns } from '../intake/active-runs.ts';
+import type { TakingWatch } from '../intake/taking-watch.ts';
 import { HealthFile } from './health-file.ts';
 
 interface HeartbeatOptions {
   readonly redis: RedisClient;
   readonly runsByQueue: ReadonlyMap<QueueName, ActiveRuns>;
+  readonly taking: Pick<TakingWatch, 'isTaking'>;
   readonly concurrency: number;
   readonly embeddings: Pick<EmbeddingSchedulers, 'waiting'>;
   readonly faults: Pick<Faults, 'count'>;
@@ -28,7 +30,7 @@ interface HeartbeatOptions {
  * @throws ConfigError if the health file cannot be written
  */
 export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
-  const { redis, runsByQueue, concurrency, embeddings, faults, workerId, healthFile, log } = options;
+  const { redis, runsByQueue, taking, concurrency, embeddings, faults, workerId, healthFile, log } = options;
   const health = healthFile === undefined ? null : await HealthFile.create(healthFile, log);
   const registry = new WorkerRegistryStore(redis);
   const beat = async (): Promise<void> => {
@@ -42,6 +44,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
             waitingInputs,
             bulkRuns,
             faults: faults.count,
+            isTaking: taking.isTaking(queue),
           });
         }),
       );

@@ -15,6 +15,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { KeptSlots, type SlotUse } from './kept-slots.ts';
 import { closedMessage, logOutcome } from './log-outcome.ts';
+import type { SlotHolder } from './slot-holder.ts';
 import { PendingSuccesses } from './pending-successes.ts';
 
 /** Pause between two attempts while Redis is unavailable. */
@@ -36,27 +37,38 @@ export class HeldSlots {
   readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #leaseMs: number;
+  readonly #holder: Pick<SlotHolder, 'name' | 'isAlive'>;
   readonly #onReported: () => void;
   readonly #uses = new Map<CallSlot, SlotUse>();
   readonly #kept = new KeptSlots(({ slot }) => this.#end(slot, notCalled));
   readonly #successes = new PendingSuccesses((slot, calls) => this.#reportSuccesses(slot, calls));
   /** Probes already reported as successful. */
   readonly #confirmedProbes = new WeakSet<CallSlot>();
+  /** Slots that were freed because this process counted as dead. */
+  readonly #forgotten = new WeakSet<CallSlot>();
   readonly #inFlight = new Set<Promise<unknown>>();
   readonly #renewalTimer: NodeJS.Timeout;
   #isStopping = false;
 
   /**
+   * @param holder under whose name this process holds slots
    * @param onReported called for each report: a slot may have become free, or a breaker may have closed. The report may
    * still be on its way. Redis executes commands sent from now on after it, unless it has lost its scripts.
    */
-  constructor(redis: RedisClient, log: Logger, leaseMs: number, onReported: () => void) {
+  constructor(
+    redis: RedisClient,
+    log: Logger,
+    leaseMs: number,
+    holder: Pick<SlotHolder, 'name' | 'isAlive'>,
+    onReported: () => void,
+  ) {
     this.#redis = redis;
     this.#log = log;
     this.#leaseMs = leaseMs;
+    this.#holder = holder;
     this.#onReported = onReported;
     this.#renewalTimer = setInterval(
-      () => runInBackground(this.#renew(), 'renewing leases', log),
+      () => runInBackground(this.renew(), 'renewing leases', log),
       leaseMs / 3,
     );
     this.#renewalTimer.unref();
@@ -74,6 +86,7 @@ export class HeldSlots {
 
   /** Takes a slot that an earlier call of the account left; null if there is none. */
   takeKept(candidate: RouteCandidate, accountId: string): CallSlot | null {
+    if (!this.#holder.isAlive) return null;
     return this.#isStopping ? null : (this.#kept.take(candidate, accountId)?.slot ?? null);
   }
 
@@ -88,6 +101,8 @@ export class HeldSlots {
    */
   release(slot: CallSlot, end: CallEnd, mayKeep: boolean): void {
     const { outcome, cooldown, accountIds } = end;
+    // The slot was freed when this process counted as dead, and what its call found out is old.
+    if (this.#forgotten.has(slot)) return;
     // What is known about the targets may have changed.
     if ((outcome !== 'ok' && outcome !== 'none') || cooldown !== null) this.#kept.releaseAll();
     const use = this.#uses.get(slot) ?? createUse(slot, false);
@@ -98,6 +113,16 @@ export class HeldSlots {
     } else {
       this.#end(slot, end);
     }
+  }
+
+  /** Forgets all slots, because they were freed. Their calls continue. @returns how many there were */
+  forgetAll(): number {
+    const count = this.#uses.size;
+    for (const slot of this.#uses.keys()) this.#forgotten.add(slot);
+    this.#kept.forgetAll();
+    this.#successes.forgetAll();
+    this.#uses.clear();
+    return count;
   }
 
   /** Releases slots whose grant may have been lost: Redis may hold them under a lease unknown to this process. */
@@ -203,8 +228,9 @@ export class HeldSlots {
     });
   }
 
-  /** Renews the leases of all held slots. Restores them if Redis has lost its data. */
-  async #renew(): Promise<void> {
+  /** Renews the leases of all held slots. Restores them if Redis has lost its data. Never rejects. */
+  async renew(): Promise<void> {
+    const { name } = this.#holder;
     const byKey = new Map<string, string[]>();
     for (const { candidate, lease } of this.#uses.keys()) {
       const { keys, limits } = slotsOf(candidate);
@@ -217,7 +243,7 @@ export class HeldSlots {
     }
     try {
       await Promise.all(
-        [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, leases, this.#leaseMs)),
+        [...byKey].map(([key, leases]) => runRenewal(this.#redis, key, name, leases, this.#leaseMs)),
       );
     } catch (error) {
       this.#log.debug({ err: error }, 'renewing the leases of calls failed');

@@ -67,6 +67,12 @@ export class KeptSlots {
     return null;
   }
 
+  /** Keeps none of the slots any longer, without releasing them. */
+  forgetAll(): void {
+    for (const timer of this.#kept.values()) clearTimeout(timer);
+    this.#kept.clear();
+  }
+
   /** Releases all slots now, and those in use after their calls. */
   releaseAll(): void {
     this.#clearedAtMs = performance.now();

@@ -39,6 +39,13 @@ export class PendingSuccesses {
     return calls;
   }
 
+  /** Reports nothing of what is pending. */
+  forgetAll(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#pending.clear();
+  }
+
   /** Reports everything now. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);

@@ -5,6 +5,7 @@ import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts'
 import { isContested } from '../../shared/routing/contested-script.ts';
 import {
   maxAccountsPerAcquire,
+  nameHolderLease,
   runAcquire,
   type AcquireResult,
   type CallSlot,
@@ -16,6 +17,7 @@ import type { Running } from '../../shared/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { HeldSlots, outagePauseMs } from './held-slots.ts';
+import { SlotHolder } from './slot-holder.ts';
 import {
   WaitQueue,
   isBackgroundQueue,
@@ -30,7 +32,7 @@ import {
  * immediately.
  */
 const pollMs = { first: 10, max: 100 };
-/** The slots of a dead worker become free after this time. */
+/** How long a slot is held without renewal. The slots of a dead worker are freed earlier, if another worker is alive. */
 const defaultLeaseMs = 30_000;
 /**
  * The least recently used accounts are evicted. An evicted account counts as one that never had a slot, so its queue is
@@ -38,29 +40,47 @@ const defaultLeaseMs = 30_000;
  */
 const maxTrackedAccounts = 10_000;
 
+export interface RouteLimiterOptions {
+  /** The sorted sets of slots in the catalog, in which the slots of dead workers are freed. */
+  readonly slotSets?: () => readonly string[];
+  readonly leaseMs?: number;
+}
+
 /**
  * Limits the calls to upstreams. Redis holds the state for all workers: slots, circuit breakers and cooldowns.
  * Calls wait here when all slots are taken, and accounts take turns.
  */
 export class RouteLimiter implements Running {
   readonly #redis: RedisClient;
-  readonly #workerId: string;
   readonly #log: Logger;
   readonly #queues = new Map<string, WaitQueue>();
+  readonly #holder: SlotHolder;
   readonly #held: HeldSlots;
   readonly #leaseMs: number;
-  #leaseCount = 0;
+  #callCount = 0;
   /** The value of the grant counter when each account last got a slot. */
   readonly #grantedAt = new LRUCache<string, number>({ max: maxTrackedAccounts });
   #grants = 0;
   #isHandedBack = false;
 
-  constructor(redis: RedisClient, workerId: string, log: Logger, leaseMs = defaultLeaseMs) {
+  constructor(
+    redis: RedisClient,
+    workerId: string,
+    log: Logger,
+    { slotSets = () => [], leaseMs = defaultLeaseMs }: RouteLimiterOptions = {},
+  ) {
     this.#redis = redis;
-    this.#workerId = workerId;
     this.#log = log;
     this.#leaseMs = leaseMs;
-    this.#held = new HeldSlots(redis, log, leaseMs, () => this.#wakeQueues());
+    this.#holder = new SlotHolder(
+      { redis, workerId, leaseMs, slotSets, log },
+      {
+        onDead: () => this.#held.forgetAll(),
+        restore: () => this.#held.renew(),
+        onFreed: () => this.#wakeQueues(),
+      },
+    );
+    this.#held = new HeldSlots(redis, log, leaseMs, this.#holder, () => this.#wakeQueues());
   }
 
   /**
@@ -78,7 +98,7 @@ export class RouteLimiter implements Running {
       const kept = options.takesKeptSlots === true ? this.#takeKept(candidates, accountIds) : null;
       if (kept !== null) return kept;
       const result = await this.#tryAcquire(candidates, accountIds, isBackground);
-      if (result?.outcome === 'granted') return await this.#deliver(result.slot, options);
+      if (result?.outcome === 'granted') return await this.#deliver(result.slot, candidates, options);
       // The result applies only to the accounts that were passed to Redis: the first few of those that were waiting at
       // that moment.
       const isForAll = [...options.accountIds()].every((id) => accountIds.includes(id));
@@ -136,6 +156,7 @@ export class RouteLimiter implements Running {
 
   async stop(): Promise<void> {
     await this.#held.stop();
+    await this.#holder.stop();
   }
 
   /**
@@ -149,7 +170,7 @@ export class RouteLimiter implements Running {
     await callRedis(() => this.#redis.ping());
     await nextTurn();
     // Includes slots that were granted in the meantime.
-    await this.#held.stop();
+    await this.stop();
   }
 
   /**
@@ -177,17 +198,26 @@ export class RouteLimiter implements Running {
     isBackground: boolean,
   ): Promise<AcquireResult | null> {
     if (this.#isHandedBack) return null;
-    const lease = `${this.#workerId}:${(this.#leaseCount += 1)}`;
+    const leases: string[] = [];
+    const run = (): Promise<AcquireResult> => {
+      const [holder, callNumber] = [this.#holder.name, (this.#callCount += 1)];
+      leases.push(nameHolderLease(holder, callNumber));
+      const lease = { holder, callNumber, leaseMs: this.#leaseMs };
+      return runAcquire(this.#redis, candidates, accountIds, lease, isBackground);
+    };
     try {
-      return await callRedis(() =>
-        runAcquire(this.#redis, candidates, accountIds, lease, this.#leaseMs, isBackground),
-      );
+      if (!this.#holder.isAlive) await this.#holder.report();
+      const result = await callRedis(run);
+      if (result.outcome !== 'unreported') return result;
+      // Redis has lost its data, or this process stalled in the meantime.
+      await this.#holder.report();
+      return await callRedis(run);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#log.debug({ err: error }, 'waiting for Redis');
       this.#held.releaseUnknown(
         candidates,
-        accountIds.map((accountId) => nameLease(accountId, lease)),
+        accountIds.flatMap((accountId) => leases.map((lease) => nameLease(accountId, lease))),
       );
       return null;
     }
@@ -195,8 +225,11 @@ export class RouteLimiter implements Running {
 
   async #deliver(
     slot: CallSlot,
-    { signal, takesKeptSlots = false }: Pick<AcquireOptions, 'signal' | 'takesKeptSlots'>,
-  ): Promise<CallSlot> {
+    candidates: readonly RouteCandidate[],
+    options: AcquireOptions,
+  ): Promise<CallSlot | null> {
+    const { signal, takesKeptSlots = false } = options;
+    if (!(await this.#isStillHeld(slot))) return await this.acquire(candidates, options);
     this.#held.add(slot, takesKeptSlots);
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
@@ -205,6 +238,15 @@ export class RouteLimiter implements Running {
     // The slot was requested before `handBack`. Never resolve, because the exit would interrupt any call that starts
     // now.
     return await new Promise<never>(() => undefined);
+  }
+
+  /** Whether a slot just granted was not freed before its grant arrived, because this process seemed dead. */
+  async #isStillHeld(slot: CallSlot): Promise<boolean> {
+    // If the report fails, the next attempt to acquire a slot waits for Redis.
+    if (!this.#holder.isAlive) await this.#holder.report().catch(() => undefined);
+    if (this.#holder.isAlive && slot.holder === this.#holder.name) return true;
+    this.#held.releaseUnknown([slot.candidate], [slot.lease]);
+    return false;
   }
 
   async #waitInQueue(
@@ -221,7 +263,7 @@ export class RouteLimiter implements Running {
     this.#held.releaseKept();
     if (isFirst) runInBackground(this.#serve(name, queue), 'requesting slots', this.#log);
     const slot = await waiting;
-    return slot === null ? null : await this.#deliver(slot, options);
+    return slot === null ? null : await this.#deliver(slot, candidates, options);
   }
 
   /** Requests slots for the accounts next in turn until the queue is empty. */

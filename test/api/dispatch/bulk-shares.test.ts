@@ -15,7 +15,7 @@ const log = createLogger('test', 'silent');
 function openShares(t: ExecutionContext, bulkRuns: number) {
   const workers = { bulkRuns };
   const registry = {
-    sumLoads: async () => ({ workers: 1, active: 0, waitingInputs: 0, faults: 0, ...workers }),
+    sumLoads: async () => ({ workers: 1, taking: 1, active: 0, waitingInputs: 0, faults: 0, ...workers }),
   };
   const shares = new BulkShares(redis(), registry, log);
   t.teardown(() => shares.close());

@@ -16,6 +16,7 @@ import { FrameOrder } from '../../../api/replies/frame-order.ts';
 import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../shared/reply/frame.ts';
 import type { ControlMessage } from '../../../shared/reply/worker-control.ts';
 import { createLogger } from '../../../shared/runtime/logger.ts';
+import { captureLog, type LogLine } from '../../support/captured-log.ts';
 import { listenTo } from '../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -52,6 +53,8 @@ interface Setup {
     mayRestart?: boolean;
   }) => Promise<Outcome>;
   readonly advance: (ms: number) => void;
+  /** The log lines of the process. */
+  readonly lines: readonly LogLine[];
 }
 
 async function setUp(t: ExecutionContext): Promise<Setup> {
@@ -59,8 +62,18 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   const subscriber = new Subscriber(server.url, log);
   const registry = new WorkerRegistryStore(redis);
   let nowMs = 0;
+  const captured = captureLog();
   const memory = new FairBudget({ capacity: 512_000_000 });
-  const replies = new PendingReplies(randomUUID(), redis, subscriber, registry, memory, log, () => nowMs);
+  const replies = new PendingReplies(
+    randomUUID(),
+    redis,
+    subscriber,
+    registry,
+    memory,
+    captured.log,
+    () => new Set(['chat', 'image'] as const),
+    () => nowMs,
+  );
   t.teardown(() => replies.close());
   t.teardown(() => subscriber.close());
   await subscriber.start();
@@ -75,6 +88,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     registry,
     replies,
     abandoned,
+    lines: captured.lines,
     wait({
       requestId = randomUUID(),
       hasReservation = true,
@@ -135,7 +149,7 @@ interface TestWorker {
   readonly die: () => Promise<void>;
 }
 
-const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0 };
+const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0, isTaking: true };
 
 async function startWorker(t: ExecutionContext, { redis, replies, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
@@ -377,29 +391,56 @@ test('without any worker a request fails after 15 s, unless its response was alr
   t.deepEqual(await outcome, { response: Buffer.from('abc') });
 });
 
-test('the 15 s without workers start when a caller waits: earlier time without workers is ignored', async (t) => {
+test('a queue that has had no worker for 15 s refuses new requests immediately, until a worker is back', async (t) => {
   const setup = await setUp(t);
-  const first = setup.wait({ queue: 'chat' });
+  let servedAgoMs: number | null = null;
+  let checks = 0;
+  setup.registry.findWorkers = (queues) => {
+    checks += 1;
+    return Promise.resolve(queues.map(() => ({ alive: new Set<string>(), servedAgoMs })));
+  };
+  const callers = [setup.wait({ queue: 'chat' }), setup.wait({ queue: 'chat' })];
   setup.advance(15_001);
-  t.deepEqual(await first, { failed: 'service_unavailable' });
-  setup.advance(60_000);
+  const failed = { failed: 'service_unavailable' };
+  t.deepEqual(await Promise.all(callers), [failed, failed]);
+  t.like(
+    setup.lines.find(({ queue }) => queue === 'chat'),
+    { level: 50, msg: 'no live worker for queue', waiting: 2 },
+  );
+  await t.throwsAsync(setup.wait({ queue: 'chat' }), { code: 'service_unavailable' });
+  servedAgoMs = 0;
+  const seen = checks;
+  await waitFor('the worker to be noticed', () => checks > seen + 1);
   const outcomes: Outcome[] = [];
   void setup.wait({ queue: 'chat' }).then((outcome) => outcomes.push(outcome));
-  // By the time this request fails, the workers have been checked a second time.
-  const late = { workerId: 'dead', endsAtMs: Date.now() - 1, queue: 'chat' } as const;
-  t.deepEqual(await setup.wait(late), { failed: 'deadline_exceeded' });
-  t.is(outcomes.length, 0);
+  const later = checks;
+  await waitFor('further checks', () => checks > later + 1);
+  t.deepEqual(outcomes, []);
+});
+
+test('one caller that cannot be notified does not keep the others waiting', async (t) => {
+  const setup = await setUp(t);
+  const broken = randomUUID();
+  void setup.wait({ requestId: broken, queue: 'embedding' });
+  const [entry] = setup.replies.entries();
+  entry!.pending.receiver.fail = () => {
+    throw new Error('simulated');
+  };
+  const outcome = setup.wait({ queue: 'embedding' });
+  setup.advance(15_001);
+  t.deepEqual(await outcome, { failed: 'service_unavailable' });
+  t.true(setup.lines.some(({ requestId, level }) => requestId === broken && level === 50));
 });
 
 test('after a Redis outage, no request fails before its worker has had time to send a heartbeat', async (t) => {
   const setup = await setUp(t);
-  const findAlive = setup.registry.findAlive.bind(setup.registry);
+  const findWorkers = setup.registry.findWorkers.bind(setup.registry);
   let checks = 0;
   let isUnavailable = true;
-  setup.registry.findAlive = async (queue) => {
+  setup.registry.findWorkers = async (queues) => {
     checks += 1;
     if (isUnavailable) throw new Error('simulated outage');
-    return await findAlive(queue);
+    return await findWorkers(queues);
   };
   const late = setup.wait({ workerId: randomUUID(), endsAtMs: Date.now() - 1, queue: 'chat' });
   const queued = setup.wait({ queue: 'chat' });

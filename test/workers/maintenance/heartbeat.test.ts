@@ -28,6 +28,7 @@ const beat = (redis: RedisClient, healthFile: string, log: Logger): Promise<Runn
   startHeartbeat({
     redis,
     runsByQueue: new Map([['chat', new ActiveRuns()]]),
+    taking: { isTaking: () => true },
     concurrency: 1,
     embeddings: { waiting: 0 },
     faults: { count: 0 },

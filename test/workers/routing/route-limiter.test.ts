@@ -33,7 +33,7 @@ const acquireOptions = (more: object = {}) => ({
 });
 
 function openLimiter(t: ExecutionContext, leaseMs?: number): RouteLimiter {
-  const limiter = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
+  const limiter = new RouteLimiter(redis(), randomUUID(), log, leaseMs === undefined ? {} : { leaseMs });
   t.teardown(() => limiter.stop());
   return limiter;
 }
@@ -369,15 +369,15 @@ test('a slot is not lost when a waiting call is cancelled or times out', async (
   t.truthy(await limiter.acquire(candidates, acquireOptions()));
 });
 
-test('the slots of a dead worker become free only when its leases expire', async (t) => {
-  const dead = new RouteLimiter(redis(), randomUUID(), log, leaseMs);
-  const route = createRoute('dying', { maxConcurrency: 1 });
+test('a lease that is not renewed expires, and a renewed one does not', async (t) => {
+  const limiter = openLimiter(t, leaseMs);
+  const route = createRoute('renewed', { maxConcurrency: 1 });
   const candidates = listCandidates(route);
-  t.truthy(await dead.acquire(candidates, acquireOptions()));
+  t.truthy(await limiter.acquire(candidates, acquireOptions()));
   const other = openLimiter(t);
   await waitForRenewal(route.upstream.name, leaseMs);
   await t.throwsAsync(other.acquire(candidates, acquireOptions({ deadlineAtMs: Date.now() + 50 })));
-  await dead.stop();
+  await limiter.stop();
   t.truthy(await other.acquire(candidates, acquireOptions()));
 });
 
@@ -632,9 +632,10 @@ test.serial('the leases of a worker with a wrong clock last as long as those of 
 });
 
 test('a renewal does not restore a lease that is released right after it', async (t) => {
-  const key = 'calls-of-a-test';
+  const key = redisKeys.callsOfRoute('renewed-and-released');
+  await redis().zadd(redisKeys.slotHolders, Date.now() + 60_000, 'holder');
   await redis().script('FLUSH');
-  await Promise.all([runRenewal(redis(), key, ['lease'], 5_000), redis().zrem(key, 'lease')]);
+  await Promise.all([runRenewal(redis(), key, 'holder', ['lease'], 5_000), redis().zrem(key, 'lease')]);
   t.is(await redis().zcard(key), 0);
 });
 
