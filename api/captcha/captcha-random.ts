@@ -3,7 +3,7 @@ import { randomFillSync } from 'node:crypto';
 /** Returns numbers in [0, 1). */
 export type Random = () => number;
 
-const batchWords = 256;
+const batchWords = 1_024;
 
 /** Uses the system's cryptographic generator, so that nothing can be predicted from what a caller sees. */
 export function createSecureRandom(): Random {

@@ -6,10 +6,22 @@ import {
   type IconShapes,
   type IconWeight,
 } from './captcha-icons.ts';
-import { between, createSecureRandom, someOf, type Random } from './captcha-random.ts';
+import { between, createSecureRandom, oneOf, someOf, type Random } from './captcha-random.ts';
+import { drawBackdrop } from './draw-backdrop.ts';
+import { drawClutter, drawScratches } from './draw-clutter.ts';
+import { drawCovers, type Covers } from './draw-covering.ts';
+import { drawFragments } from './draw-fragments.ts';
 import { drawIcon } from './draw-icon.ts';
-import { drawBackground, drawScratches, drawScribbles, type Size } from './draw-background.ts';
-import { iconCount, iconReach, imageHeight, imageWidth, placeIcons, type Point } from './place-icons.ts';
+import {
+  iconCount,
+  iconReach,
+  imageHeight,
+  imageWidth,
+  placeIcons,
+  type Point,
+  type Size,
+} from './place-icons.ts';
+import { finishes, pickStyle } from './style.ts';
 
 /** Number of icons in the prompt, to be clicked in its order. */
 export const promptCount = 4;
@@ -26,6 +38,9 @@ export interface DrawnCaptcha {
 
 const imageSize: Size = { width: imageWidth, height: imageHeight };
 const promptSize: Size = { width: promptCount * promptCell.width, height: promptCell.height };
+
+/** The prompt's icons are small, so dashes would leave too little of them. */
+const promptFinishes = finishes.filter((finish) => finish !== 'dashed');
 
 let shapes: IconShapes | undefined;
 const secureRandom = createSecureRandom();
@@ -46,32 +61,48 @@ export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnC
 export function composeCaptcha(random: Random, shapes: IconShapes) {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
-  const { svg, weights } = drawImage(random, shapes, icons);
-  return { imageSvg: svg, promptSvg: drawPrompt(random, shapes, names, weights), icons };
+  const weights = icons.map((): IconWeight => (random() < 0.5 ? 'bold' : 'fill'));
+  return {
+    imageSvg: drawImage(random, shapes, icons, weights),
+    promptSvg: drawPrompt(random, shapes, names, weights),
+    icons,
+  };
 }
 
 function drawImage(
   random: Random,
   shapes: IconShapes,
   icons: DrawnCaptcha['icons'],
-): { svg: string; weights: IconWeight[] } {
-  const weights = icons.map((): IconWeight => (random() < 0.5 ? 'bold' : 'fill'));
+  weights: readonly IconWeight[],
+): string {
+  const style = pickStyle(random);
+  const { palette } = style;
   const drawings = icons.map(({ name, x, y }, i) =>
     drawIcon(random, `i${i}`, {
-      outline: shapes.get(name)![weights[i]!],
+      shape: shapes.get(name)!,
+      weight: weights[i]!,
+      finish: oneOf(random, style.finishes),
+      palette,
       centre: { x, y },
-      reach: between(random, 0.8, 1) * iconReach,
+      reach: between(random, 0.85, 1) * iconReach,
       degrees: between(random, 25, 335),
       bend: 4,
+      tilt: style.tilt,
     }),
   );
-  const content = [
-    drawBackground(random, imageSize),
-    drawScribbles(random, imageSize, 90),
-    ...drawings,
-    drawScratches(random, imageSize, 6),
-  ];
-  return { svg: wrap(imageSize, content), weights };
+  const covers = drawCovers(random, style.covering, {
+    size: imageSize,
+    palette,
+    centres: icons,
+    reach: iconReach,
+  });
+  return wrap(imageSize, [
+    drawBackdrop(random, style.backdrop, imageSize, palette),
+    drawClutter(random, style.clutter, imageSize, 40),
+    drawFragments(random, { shapes, style, size: imageSize, icons }, { pieces: 9, decoys: 3 }),
+    cutOut(drawings.join(''), covers),
+    drawScratches(random, imageSize, 5),
+  ]);
 }
 
 /** Draws the icons that must be clicked. They are almost upright, and have a different weight than in the image. */
@@ -81,22 +112,36 @@ function drawPrompt(
   names: readonly IconName[],
   weights: readonly IconWeight[],
 ): string {
+  const style = pickStyle(random, promptFinishes);
+  const { palette } = style;
   const { width, height } = promptCell;
-  const drawings = names.slice(0, promptCount).map((name, i) =>
+  const icons = names.slice(0, promptCount).map((name, i) => ({ name, x: width * (i + 0.5), y: height / 2 }));
+  const drawings = icons.map(({ name, x, y }, i) =>
     drawIcon(random, `i${i}`, {
-      outline: shapes.get(name)![weights[i] === 'bold' ? 'fill' : 'bold'],
-      centre: { x: width * (i + 0.5), y: height / 2 },
+      shape: shapes.get(name)!,
+      weight: weights[i] === 'bold' ? 'fill' : 'bold',
+      finish: oneOf(random, style.finishes),
+      palette,
+      centre: { x, y },
       reach: between(random, 35, 39),
       degrees: between(random, -25, 25),
       bend: 1.2,
+      tilt: style.tilt,
     }),
   );
+  const covers = drawCovers(random, style.covering, { size: promptSize, palette, centres: icons, reach: 30 });
   return wrap(promptSize, [
-    drawBackground(random, promptSize),
-    drawScribbles(random, promptSize, 12),
-    ...drawings,
+    drawBackdrop(random, style.backdrop, promptSize, palette),
+    drawClutter(random, style.clutter, promptSize, 12),
+    cutOut(drawings.join(''), covers),
     drawScratches(random, promptSize, 3),
   ]);
+}
+
+/** Covers drawings, or cuts holes into them. */
+export function cutOut(drawings: string, { over, clip }: Covers): string {
+  if (clip === undefined) return drawings + over;
+  return `<clipPath id="cut"><path d="${clip}" clip-rule="evenodd"/></clipPath><g clip-path="url(#cut)">${drawings}</g>${over}`;
 }
 
 function wrap({ width, height }: Size, content: readonly string[]): string {
@@ -116,5 +161,5 @@ async function loadSharp(): Promise<typeof openSharp> {
 async function renderWebp(svg: string): Promise<Buffer> {
   loadedSharp ??= loadSharp();
   const sharp = await loadedSharp;
-  return await sharp(Buffer.from(svg)).webp({ quality: 60, effort: 2 }).toBuffer();
+  return await sharp(Buffer.from(svg)).webp({ quality: 52, effort: 2 }).toBuffer();
 }

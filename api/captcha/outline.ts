@@ -86,17 +86,26 @@ export function reachOf({ coordinates }: Outline): number {
   return Math.sqrt(farthest);
 }
 
+const maxFormatted = 1_000;
+
+/** Integers with a space after them. Looking them up is faster than formatting them. */
+const formatted = Array.from({ length: 2 * maxFormatted + 1 }, (_, i) => `${i - maxFormatted} `);
+
 /**
  * Formats the outline as an SVG `d` attribute, scaled and rounded to integers, which are written much faster than
  * fractions.
  */
 export function formatOutline({ coordinates, contours }: Outline, scale: number): string {
+  const format = (i: number): string => {
+    const value = Math.round(coordinates[i]! * scale);
+    return formatted[value + maxFormatted] ?? `${value} `;
+  };
   let data = '';
   let i = 0;
   for (const length of contours) {
     const end = i + length;
-    data += `M${Math.round(coordinates[i]! * scale)} ${Math.round(coordinates[i + 1]! * scale)}C`;
-    for (i += 2; i < end; i++) data += `${Math.round(coordinates[i]! * scale)} `;
+    data += `M${format(i)}${format(i + 1)}C`;
+    for (i += 2; i < end; i++) data += format(i);
     data += 'Z';
   }
   return data;

@@ -17,6 +17,11 @@ export interface Point {
   readonly y: number;
 }
 
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
 /** Attempts before starting over: after the first icons are placed, there may be no space for the last one. */
 const maxAttempts = 400;
 

@@ -1,12 +1,35 @@
 import test from 'ava';
 import sharp from 'sharp';
-import { readIconShapes } from '../../../api/captcha/captcha-icons.ts';
+import { iconNames, readIconShapes } from '../../../api/captcha/captcha-icons.ts';
+import { createSecureRandom, type Random } from '../../../api/captcha/captcha-random.ts';
+import { composeCaptcha, cutOut, drawCaptcha, promptCount } from '../../../api/captcha/draw-captcha.ts';
+import { drawCovers } from '../../../api/captcha/draw-covering.ts';
+import { drawFragments } from '../../../api/captcha/draw-fragments.ts';
 import { drawIcon } from '../../../api/captcha/draw-icon.ts';
-import { createSecureRandom } from '../../../api/captcha/captcha-random.ts';
-import { composeCaptcha, drawCaptcha, promptCount } from '../../../api/captcha/draw-captcha.ts';
-import { iconCount, iconReach } from '../../../api/captcha/place-icons.ts';
+import {
+  iconCount,
+  iconReach,
+  imageHeight,
+  imageWidth,
+  placeIcons,
+  type Point,
+  type Size,
+} from '../../../api/captcha/place-icons.ts';
+import {
+  backdrops,
+  clutters,
+  coverings,
+  finishes,
+  pickStyle,
+  type Finish,
+} from '../../../api/captcha/style.ts';
 import { createSeededRandom } from '../../crash/seeded-random.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
+
+const seeded = createSeededRandom('16');
+const random: Random = () => seeded.next();
+const imageSize: Size = { width: imageWidth, height: imageHeight };
+const weights = ['bold', 'fill'] as const;
 
 test('an image has eight different icons, and the prompt shows the first four', async (t) => {
   const { image, promptImage, icons } = await drawCaptcha();
@@ -26,46 +49,139 @@ test('no two captchas are alike, and each is small', async (t) => {
   }
 });
 
-test('no icon extends beyond its maximum radius, in any rotation and distortion', async (t) => {
-  const seeded = createSeededRandom('16');
-  const random = (): number => seeded.next();
+/** Draws every icon with every finish, and returns the distance of its farthest pixel from its centre. */
+async function measureReach(finish: Finish): Promise<number[]> {
   const cell = 2 * iconReach + 20;
-  const columns = 13;
-  const drawings = [...(await readIconShapes()).values()].flatMap(({ bold, fill }) => [bold, fill]);
-  const height = Math.ceil(drawings.length / columns) * cell;
+  const columns = 6;
+  const all = [...(await readIconShapes()).values()];
+  const drawn = all.flatMap((shape) => weights.map((weight) => ({ shape, weight })));
+  const height = Math.ceil(drawn.length / columns) * cell;
   const centreOf = (i: number) => ({
     x: ((i % columns) + 0.5) * cell,
     y: (Math.floor(i / columns) + 0.5) * cell,
   });
-  const icons = drawings.map((outline, i) =>
-    drawIcon(random, `i${i}`, {
-      outline,
+  const icons = drawn.map(({ shape, weight }, i) => {
+    const { palette, tilt } = pickStyle(random);
+    return drawIcon(random, `i${i}`, {
+      shape,
+      weight,
+      finish,
+      palette,
       centre: centreOf(i),
       reach: iconReach,
       degrees: random() * 360,
       bend: 4,
-    }),
-  );
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${columns * cell}" height="${height}">${icons.join('')}</svg>`;
-  const { data, info } = await sharp(Buffer.from(svg))
-    .ensureAlpha()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  const farthest = drawings.map(() => 0);
-  for (let y = 0; y < info.height; y++) {
-    for (let x = 0; x < info.width; x++) {
-      if (data[(y * info.width + x) * 4 + 3]! < 32) continue;
+      tilt,
+    });
+  });
+  const alpha = await renderAlpha(icons.join(''), { width: columns * cell, height });
+  const farthest = drawn.map(() => 0);
+  for (let y = 0; y < alpha.height; y++) {
+    for (let x = 0; x < alpha.width; x++) {
+      if (alpha.at(x, y) < 32) continue;
       const i = Math.floor(y / cell) * columns + Math.floor(x / cell);
       const centre = centreOf(i);
       farthest[i] = Math.max(farthest[i]!, Math.hypot(x + 0.5 - centre.x, y + 0.5 - centre.y));
     }
   }
-  for (const reach of farthest) {
-    t.true(reach <= iconReach + 1, `${reach}`);
-    // The clickable area is not much larger than the icon either.
-    t.true(reach > iconReach * 0.6, `${reach}`);
+  return farthest;
+}
+
+for (const finish of finishes) {
+  test(`no ${finish} icon extends beyond its maximum radius, in any rotation and distortion`, async (t) => {
+    for (const reach of await measureReach(finish)) {
+      t.true(reach <= iconReach + 1, `${reach}`);
+      // The clickable area is not much larger than the icon either.
+      t.true(reach > iconReach * 0.6, `${reach}`);
+    }
+  });
+}
+
+for (const covering of coverings) {
+  test(`${covering} leave most of each icon visible`, async (t) => {
+    const shares: number[] = [];
+    for (let round = 0; round < 12; round++) {
+      const icons = placeIcons(random);
+      const covers = drawCovers(random, covering, {
+        size: imageSize,
+        palette: pickStyle(random).palette,
+        centres: icons,
+        reach: iconReach,
+      });
+      const discs = icons.map(({ x, y }) => `<circle cx="${x}" cy="${y}" r="${iconReach}"/>`).join('');
+      const visible = await renderAlpha(
+        `<mask id="m"><rect width="100%" height="100%" fill="white"/><g style="filter:brightness(0)">${covers.over}</g></mask><g mask="url(#m)">${cutOut(discs, { ...covers, over: '' })}</g>`,
+        imageSize,
+      );
+      for (const centre of icons) shares.push(shareAround(visible, centre, iconReach));
+    }
+    const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+    t.log(`${(100 * mean).toFixed(0)} % visible, at least ${(100 * Math.min(...shares)).toFixed(0)} %`);
+    t.true(mean > 0.75, `${mean}`);
+    t.true(mean < 0.98, `${mean}`);
+    t.true(Math.min(...shares) > 0.5, `${Math.min(...shares)}`);
+  });
+}
+
+test('distractors stay off the middle of every icon', async (t) => {
+  const shapes = await readIconShapes();
+  for (let round = 0; round < 20; round++) {
+    const icons = placeIcons(random).map((place, i) => ({ ...place, name: iconNames[i]! }));
+    const options = { shapes, style: pickStyle(random), size: imageSize, icons };
+    const alpha = await renderAlpha(drawFragments(random, options, { pieces: 9, decoys: 3 }), imageSize);
+    t.true(shareAround(alpha, { x: imageWidth / 2, y: imageHeight / 2 }, imageWidth) > 0);
+    for (const centre of icons) t.is(shareAround(alpha, centre, iconReach * 0.6), 0);
   }
 });
+
+test('styles use every backdrop, clutter, covering and finish, and an image has another style than its prompt', (t) => {
+  const styles = Array.from({ length: 400 }, () => pickStyle(random));
+  t.is(new Set(styles.map(({ backdrop }) => backdrop)).size, backdrops.length);
+  t.is(new Set(styles.map(({ clutter }) => clutter)).size, clutters.length);
+  t.is(new Set(styles.map(({ covering }) => covering)).size, coverings.length);
+  t.is(new Set(styles.flatMap((style) => style.finishes)).size, finishes.length);
+  t.is(new Set(styles.map((style) => JSON.stringify(style))).size, styles.length);
+});
+
+test('the files contain pixels only: no metadata', async (t) => {
+  for (let round = 0; round < 4; round++) {
+    const { image, promptImage } = await drawCaptcha();
+    for (const file of [image, promptImage]) {
+      // A lossy WebP without metadata, alpha and animation is one chunk.
+      t.is(file.toString('latin1', 8, 16), 'WEBPVP8 ');
+      t.is(file.readUInt32LE(16) + 20 + (file.readUInt32LE(16) % 2), file.length);
+    }
+  }
+});
+
+interface Alpha {
+  readonly width: number;
+  readonly height: number;
+  readonly at: (x: number, y: number) => number;
+}
+
+async function renderAlpha(content: string, { width, height }: Size): Promise<Alpha> {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${content}</svg>`;
+  const { data, info } = await sharp(Buffer.from(svg))
+    .ensureAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  return { ...info, at: (x, y) => data[(y * info.width + x) * 4 + 3]! };
+}
+
+/** The share of the pixels in a circle that are painted. */
+function shareAround({ width, height, at }: Alpha, centre: Point, radius: number): number {
+  let painted = 0;
+  let all = 0;
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      if (Math.hypot(x + 0.5 - centre.x, y + 0.5 - centre.y) > radius) continue;
+      all++;
+      if (at(x, y) >= 128) painted++;
+    }
+  }
+  return painted / all;
+}
 
 test('composing a captcha takes less than 2 ms of CPU time on the thread that serves requests', async (t) => {
   const shapes = await readIconShapes();
