@@ -37,8 +37,7 @@ const postJson =
 
 const postForm: Send = (account, fields) => {
   const form = new FormData();
-  for (const [name, value] of Object.entries({ prompt: 'a red boat', ...fields }))
-    form.set(name, String(value));
+  for (const [name, value] of Object.entries({ prompt: 'a red boat', ...fields })) form.set(name, value);
   form.set('image', new Blob([Buffer.from(tinyPng, 'base64')], { type: 'image/png' }), 'a.png');
   const headers = { authorization: `Bearer ${account.apiKey}` };
   return fetch(`${stack.url}/v1/images/edits`, { method: 'POST', headers, body: form });
