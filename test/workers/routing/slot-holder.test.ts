@@ -30,14 +30,14 @@ interface TestWorker {
 
 function startWorker(t: ExecutionContext, route: CatalogRoute): TestWorker {
   let isCutOff = false;
-  const client = new Proxy(redis(), {
+  const client: RedisClient = new Proxy(redis(), {
     get(target, name) {
       const value = Reflect.get(target, name) as unknown;
       if (typeof value !== 'function') return value;
       if (isCutOff) return () => Promise.reject(new Error('Connection is closed.'));
       return (value as (...args: unknown[]) => unknown).bind(target);
     },
-  }) as RedisClient;
+  });
   const { log, lines } = captureLog();
   const limiter = new RouteLimiter(client, randomUUID(), log, { slotSets: () => listSlotSets([route]) });
   t.teardown(() => limiter.stop());
@@ -150,23 +150,26 @@ test('after an outage of Redis, workers have time to report before any counts as
 });
 
 // Serial, because it deletes what all workers reported.
-test.serial('if Redis loses its data, the survivors restore their slots before new ones are granted', async (t) => {
-  const route = createRoute('lost', { maxConcurrency: 2 });
-  const [first, second] = [startWorker(t, route), startWorker(t, route)];
-  const slots = [await acquire(first, route), await acquire(second, route)];
-  const { slotHolders, deadSlotHolders, slotHoldersState } = redisKeys;
-  await redis().del(
-    slotHolders,
-    deadSlotHolders,
-    slotHoldersState,
-    redisKeys.callsOfUpstream(route.upstream.name),
-  );
-  await t.throwsAsync(acquire(second, route, 4_000), { code: 'deadline_exceeded' });
-  t.deepEqual((await readLeases(route)).sort(), slots.map(({ lease }) => lease).sort());
-  first.limiter.release(slots[0]!, 'ok');
-  t.truthy(await acquire(second, route));
-  for (const { lines } of [first, second]) t.deepEqual(lines, []);
-});
+test.serial(
+  'if Redis loses its data, the survivors restore their slots before new ones are granted',
+  async (t) => {
+    const route = createRoute('lost', { maxConcurrency: 2 });
+    const [first, second] = [startWorker(t, route), startWorker(t, route)];
+    const slots = [await acquire(first, route), await acquire(second, route)];
+    const { slotHolders, deadSlotHolders, slotHoldersState } = redisKeys;
+    await redis().del(
+      slotHolders,
+      deadSlotHolders,
+      slotHoldersState,
+      redisKeys.callsOfUpstream(route.upstream.name),
+    );
+    await t.throwsAsync(acquire(second, route, 4_000), { code: 'deadline_exceeded' });
+    t.deepEqual((await readLeases(route)).sort(), slots.map(({ lease }) => lease).sort());
+    first.limiter.release(slots[0]!, 'ok');
+    t.truthy(await acquire(second, route));
+    for (const { lines } of [first, second]) t.deepEqual(lines, []);
+  },
+);
 
 test('a worker that stops leaves no slots behind, even those that it could not release', async (t) => {
   const route = createRoute('stopping', { maxConcurrency: 1 });
