@@ -20,8 +20,11 @@ export const redisKeys = {
   account: (accountId: string) => `mg:${tag(shardOf(accountId))}:account:${accountId}`,
   /** Sorted set: id of an account's undelivered webhook → when it no longer counts towards the limit (s); 48 hours. */
   undeliveredWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks:${accountId}`,
-  /** Sorted set: id of an account's webhook that is waiting to be sent → when it was queued (ms); 48 hours. */
-  waitingWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks-waiting:${accountId}`,
+  /** String: how a receiver of an account's webhooks responded last; an hour after a timeout, otherwise a week. */
+  webhookReceiver: (accountId: string, origin: string) =>
+    `mg:${tag(shardOf(accountId))}:webhook-receiver:${accountId}:${origin}`,
+  /** String: set while a receiver of the account counts as hanging; an hour after the last timeout. */
+  hangingWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks-hanging:${accountId}`,
   /** List: `second:slots` of an account's requests in the last minute. Expires a minute after the last one. */
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
   /** Hash: request id → its reservation. A field lives from admission to settlement. */
@@ -123,6 +126,11 @@ export const redisKeys = {
   webLimit: (name: string, whoHash: string) => `mg:{web}:limit:${name}:${whoHash}`,
   /** Hash: an emailed code's purpose, subject and MAC, the encrypted address, and the number of tries; ten minutes. */
   emailCode: (challengeId: string) => `mg:{web}:email-code:${challengeId}`,
+
+  /** Sorted set: id of an account's webhook that waits for a place in a lane → when it was queued (ms); 48 hours. */
+  waitingWebhooks: (lane: string, accountId: string) => `mg:{webhooks}:waiting:${lane}:${accountId}`,
+  /** Sorted set: account with webhooks that wait in a lane → since when it waits for its turn (µs); 48 hours. */
+  webhookTurns: (lane: string) => `mg:{webhooks}:turns:${lane}`,
 
   /** String: account id by the hash of its API key; a day, so that known keys work while MongoDB is unavailable. */
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,

@@ -13,7 +13,11 @@ import type {
   WebhookState,
 } from '../../shared/webhooks/webhook-delivery.ts';
 import { startWebhookIntake, type WebhookIntakeOptions } from '../../workers/webhooks/take-deliveries.ts';
-import { createWebhookClient, type WebhookClient } from '../../workers/webhooks/webhook-client.ts';
+import {
+  createWebhookClient,
+  type AttemptLimits,
+  type WebhookClient,
+} from '../../workers/webhooks/webhook-client.ts';
 import { useHttpsServer } from './https-server.ts';
 import { testOnlyCertificate } from './test-only-certificate.ts';
 
@@ -21,15 +25,21 @@ import { testOnlyCertificate } from './test-only-certificate.ts';
 export const testSecret = `whsec_${Buffer.alloc(32, 'tests').toString('base64')}`;
 
 /** A webhook client that accepts only the test server at 127.0.0.1 as a public address. */
-export function createTestWebhookClient(port: number, totalMs = 15_000): WebhookClient {
+export function createTestWebhookClient(port: number): WebhookClient {
   return createWebhookClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
     isPublic: (address) => address === '127.0.0.1',
     ca: testOnlyCertificate,
     ports: new Set([443, port]),
-    timeouts: { connectMs: 5_000, totalMs, refusalStepMs: 1 },
+    timeouts: { connectMs: 5_000, refusalStepMs: 1 },
   });
 }
+
+/** The limits of an attempt that nothing ends early. */
+export const attemptLimits = (limitMs = 15_000): AttemptLimits => ({
+  limitMs,
+  signal: new AbortController().signal,
+});
 
 /** Records the reported states, and emits an event for each. */
 export class StateLog implements WebhookReporter {

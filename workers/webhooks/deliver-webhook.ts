@@ -1,54 +1,35 @@
-import { DelayedError, UnrecoverableError, type Job as BullJob } from 'bullmq';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Job as BullJob } from 'bullmq';
 import {
   deliveryIdOf,
   maxPayloadBytes,
   type LoadWebhookPayload,
   type WebhookDelivery,
-  type WebhookReporter,
-  type WebhookState,
 } from '../../shared/webhooks/webhook-delivery.ts';
-import { removeUndelivered, webhookAttempts } from '../../shared/webhooks/webhook-queue.ts';
 import type { WebhookSecretStore } from '../../shared/webhooks/webhook-secret-store.ts';
-import type { DeliverySlots } from './delivery-slots.ts';
-import type { computeRetryDelayMs } from './retry-delay.ts';
+import { concludeAttempt, type ConcludeDeps, type Unsendable } from './conclude-attempt.ts';
+import type { DeliveryLanes } from './delivery-lanes.ts';
+import type { DeliveryTurns } from './delivery-turns.ts';
+import type { ReceiverOutcome, ReceiverRecords, ReceiverStanding } from './receiver-records.ts';
 import { signWebhook } from './sign-webhook.ts';
 import type { WaitingDeliveries } from './waiting-deliveries.ts';
-import type { WebhookClient, WebhookResponse } from './webhook-client.ts';
+import type { AttemptLimits, WebhookClient, WebhookResponse } from './webhook-client.ts';
 
-export interface DeliveryDeps {
-  readonly redis: RedisClient;
+export interface DeliveryDeps extends ConcludeDeps {
   readonly client: WebhookClient;
   readonly secrets: Pick<WebhookSecretStore, 'listSigning'>;
   readonly loadPayload: LoadWebhookPayload;
-  readonly reporter: WebhookReporter;
-  readonly slots: DeliverySlots;
+  readonly lanes: DeliveryLanes;
+  readonly turns: DeliveryTurns;
+  readonly receivers: ReceiverRecords;
   readonly waiting: WaitingDeliveries;
-  readonly computeRetryDelayMs: typeof computeRetryDelayMs;
-  readonly log: Logger;
 }
-
-/** The attempt failed, and another one follows after `retryDelayMs`. */
-export class AttemptFailed extends Error {
-  override readonly name = 'AttemptFailed';
-  readonly retryDelayMs: number;
-
-  constructor(message: string, retryDelayMs: number) {
-    super(message);
-    this.retryDelayMs = retryDelayMs;
-  }
-}
-
-/** The delivery has permanently failed and has been reported as failed. */
-export class DeliveryFailed extends UnrecoverableError {}
-
-/** The receiver does not want this webhook any more. */
-const goneStatus = 410;
 
 /** How long a delivery waits, if nothing wakes it, before it tries again to start an attempt. */
-const slotPauseMs = 60_000;
-/** Pause after a failure on our side, which does not count as an attempt. */
+const placePauseMs = 60_000;
+/**
+ * Pause after a failure on our side, which does not count as an attempt. The delivery waits in the prompt lane, which has
+ * no turns: free places of this process must not wake it.
+ */
 const internalFailurePauseMs = 10_000;
 /** After a failure on our side, a delivery older than this fails. It is longer than all attempts would take. */
 const maxAgeMs = 48 * 60 * 60 * 1_000;
@@ -63,79 +44,62 @@ export async function deliverWebhook(
   bullJob: BullJob<WebhookDelivery>,
   token: string | undefined,
 ): Promise<void> {
-  const { slots } = dependencies;
-  const delivery = bullJob.data;
-  const releaseSlot = slots.tryBegin(delivery.accountId);
-  if (releaseSlot === null) return await waitForSlot(dependencies, bullJob, token);
+  const { lanes, turns, receivers, log } = dependencies;
+  const { accountId, jobId } = bullJob.data;
+  const standing = await receivers.read(bullJob.data).catch((error: unknown) => {
+    log.warn({ jobId, err: error }, 'preparing a webhook failed');
+    return null;
+  });
+  if (standing === null) return await turns.putBack(bullJob, token, 'prompt', internalFailurePauseMs);
+  const place = lanes.tryBegin(accountId, standing.lane);
+  if (place === null) {
+    try {
+      return await turns.putBack(bullJob, token, standing.lane, placePauseMs);
+    } finally {
+      await turns.recheck(accountId, standing.lane);
+    }
+  }
   let isInternalFailure = false;
+  let outcome: ReceiverOutcome | null = null;
   try {
     const prepared = await prepare(dependencies, bullJob);
     isInternalFailure = prepared === null;
-    if (prepared === null) return await putBack(dependencies, bullJob, token, internalFailurePauseMs);
-    const response =
-      'reason' in prepared
-        ? prepared
-        : await dependencies.client.post(delivery.url, prepared.headers, prepared.body);
-    await conclude(dependencies, bullJob, response);
+    if (prepared === null) return await turns.putBack(bullJob, token, 'prompt', internalFailurePauseMs);
+    if ('reason' in prepared) return await concludeAttempt(dependencies, bullJob, prepared);
+    place.startClock();
+    const limits = { limitMs: standing.limitMs, signal: place.signal };
+    const attempt = await post(dependencies, bullJob.data, standing, prepared, limits);
+    outcome = attempt.outcome;
+    await concludeAttempt(dependencies, bullJob, attempt.response);
   } finally {
-    releaseSlot();
+    place.end();
     // After a failure on our side, the next delivery would fail in the same way, so all waiting deliveries would be
     // woken and put back again and again.
-    if (!isInternalFailure) await wakeNext(dependencies, delivery);
+    if (!isInternalFailure) await turns.wakeAfter(accountId, standing, outcome);
   }
 }
 
-/** Puts the delivery back on the queue because the account is at its limit of concurrent attempts. */
-async function waitForSlot(
-  dependencies: DeliveryDeps,
-  bullJob: BullJob<WebhookDelivery>,
-  token: string | undefined,
-): Promise<never> {
-  try {
-    return await putBack(dependencies, bullJob, token, slotPauseMs);
-  } finally {
-    // All attempts may have ended before this delivery joined the wait queue, so nothing would wake it.
-    if (dependencies.slots.isFree(bullJob.data.accountId)) await wakeNext(dependencies, bullJob.data);
-  }
+interface PreparedRequest {
+  readonly headers: Record<string, string>;
+  readonly body: string;
 }
 
-/**
- * Delays the delivery until it is woken.
- * @param minPauseMs the delay if only a few deliveries wait
- */
-async function putBack(
-  { waiting, log }: DeliveryDeps,
-  bullJob: BullJob<WebhookDelivery>,
-  token: string | undefined,
-  minPauseMs: number,
-): Promise<never> {
-  const { accountId, jobId } = bullJob.data;
-  // BullMQ uses a separate connection, which may work when this one does not.
-  const pauseMs = await waiting.readPauseMs(accountId, minPauseMs).catch(() => minPauseMs);
-  await bullJob.moveToDelayed(Date.now() + pauseMs, token);
-  try {
-    await waiting.join(bullJob);
-  } catch (error) {
-    log.warn({ jobId, err: error }, 'registering a delayed webhook failed; it is retried after its delay');
-  }
-  throw new DelayedError();
-}
-
-/**
- * Wakes the next waiting delivery. A failure is only logged: waiting deliveries are retried after their delays, and the
- * attempt keeps its outcome.
- */
-async function wakeNext({ waiting, log }: DeliveryDeps, { accountId }: WebhookDelivery): Promise<void> {
-  try {
-    await waiting.wakeNext(accountId);
-  } catch (error) {
-    log.warn({ accountId, err: error }, 'waking a delayed webhook failed; it is retried after its delay');
-  }
-}
-
-/** The webhook can never be sent. */
-interface Unsendable {
-  readonly reason: string;
+/** Sends the webhook, and records how its receiver responded. */
+async function post(
+  { client, lanes, receivers, log }: DeliveryDeps,
+  delivery: WebhookDelivery,
+  standing: ReceiverStanding,
+  { headers, body }: PreparedRequest,
+  limits: AttemptLimits,
+): Promise<{ readonly response: WebhookResponse; readonly outcome: ReceiverOutcome }> {
+  const startedAtMs = performance.now();
+  const response = await client.post(delivery.url, headers, body, limits);
+  const isPrompt = performance.now() - startedAtMs < Math.min(lanes.lateAfterMs, limits.limitMs);
+  const outcome = isPrompt ? 'prompt' : response.status === null ? 'timeout' : 'late';
+  await receivers.write(delivery, standing, outcome).catch((error: unknown) => {
+    log.debug({ jobId: delivery.jobId, err: error }, 'recording how a receiver responded failed');
+  });
+  return { response, outcome };
 }
 
 /**
@@ -145,7 +109,7 @@ interface Unsendable {
 async function prepare(
   { secrets, loadPayload, waiting, log }: DeliveryDeps,
   bullJob: BullJob<WebhookDelivery>,
-): Promise<{ readonly headers: Record<string, string>; readonly body: string } | Unsendable | null> {
+): Promise<PreparedRequest | Unsendable | null> {
   const delivery = bullJob.data;
   try {
     const [payload, signing] = await Promise.all([
@@ -164,56 +128,5 @@ async function prepare(
   } catch (error) {
     log.warn({ jobId: delivery.jobId, err: error }, 'preparing a webhook failed');
     return Date.now() - bullJob.timestamp > maxAgeMs ? { reason: 'It could not be sent in time.' } : null;
-  }
-}
-
-/** Reports the outcome of the attempt, and throws if it failed. */
-async function conclude(
-  dependencies: DeliveryDeps,
-  bullJob: BullJob<WebhookDelivery>,
-  response: WebhookResponse | Unsendable,
-): Promise<void> {
-  const isSendable = !('reason' in response);
-  const attempts = bullJob.attemptsMade + (isSendable ? 1 : 0);
-  const status = isSendable ? response.status : null;
-  const lastError = isSendable ? describeFailure(response) : response.reason;
-  const base = { attempts, lastStatus: status, lastError };
-  if (lastError === null) {
-    await reportState(dependencies, bullJob.data, { ...base, status: 'delivered', nextAttemptAt: null });
-    return;
-  }
-  if (!isSendable || status === goneStatus || attempts >= webhookAttempts) {
-    await reportState(dependencies, bullJob.data, { ...base, status: 'failed', nextAttemptAt: null });
-    throw new DeliveryFailed(lastError);
-  }
-  const retryDelayMs = dependencies.computeRetryDelayMs(attempts, response.retryAfterMs);
-  const nextAttemptAt = new Date(Date.now() + retryDelayMs);
-  await reportState(dependencies, bullJob.data, { ...base, status: 'pending', nextAttemptAt });
-  throw new AttemptFailed(lastError, retryDelayMs);
-}
-
-function describeFailure({ status, error }: WebhookResponse): string | null {
-  if (status === null) return error;
-  if (status >= 200 && status < 300) return null;
-  const isRedirect = status >= 300 && status < 400;
-  return `The server responded with status ${status}${isRedirect ? '; redirects are not followed' : ''}.`;
-}
-
-/**
- * Reports a delivery's state. A failure is only logged, because it must not cause the webhook to be sent again.
- */
-export async function reportState(
-  { redis, reporter, log }: Pick<DeliveryDeps, 'redis' | 'reporter' | 'log'>,
-  delivery: WebhookDelivery,
-  state: WebhookState,
-): Promise<void> {
-  const { jobId } = delivery;
-  try {
-    await Promise.all([
-      reporter.report(delivery, state),
-      state.status === 'pending' ? null : removeUndelivered(redis, delivery),
-    ]);
-  } catch (error) {
-    log.error({ jobId, state, err: error }, 'reporting a webhook state failed');
   }
 }

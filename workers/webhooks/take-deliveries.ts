@@ -2,49 +2,56 @@ import { ErrorCode, type Job as BullJob, type Queue } from 'bullmq';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { Faults } from '../../shared/storage/faults.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 import { webhookQueueName } from '../../shared/webhooks/webhook-queue.ts';
 import { closeBullWorker } from '../intake/close-bull-worker.ts';
 import { createBullWorker } from '../intake/create-bull-worker.ts';
-import {
-  AttemptFailed,
-  DeliveryFailed,
-  deliverWebhook,
-  reportState,
-  type DeliveryDeps,
-} from './deliver-webhook.ts';
-import { DeliverySlots } from './delivery-slots.ts';
+import { AttemptFailed, DeliveryFailed, reportState } from './conclude-attempt.ts';
+import { deliverWebhook, type DeliveryDeps } from './deliver-webhook.ts';
+import { DeliveryLanes, type LaneLimits } from './delivery-lanes.ts';
+import { DeliveryTurns } from './delivery-turns.ts';
+import { ReceiverRecords } from './receiver-records.ts';
 import { computeRetryDelayMs } from './retry-delay.ts';
 import { WaitingDeliveries } from './waiting-deliveries.ts';
 
-/** Concurrent attempts per process, over all accounts. */
-const defaultConcurrency = 32;
+/**
+ * Interval at which waiting deliveries are woken if there are places for them. Most are woken earlier, when an attempt
+ * ends; this covers workers that died, and receivers that have become prompt.
+ */
+const fillIntervalMs = 1_000;
 
 /** If a delivery's worker is silent for this long, another worker takes over the delivery. */
 const defaultLockMs = 10_000;
 
 export interface WebhookIntakeOptions extends Omit<
   DeliveryDeps,
-  'slots' | 'waiting' | 'computeRetryDelayMs'
+  'lanes' | 'turns' | 'receivers' | 'waiting' | 'computeRetryDelayMs'
 > {
   readonly bullmq: RedisClient;
   readonly faults: Faults;
-  readonly concurrency?: number;
-  /** For tests, which cannot wait for hours. */
+  /** Only tests set this and the following options. */
+  readonly laneLimits?: LaneLimits;
   readonly computeRetryDelayMs?: DeliveryDeps['computeRetryDelayMs'];
   readonly lockMs?: number;
 }
 
 /** Takes webhooks off their queue and delivers each at least once. */
 export function startWebhookIntake(options: WebhookIntakeOptions): Running {
-  const { redis, faults, log, bullmq, concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { redis, faults, log, bullmq, laneLimits, lockMs = defaultLockMs } = options;
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
+  const lanes = new DeliveryLanes(laneLimits);
+  const waiting = new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId));
+  const turns = new DeliveryTurns(lanes, waiting, log);
+  lanes.onPlaceFreed = (lane) => runInBackground(turns.fill(lane, 1), 'waking a webhook', log);
   const dependencies: DeliveryDeps = {
     ...options,
-    slots: new DeliverySlots(),
-    waiting: new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId)),
+    lanes,
+    turns,
+    receivers: new ReceiverRecords(redis),
+    waiting,
     computeRetryDelayMs: options.computeRetryDelayMs ?? computeRetryDelayMs,
   };
   const worker = createBullWorker<WebhookDelivery>(
@@ -54,7 +61,7 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
       faults,
       log,
       redis: bullmq,
-      concurrency,
+      concurrency: lanes.size,
       lockMs,
       backoffStrategy: (attempts, _type, error) =>
         error instanceof AttemptFailed
@@ -68,12 +75,30 @@ export function startWebhookIntake(options: WebhookIntakeOptions): Running {
     if (job === undefined || job.finishedOn === undefined || error instanceof DeliveryFailed) return;
     runInBackground(reportAbandoned(dependencies, job), 'reporting a failed webhook', log);
   });
+  const timer = setInterval(
+    () => runInBackground(fillIdlePlaces(queue, turns, log), 'waking webhooks', log),
+    fillIntervalMs,
+  );
   return {
     async stop() {
+      clearInterval(timer);
       await closeBullWorker(worker, bullmq);
       await queue.close();
     },
   };
+}
+
+/** Deliveries that are due fill the places themselves, so waking more would only make them wait again. */
+async function fillIdlePlaces(
+  queue: Queue<WebhookDelivery>,
+  turns: DeliveryTurns,
+  log: Logger,
+): Promise<void> {
+  try {
+    if ((await callRedis(() => queue.getWaitingCount())) === 0) await turns.fillAll();
+  } catch (error) {
+    log.debug({ err: error }, 'counting webhooks failed');
+  }
 }
 
 /** @returns false if the delivery is no longer delayed, or is gone */

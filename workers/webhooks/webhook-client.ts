@@ -11,15 +11,25 @@ import {
 import type { FetchTimeouts } from '../outbound/safe-fetch-client.ts';
 import { readRetryAfterMs } from '../upstreams/http-failure.ts';
 
-const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1_000 };
+/** Without the total, which is set for each attempt. */
+const defaultTimeouts: WebhookTimeouts = { connectMs: 5_000, refusalStepMs: 1_000 };
 
 /** The response body is ignored, but this much of it is read so that receivers do not get a connection reset. */
 const maxDrainedBytes = 16_384;
 const drainMs = 1_000;
 
+export type WebhookTimeouts = Omit<FetchTimeouts, 'totalMs'>;
+
 /** Only tests set these options. */
 export interface WebhookClientOptions extends PublicInternetOptions {
-  readonly timeouts?: FetchTimeouts;
+  readonly timeouts?: WebhookTimeouts;
+}
+
+export interface AttemptLimits {
+  /** Maximum time of the whole attempt, from the look-up of the host to the status. */
+  readonly limitMs: number;
+  /** Ends the attempt earlier. */
+  readonly signal: AbortSignal;
 }
 
 export interface WebhookResponse {
@@ -35,7 +45,12 @@ const noResponse = (error: string): WebhookResponse => ({ status: null, error, r
 /** Posts webhooks to URLs chosen by callers. Connections are not reused. */
 export interface WebhookClient {
   /** POSTs to an https URL on the public internet, without following redirects. Never rejects. */
-  post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<WebhookResponse>;
+  post(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    limits: AttemptLimits,
+  ): Promise<WebhookResponse>;
 }
 
 /**
@@ -46,16 +61,19 @@ export function createWebhookClient(options: WebhookClientOptions = {}): Webhook
   const internet = readPublicInternet(options);
   const timeouts = options.timeouts ?? defaultTimeouts;
   return {
-    async post(url, headers, body) {
+    async post(url, headers, body, { limitMs, signal }) {
+      const startedAtMs = performance.now();
       const timeout = new AbortController();
-      const timer = setTimeout(() => timeout.abort(), timeouts.totalMs);
+      const timer = setTimeout(() => timeout.abort(), limitMs);
+      const ended = AbortSignal.any([timeout.signal, signal]);
       try {
-        return await postOnce({ url, headers, body, internet, timeouts, signal: timeout.signal });
+        return await postOnce({ url, headers, body, internet, timeouts, signal: ended });
       } catch {
         // Lookup, connection, certificate or HTTP failed. Withhold the details, which could describe our network.
-        return timeout.signal.aborted
-          ? noResponse(`There was no response within ${timeouts.totalMs / 1_000} s.`)
-          : noResponse('The server did not respond over https with a valid certificate.');
+        if (!ended.aborted)
+          return noResponse('The server did not respond over https with a valid certificate.');
+        const waitedMs = timeout.signal.aborted ? limitMs : performance.now() - startedAtMs;
+        return noResponse(`There was no response within ${Number((waitedMs / 1_000).toFixed(1))} s.`);
       } finally {
         clearTimeout(timer);
       }
@@ -68,7 +86,7 @@ interface Post {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly internet: PublicInternet;
-  readonly timeouts: FetchTimeouts;
+  readonly timeouts: WebhookTimeouts;
   readonly signal: AbortSignal;
 }
 

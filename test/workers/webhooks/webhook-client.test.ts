@@ -1,6 +1,10 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createSocket } from 'node:dgram';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { createTestWebhookClient } from '../../support/webhooks.ts';
+import { createHostResolver } from '../../../workers/outbound/resolve-host.ts';
+import { createWebhookClient } from '../../../workers/webhooks/webhook-client.ts';
+import { attemptLimits, createTestWebhookClient } from '../../support/webhooks.ts';
 import { useHttpsServer } from '../../support/https-server.ts';
 
 /** Receivers are untrusted: they must not occupy a worker longer, or make it read more, than the limits allow. */
@@ -22,8 +26,13 @@ async function postTo(
       return socket.write(again);
     });
   });
-  const client = createTestWebhookClient(server.port, totalMs);
-  const response = await client.post(`https://pictures.test:${server.port}/hook`, {}, '{}');
+  const client = createTestWebhookClient(server.port);
+  const response = await client.post(
+    `https://pictures.test:${server.port}/hook`,
+    {},
+    '{}',
+    attemptLimits(totalMs),
+  );
   await server.whenDisconnected();
   return { ...response, written };
 }
@@ -67,4 +76,29 @@ test('interim responses, an upgrade and non-HTTP data are not a response', async
     t.is(status, null, start);
     t.regex(error!, /^(?:There was no response within|The server did not respond)/, start);
   }
+});
+
+test('an attempt ends within its limit if the response arrives byte by byte, if TLS hangs, and if the name server does', async (t) => {
+  const slow = await postTo(t, '', 'H', { everyMs: 50, totalMs: 500 });
+  // The first bytes are not HTTP, which may be noticed before the limit.
+  t.is(slow.status, null);
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const nameServer = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(nameServer, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+    nameServer.close();
+  });
+  const { port } = silent.address() as AddressInfo;
+  const url = `https://pictures.test:${port}/hook`;
+  const noResponse = 'There was no response within 0.5 s.';
+  const withoutTls = await createTestWebhookClient(port).post(url, {}, '{}', attemptLimits(500));
+  t.is(withoutTls.error, noResponse);
+  const resolveHost = createHostResolver({ servers: [`127.0.0.1:${nameServer.address().port}`] });
+  const client = createWebhookClient({ resolveHost, ports: new Set([port]) });
+  t.is((await client.post(url, {}, '{}', attemptLimits(500))).error, noResponse);
 });
