@@ -67,8 +67,10 @@ models:
     type: image
     context: 8192
     input_modalities: [text, image]
+    size: [1024x1024, 1536x1024, 1024x1536]
+    image_quality: { default: medium, choices: [low, medium, high] }
     max_image_count: 4
-    pricing: { type: image, cost_per_image: 1 }
+    pricing: { type: tokens, prompt: 500, completion: 4000 } # by tokens: previews and many input images cost more
     routes: [{ upstream: sim-openai, model: gpt-image-sim }]
 `;
 }

@@ -1,8 +1,11 @@
 import type { ModelType, PricingType } from '../contract/models.ts';
+import { defaultImageSize } from '../contract/image-request.ts';
 import { findInvalidPrices } from '../pricing/cost.ts';
+import { isFixedPrice } from '../pricing/fixed-price.ts';
 import type { ModelEntry } from './catalog-schema.ts';
 import { isRecord } from '../encoding/json-record.ts';
 import { type CatalogIssue } from './catalog-issue.ts';
+import { listQualities, listSizes } from './image-options.ts';
 import type { Location } from './yaml-source.ts';
 
 /** What is measured for each model type. A price for anything else would never be charged. */
@@ -88,6 +91,27 @@ export function findSuspiciousPrices(model: ModelEntry, at: Location): CatalogIs
     }
   }
   return issues;
+}
+
+/**
+ * Finds image models with a fixed price whose entry does not say which sizes or qualities it covers.
+ * @param isOwn whether all routes of the model lead to models that come with the gateway, which have no vendor's price
+ */
+export function findUnlistedOptions(model: ModelEntry, at: Location, isOwn: boolean): CatalogIssue[] {
+  if (model.type !== 'image' || isOwn || !isFixedPrice(model.pricing)) return [];
+  const lacksSize = listSizes(model).length === 0;
+  const lacksQuality = model.image_quality === undefined && listQualities(model).length === 0;
+  const missing = [...(lacksSize ? ['size'] : []), ...(lacksQuality ? ['image_quality'] : [])];
+  if (missing.length === 0) return [];
+  const effects = [
+    ...(lacksSize ? [`only ${defaultImageSize} can be requested`] : []),
+    ...(lacksQuality
+      ? [
+          'no quality can be requested, and the vendor’s default is used (image_quality: null says that this is meant)',
+        ]
+      : []),
+  ];
+  return [{ location: at, message: `lists no ${missing.join(' and no ')}: ${effects.join('; ')}` }];
 }
 
 function findFreeImages({ pricing, size, image_quality: option }: ModelEntry): string[] {

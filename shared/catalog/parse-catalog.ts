@@ -7,12 +7,13 @@ import {
   type CatalogModel,
   type CatalogUpstream,
   type ModelEntry,
+  type RouteEntry,
   type UpstreamEntry,
   type UpstreamKindRules,
 } from './catalog-schema.ts';
 import { checkCatalog } from './check-catalog.ts';
 import { readKeyVariable, usableKey } from './check-entries.ts';
-import { findSuspiciousPrices } from './check-pricing.ts';
+import { findSuspiciousPrices, findUnlistedOptions } from './check-pricing.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
 
 export type CatalogProblem = YamlProblem;
@@ -56,10 +57,15 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
     );
   }
 
-  const suspiciousPrices = [...file.models].flatMap(([index, entry]) =>
-    findSuspiciousPrices(entry, ['models', index]),
-  );
-  const warnings = sortProblems(suspiciousPrices.map((issue) => toProblem(source, issue))).map((problem) =>
+  const isBuiltin = ({ upstream }: RouteEntry): boolean => file.upstreams.get(upstream)?.kind === 'builtin';
+  const suspicious = [...file.models].flatMap(([index, entry]) => {
+    const at = ['models', index];
+    return [
+      ...findSuspiciousPrices(entry, at),
+      ...findUnlistedOptions(entry, at, entry.routes.every(isBuiltin)),
+    ];
+  });
+  const warnings = sortProblems(suspicious.map((issue) => toProblem(source, issue))).map((problem) =>
     formatProblem(options.fileName, problem),
   );
   const upstreams = new Map<string, CatalogUpstream>();

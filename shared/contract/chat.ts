@@ -135,7 +135,7 @@ export const ChatRequest = Type.Object(
       Nullable(Type.String({ description: 'One of the model’s `image_quality.choices`.' })),
     ),
     quality: Type.Optional(
-      Nullable(Type.String({ description: 'Of images that the model makes, where it takes this.' })),
+      Nullable(Type.String({ description: 'The same as `image_quality`, which takes precedence.' })),
     ),
     size: Type.Optional(
       Nullable(Type.String({ description: 'Of images that the model makes, where it takes this.' })),

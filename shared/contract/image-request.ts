@@ -47,9 +47,12 @@ const commonFields = {
   // No `default` keyword: a model without this size uses its first size if the caller specifies none.
   size: option(
     `One of the model’s sizes, as \`WIDTHxHEIGHT\`. ${defaultImageSize} unless set, or where it is \`auto\`; ` +
-      'the model’s first size where it lacks that one.',
+      'the model’s first size where it lacks that one. A model that lists no sizes makes that one only, unless its ' +
+      'price is by tokens or time.',
   ),
-  quality: option('One of the model’s `image_quality.choices`; may change the price.'),
+  quality: option(
+    'One of the model’s `image_quality.choices`; may change the price. Its default where it is `auto` or `standard`.',
+  ),
   style: Type.Optional(
     Nullable(
       Type.String({
@@ -91,7 +94,8 @@ const openAiFields = {
       Type.Integer({
         minimum: 0,
         maximum: 3,
-        description: 'How many previews a stream shows where the model makes any; it may show fewer.',
+        description:
+          'How many previews a stream shows where the model makes any and is not priced per image; it may show fewer.',
       }),
     ),
   ),
@@ -137,7 +141,8 @@ const editFields = {
   ...openAiFields,
   input_fidelity: choice(
     ['high', 'low'],
-    'How closely the result keeps to the input images, where the vendor takes this.',
+    'How closely the result keeps to the input images, where the vendor takes this. `high` is refused where the ' +
+      'price does not cover it.',
   ),
 };
 

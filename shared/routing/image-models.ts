@@ -1,3 +1,5 @@
+import type { CatalogRoute } from '../catalog/catalog-schema.ts';
+
 /**
  * Derives the family of an image model from its name. OpenAI's API serves several families at one address, and each
  * rejects parameters meant for another (OpenAI API reference, images).
@@ -19,6 +21,16 @@ export function findImageFamily(model: string): ImageFamily {
 
 export function supportsInputFidelity(model: string): boolean {
   return findImageFamily(model) === 'gpt-image' && !withoutFidelity.test(model);
+}
+
+/** Whether `input_fidelity` reaches the vendor, which reads, and bills, more of the input images with `high`. */
+export function sendsInputFidelity({
+  upstream,
+  model,
+  drops,
+}: Pick<CatalogRoute, 'upstream' | 'model' | 'drops'>): boolean {
+  if (upstream.kind !== 'openai' || drops.has('input_fidelity')) return false;
+  return supportsInputFidelity(model) || findImageFamily(model) === 'other';
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 import { findImageBounds } from '../../shared/catalog/usage-bounds.ts';
+import { isFixedPrice } from '../../shared/pricing/fixed-price.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import {
   countImageCalls,
@@ -107,7 +108,7 @@ async function callModel(
           run.log.warn({ model: model.id, fault: image.problem }, 'invalid preview skipped');
         else await stream?.show({ ...partial, ...image }, isContested);
       };
-      const call = createCall(job, loadedInputs);
+      const call = createCall(job, loadedInputs, route);
       run.signal.throwIfAborted();
       await run.begin?.();
       requestedImages.begin(job.n / countImageCalls(route, job.n));
@@ -154,7 +155,7 @@ function findRoutes(
   throw invalidField(loc, `${id} ${unmetNeed.why}: change that, or choose another model`);
 }
 
-function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {
+function createCall(job: ImageJob, { inputs, mask }: LoadedInputs, route: CatalogRoute): ImageCall {
   const { prompt, negativePrompt, n, size, isSizeAsked: isSizeRequested = false, quality, style } = job;
   return {
     prompt,
@@ -168,8 +169,17 @@ function createCall(job: ImageJob, { inputs, mask }: LoadedInputs): ImageCall {
     inputs,
     mask,
     options: job.options,
-    partialImages: job.partialImages,
+    partialImages: choosePreviews(job, route),
   };
+}
+
+/** Vendors bill each preview, which a fixed price does not. */
+function choosePreviews(
+  { partialImages, request: { pricing } }: ImageJob,
+  { upstream }: CatalogRoute,
+): number | null {
+  if (partialImages === null || upstream.kind === 'builtin' || !isFixedPrice(pricing)) return partialImages;
+  return 0;
 }
 
 function keepPlausible(

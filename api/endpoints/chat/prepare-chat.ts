@@ -12,6 +12,7 @@ import { invalidField } from '../../../shared/contract/errors.ts';
 import { requestsSearch } from '../../../shared/catalog/search-allowance.ts';
 import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
 import { checkContents, checkParts } from './check-parts.ts';
+import { checkPriceOptions, chooseImageQuality } from './check-price-options.ts';
 
 /**
  * Fields that are not forwarded. A service tier would have a different price. Requests with the deprecated form of
@@ -48,6 +49,7 @@ const fieldsOfKinds: Readonly<Record<string, UpstreamKind>> = {
  * @throws AppError `validation_failed`
  */
 export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest {
+  checkPriceOptions(body, model);
   checkOptions(body, model);
   checkParts(body.messages, model);
   const sent = findSentFields(model);
@@ -62,12 +64,6 @@ export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest
 }
 
 function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
-  for (const name of ['reasoning_effort', 'image_quality'] as const) {
-    const value = body[name];
-    const choices = published[name]?.choices;
-    if (value === null || value === undefined || choices === null || choices === undefined) continue;
-    if (!choices.includes(value)) throw invalidField(['body', name], `must be one of: ${choices.join(', ')}`);
-  }
   for (const name of ['functions', 'function_call'] as const) {
     const value = body[name] ?? null;
     if (value === null || (Array.isArray(value) && value.length === 0)) continue;
@@ -100,7 +96,8 @@ function checkToolChoice(choice: ChatRequest['tool_choice']): void {
 }
 
 /** The model's defaults for options that the caller leaves out. */
-function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<ChatRequest> {
+function fillOptions(body: ChatRequest, model: CatalogModel): Partial<ChatRequest> {
+  const { published } = model;
   const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
   const makesImages = published.output_modalities?.includes('image') === true;
   return {
@@ -108,7 +105,7 @@ function fillOptions(body: ChatRequest, { published }: CatalogModel): Partial<Ch
     reasoning_effort: published.reasoning === false ? null : effort,
     ...(makesImages
       ? {
-          image_quality: body.image_quality ?? published.image_quality?.default ?? null,
+          image_quality: chooseImageQuality(body, model),
           modalities: body.modalities ?? ['image', 'text'],
         }
       : {}),

@@ -1,10 +1,13 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { listQualities, listSizes } from '../../../shared/catalog/image-options.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
 import {
   defaultImageSize,
   type ImageEditRequest,
   type ImageRequest,
 } from '../../../shared/contract/image-request.ts';
+import { countsImages, isFixedPrice } from '../../../shared/pricing/fixed-price.ts';
+import { sendsInputFidelity } from '../../../shared/routing/image-models.ts';
 import { findUnmetImageNeed, toImageRequirements } from '../../../shared/routing/image-needs.ts';
 import type { ImageJob, ImageOptions } from '../../../shared/queue/job-kinds.ts';
 import { listImageInputs, readMask } from './image-inputs.ts';
@@ -30,7 +33,7 @@ export function checkImageRequest(
   operation: ImageOperation,
 ): CheckedImageRequest {
   const n = body.n ?? 1;
-  const maxImages = model.published.max_image_count ?? defaultMaxImages;
+  const maxImages = model.published.max_image_count ?? (countsImages(model.pricing) ? defaultMaxImages : 1);
   if (n > maxImages) throw invalidField(['body', 'n'], `must be <= ${maxImages} for ${model.id}`);
   const { prompt, negative_prompt: negativePrompt = null, style = null } = body;
   const checked: CheckedImageRequest = {
@@ -44,7 +47,7 @@ export function checkImageRequest(
     quality: chooseQuality(body, model),
     responseFormat: body.response_format ?? 'b64_json',
     ...readInputs(body, model, operation),
-    options: readOptions(body),
+    options: readOptions(body, model),
     partialImages: readPartialImages(body, n),
   };
   checkNeeds(checked, model);
@@ -66,23 +69,40 @@ function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel):
 
 /** The value that OpenAI's clients send to let the model choose a size or quality. */
 const autoChoice = 'auto';
+/** The quality that clients of OpenAI's older models send by default. */
+const oldDefaultQuality = 'standard';
 
-function chooseSize({ size: requested }: AnyImageRequest, { sizes: listed }: CatalogModel): string {
-  const sizes = listed ?? [];
+/**
+ * A size or quality that the entry does not list may cost more at the vendor. So a model with a fixed price takes only
+ * what is listed.
+ */
+function chooseSize({ size: requested }: AnyImageRequest, { id, pricing, published }: CatalogModel): string {
+  const sizes = listSizes(published);
   if (requested && sizes.includes(requested)) return requested;
   if (requested && requested !== autoChoice) {
-    if (sizes.length === 0) return requested;
-    throw invalidField(['body', 'size'], `must be one of: ${sizes.join(', ')}`);
+    if (sizes.length > 0) throw invalidField(['body', 'size'], `must be one of: ${sizes.join(', ')}`);
+    if (isFixedPrice(pricing) && requested !== defaultImageSize) {
+      throw invalidField(['body', 'size'], `must be ${defaultImageSize} or auto: ${id} has no other size`);
+    }
+    return requested;
   }
   return sizes.includes(defaultImageSize) ? defaultImageSize : (sizes[0] ?? defaultImageSize);
 }
 
-function chooseQuality({ quality: requested }: AnyImageRequest, { published }: CatalogModel): string | null {
-  const spec = published.image_quality;
-  const isListed = spec?.choices?.includes(requested ?? '') ?? false;
-  if (!requested || (requested === autoChoice && !isListed)) return spec?.default ?? null;
-  if (spec?.choices && !isListed) {
-    throw invalidField(['body', 'quality'], `must be one of: ${spec.choices.join(', ')}`);
+function chooseQuality(
+  { quality: requested }: AnyImageRequest,
+  { id, pricing, published }: CatalogModel,
+): string | null {
+  const qualities = listQualities(published);
+  const byDefault = published.image_quality?.default ?? null;
+  if (!requested) return byDefault;
+  if (qualities.includes(requested)) return requested;
+  if (requested === autoChoice || requested === oldDefaultQuality) return byDefault;
+  if (qualities.length > 0) {
+    throw invalidField(['body', 'quality'], `must be one of: ${qualities.join(', ')}`);
+  }
+  if (isFixedPrice(pricing)) {
+    throw invalidField(['body', 'quality'], `must be left out or be auto: ${id} has only one quality`);
   }
   return requested;
 }
@@ -116,8 +136,16 @@ function readInputs(
   };
 }
 
-function readOptions(body: AnyImageRequest): ImageOptions {
-  const { background = null, output_format: outputFormat = null } = body;
+function readOptions(body: AnyImageRequest, { id, pricing, routes }: CatalogModel): ImageOptions {
+  const {
+    background = null,
+    output_format: outputFormat = null,
+    input_fidelity: inputFidelity = null,
+  } = body;
+  if (inputFidelity === 'high' && isFixedPrice(pricing) && routes.some(sendsInputFidelity)) {
+    const msg = `must be low or left out: the price of ${id} does not cover input images of high fidelity`;
+    throw invalidField(['body', 'input_fidelity'], msg);
+  }
   if (background === 'transparent' && outputFormat === 'jpeg') {
     const msg = 'cannot be transparent in a JPEG: ask for output_format png or webp';
     throw invalidField(['body', 'background'], msg);
@@ -127,7 +155,7 @@ function readOptions(body: AnyImageRequest): ImageOptions {
     moderation: body.moderation ?? null,
     outputFormat,
     outputCompression: body.output_compression ?? null,
-    inputFidelity: body.input_fidelity ?? null,
+    inputFidelity,
   };
 }
 

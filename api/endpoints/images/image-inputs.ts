@@ -6,6 +6,7 @@ import {
   type ImageEditRequest,
   type ImageReference,
 } from '../../../shared/contract/image-request.ts';
+import { isFixedPrice } from '../../../shared/pricing/fixed-price.ts';
 import { sniffImageType } from '../../../shared/contract/image-type.ts';
 import { isImageUrl } from '../../../shared/contract/image-url.ts';
 
@@ -31,10 +32,12 @@ export function listImageInputs(body: ImageFields, model: CatalogModel): ImageIn
     ...listTexts(body.image, 'image'),
     ...(body.images ?? []).map((image, i) => readReference(image, ['body', 'images', i])),
   ];
-  const maxInputs = model.published.max_file_count ?? defaultMaxInputImages;
+  // Vendors bill each input image, which a fixed price does not.
+  const maxInputs =
+    model.published.max_file_count ?? (isFixedPrice(model.pricing) ? 1 : defaultMaxInputImages);
   const firstExcess = inputs[maxInputs];
   if (firstExcess !== undefined) {
-    const msg = `is one image too many: ${model.id} takes at most ${maxInputs} input images. Send fewer.`;
+    const msg = `is one image too many: ${model.id} takes at most ${maxInputs} input image${maxInputs === 1 ? '' : 's'}. Send fewer.`;
     throw invalidField(firstExcess.loc, msg);
   }
   return inputs;

@@ -292,6 +292,31 @@ test('prices that would make requests free by mistake get a warning', (t) => {
   ]);
 });
 
+test('an image model with a fixed price that lists no size or quality gets one warning, which says what that means', (t) => {
+  const upstream = '  lab: { kind: openai, baseUrl: "http://127.0.0.1:9/v1" }';
+  const warningsOf = (lines: string, pricing = '{ type: image, cost_per_image: 1 }', from = upstream) =>
+    parse(fileOf(`type: image\ncontext: 9\n${lines}pricing: ${pricing}\nroutes: [{ upstream: lab }]`, from))
+      .warnings;
+  const size = 'only 1024x1024 can be requested';
+  const quality =
+    'no quality can be requested, and the vendor’s default is used (image_quality: null says that this is meant)';
+  const listed = 'size: [1024x1024]\n';
+  const none = 'image_quality: null\n';
+  t.deepEqual(warningsOf(''), [
+    `catalog.yaml:4:5 models[0] lists no size and no image_quality: ${size}; ${quality}`,
+  ]);
+  t.deepEqual(warningsOf(listed), [`catalog.yaml:4:5 models[0] lists no image_quality: ${quality}`]);
+  t.deepEqual(warningsOf(none), [`catalog.yaml:4:5 models[0] lists no size: ${size}`]);
+  t.deepEqual(warningsOf(`${listed}${none}`), []);
+  t.deepEqual(warningsOf(`${listed}image_quality: { choices: [low, high] }\n`), []);
+  const table = '{ type: image, cost_per_image_quality: { standard: { 1024x1024: 1 } } }';
+  t.deepEqual(warningsOf('', table), [], 'the prices name them');
+  t.is(warningsOf('', '{ type: request, cost_per_request: 1 }').length, 1);
+  for (const byUsage of ['{ prompt: 1, completion: 1 }', '{ type: time, cost_per_second: 1 }'])
+    t.deepEqual(warningsOf('', byUsage), [], 'what the vendor counts is charged');
+  t.deepEqual(warningsOf('', '{ type: image, cost_per_image: 1 }', '  lab: { kind: builtin }'), []);
+});
+
 const invalidFiles: [title: string, text: string, expected: string[]][] = [
   [
     'broken YAML',

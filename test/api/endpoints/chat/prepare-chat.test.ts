@@ -28,6 +28,10 @@ ${model('plain', ['open'])}
 ${model('reasoner', ['open'], 'reasoning: true\n    reasoning_effort: { default: low, choices: [low, high] }')}
 ${model('simple', ['open'], 'reasoning: false')}
 ${model('painter', ['google'], 'output_modalities: [text, image]\n    image_quality: { default: 1K, choices: [1K, 2K] }')}
+  - { id: flat, type: chat, context: 1000, pricing: { type: request, cost_per_request: 1 }, routes: [{ upstream: google }] }
+  - { id: flat-reasoner, type: chat, context: 1000, reasoning: true, reasoning_effort: { default: low, choices: [low, high] }, web_search: true, pricing: { type: request, cost_per_request: 1 }, routes: [{ upstream: open }] }
+  - { id: flat-writer, type: chat, context: 1000, reasoning: false, output_modalities: [text], pricing: { type: request, cost_per_request: 1 }, routes: [{ upstream: open }] }
+${model('sized-painter', ['google'], 'size: [1024x1024, 1536x1024]\n    output_modalities: [text, image]')}
 ${model('reader', ['open'], 'supported_file_types: [pdf, txt]\n    max_file_count: 2')}
 ${model('offline', ['open'], 'web_search: false')}
 ${model('claude', ['claude'])}
@@ -247,4 +251,48 @@ test('individual messages may be empty if the chat has any content', (t) => {
     ],
   ];
   for (const messages of conversations) t.is(findRejection('plain', { messages }), 'not rejected');
+});
+
+test('the quality of images is limited to the model’s, under both of its names', (t) => {
+  t.is(prepare('painter', { quality: '2K' }).image_quality, '2K');
+  t.is(prepare('painter', { quality: '2K', image_quality: '1K' }).image_quality, '1K');
+  for (const quality of ['auto', 'standard']) t.is(prepare('painter', { quality }).image_quality, '1K');
+  t.is(findRejection('painter', { quality: '4K' }), 'body.quality: must be one of: 1K, 2K');
+  t.is(findRejection('painter', { image_quality: '4K' }), 'body.image_quality: must be one of: 1K, 2K');
+  t.is(findRejection('plain', { quality: '4K', size: '1x1' }), 'not rejected', 'its tokens are charged');
+});
+
+test('the size of images is limited to the sizes that the model lists', (t) => {
+  for (const size of ['1536x1024', 'auto', null])
+    t.is(findRejection('sized-painter', { size }), 'not rejected');
+  t.is(
+    findRejection('sized-painter', { size: '8192x8192' }),
+    'body.size: must be one of: 1024x1024, 1536x1024',
+  );
+});
+
+test('with one price for a request, options that raise the vendor’s charge must be listed', (t) => {
+  const rejections: Readonly<Record<string, object>> = {
+    'body.reasoning_effort: must be left out: the price of a request to flat does not depend on it': {
+      reasoning_effort: 'high',
+    },
+    'body.web_search: must be left out: the price of a request to flat does not cover searches': {
+      web_search: 'links',
+    },
+    'body.web_search_options: must be left out: the price of a request to flat does not cover searches': {
+      web_search_options: { search_context_size: 'high' },
+    },
+    'body.quality: must be left out or be auto: flat has only one quality': { quality: '4K' },
+    'body.image_quality: must be left out or be auto: flat has only one quality': { image_quality: '4K' },
+  };
+  for (const [rejection, more] of Object.entries(rejections)) t.is(findRejection('flat', more), rejection);
+  const harmless = { web_search: false, reasoning_effort: null, quality: 'auto', size: '1536x1024' };
+  t.is(findRejection('flat', harmless), 'not rejected');
+  t.is(findRejection('flat-reasoner', { reasoning_effort: 'high', web_search: true }), 'not rejected');
+  t.is(
+    findRejection('flat-writer', { reasoning_effort: 'high', quality: 'high' }),
+    'not rejected',
+    'neither is sent',
+  );
+  t.is(prepare('flat-writer', { reasoning_effort: 'high' }).reasoning_effort, null);
 });

@@ -33,6 +33,12 @@ models:
     routes: [{ upstream: open, model: gpt-image-1 }]
   - { id: plain-editor, type: image, context: 1000, input_modalities: [text, image], pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: open, model: gpt-image-1 }] }
   - { id: gemini, type: image, context: 1000, input_modalities: [text, image], max_output_tokens: 500, pricing: { prompt: 1, completion: 2 }, routes: [{ upstream: google, model: gemini-image }] }
+  - { id: flat, type: image, context: 1000, input_modalities: [text, image], pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: open, model: gpt-image-1 }] }
+  - { id: flat-newer, type: image, context: 1000, input_modalities: [text, image], max_file_count: 2, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: open, model: gpt-image-2 }] }
+  - { id: flat-default, type: image, context: 1000, image_quality: { default: hd }, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: open, model: other }] }
+  - { id: by-table, type: image, context: 1000, pricing: { type: image, cost_per_image_quality: { standard: { 1024x1024: 1 }, hd: { 1024x1024: 2, 1792x1024: 3 } } }, routes: [{ upstream: open, model: dall-e-3 }] }
+  - { id: by-request, type: image, context: 1000, pricing: { type: request, cost_per_request: 1 }, routes: [{ upstream: open, model: other }] }
+  - { id: by-time, type: image, context: 1000, input_modalities: [text, image], pricing: { type: time, cost_per_second: 1 }, routes: [{ upstream: open, model: other }] }
 `,
   { env: {}, fileName: 'test', today: '2026-01-01' },
 );
@@ -72,6 +78,51 @@ test('null fields are treated as absent, and with `auto` the default from the ca
   t.like(checked, { n: 1, size: '1024x1024', quality: 'low', partialImages: null });
   t.deepEqual(check('editor', { image: link, size: 'auto', quality: 'auto' }), checked);
   t.is(check('words', { size: 'auto' }, 'createImage').size, '1024x1024');
+});
+
+test('with a fixed price, a model without sizes takes 1024x1024 and auto, and one without qualities takes auto and standard', (t) => {
+  for (const operation of ['createImage', 'editImage'] as const) {
+    const input = operation === 'editImage' ? { image: link } : {};
+    for (const size of [undefined, null, '', 'auto', '1024x1024'])
+      for (const quality of [undefined, null, '', 'auto', 'standard']) {
+        const options = {
+          ...(size === undefined ? {} : { size }),
+          ...(quality === undefined ? {} : { quality }),
+        };
+        t.like(check('flat', { ...input, ...options }, operation), { size: '1024x1024', quality: null });
+      }
+  }
+  for (const quality of ['auto', 'standard', 'hd', null])
+    t.is(check('flat-default', { quality }, 'createImage').quality, 'hd');
+});
+
+test('`standard` is the default quality of a model that does not have it, and itself of one that does', (t) => {
+  t.is(check('editor', { image: link, quality: 'standard' }).quality, 'low');
+  t.is(check('by-table', { quality: 'standard' }, 'createImage').quality, 'standard');
+  t.is(check('by-table', {}, 'createImage').quality, null);
+});
+
+test('without a list, the sizes and qualities of a model are those that have a price', (t) => {
+  t.like(check('by-table', { size: '1792x1024', quality: 'hd' }, 'createImage'), {
+    size: '1792x1024',
+    quality: 'hd',
+  });
+});
+
+test('if the vendor’s tokens or time are charged, a size or quality that is not listed is passed on', (t) => {
+  for (const model of ['plain-editor', 'by-time'])
+    t.like(check(model, { size: '8192x8192', quality: 'high' }, 'createImage'), {
+      size: '8192x8192',
+      quality: 'high',
+    });
+  const more = { image: [link, link, link], input_fidelity: 'high' as const };
+  t.is(check('by-time', more).inputs.length, 3);
+  t.is(check('plain-editor', more).options.inputFidelity, 'high');
+});
+
+test('high fidelity is accepted where it does not reach the vendor', (t) => {
+  t.is(check('flat-newer', { image: link, input_fidelity: 'high' }).options.inputFidelity, 'high');
+  t.is(check('flat', { image: link, input_fidelity: 'low' }).options.inputFidelity, 'low');
 });
 
 test('an explicit size is distinguished from the default, even if they are equal', (t) => {
@@ -138,6 +189,79 @@ const invalidRequests: Readonly<
   'a mask that no route accepts': ['gemini', { image: link, mask: uri }, 'mask', /takes no mask/],
   'an unknown size': ['words', { size: '9x9' }, 'size', /must be one of: 512x512, 1024x1024/, 'createImage'],
   'an unknown quality': ['editor', { image: link, quality: 'best' }, 'quality', /must be one of: low, high/],
+  'a quality of a model with one price': [
+    'flat',
+    { quality: 'high' },
+    'quality',
+    /must be left out or be auto: flat has only one quality/,
+    'createImage',
+  ],
+  'a quality in an edit by a model with one price': [
+    'flat',
+    { image: link, quality: 'high' },
+    'quality',
+    /only one quality/,
+  ],
+  'a size of a model with one price': [
+    'flat',
+    { size: '8192x8192' },
+    'size',
+    /must be 1024x1024 or auto: flat has no other size/,
+    'createImage',
+  ],
+  'a size in an edit by a model with one price': [
+    'flat',
+    { image: link, size: '512x512' },
+    'size',
+    /no other size/,
+  ],
+  'a quality beside the only one': [
+    'flat-default',
+    { quality: 'high' },
+    'quality',
+    /must be one of: hd/,
+    'createImage',
+  ],
+  'a quality without a price': [
+    'by-table',
+    { quality: 'high' },
+    'quality',
+    /must be one of: standard, hd/,
+    'createImage',
+  ],
+  'a size without a price': [
+    'by-table',
+    { size: '1x1' },
+    'size',
+    /must be one of: 1024x1024, 1792x1024/,
+    'createImage',
+  ],
+  'a size for a price per request': [
+    'by-request',
+    { size: '2048x2048' },
+    'size',
+    /no other size/,
+    'createImage',
+  ],
+  'two images for a price per request': [
+    'by-request',
+    { n: 2 },
+    'n',
+    /must be <= 1 for by-request/,
+    'createImage',
+  ],
+  'two input images for a price per image': [
+    'flat',
+    { image: [link, link] },
+    'image.1',
+    /takes at most 1 input image\. /,
+  ],
+  'high fidelity for a price per image': [
+    'flat',
+    { image: link, input_fidelity: 'high' },
+    'input_fidelity',
+    /must be low or left out: the price of flat does not cover/,
+  ],
   'a transparent JPEG': [
     'editor',
     { image: link, background: 'transparent', output_format: 'jpeg' },
