@@ -295,13 +295,16 @@ test('prices that would make requests free by mistake get a warning', (t) => {
 test('an image model with a fixed price that lists no size or quality gets one warning, which says what that means', (t) => {
   const upstream = '  lab: { kind: openai, baseUrl: "http://127.0.0.1:9/v1" }';
   const warningsOf = (lines: string, pricing = '{ type: image, cost_per_image: 1 }', from = upstream) =>
-    parse(fileOf(`type: image\ncontext: 9\n${lines}pricing: ${pricing}\nroutes: [{ upstream: lab }]`, from)).warnings;
+    parse(fileOf(`type: image\ncontext: 9\n${lines}pricing: ${pricing}\nroutes: [{ upstream: lab }]`, from))
+      .warnings;
   const size = 'only 1024x1024 can be requested';
   const quality =
     'no quality can be requested, and the vendor’s default is used (image_quality: null says that this is meant)';
   const listed = 'size: [1024x1024]\n';
   const none = 'image_quality: null\n';
-  t.deepEqual(warningsOf(''), [`catalog.yaml:4:5 models[0] lists no size and no image_quality: ${size}; ${quality}`]);
+  t.deepEqual(warningsOf(''), [
+    `catalog.yaml:4:5 models[0] lists no size and no image_quality: ${size}; ${quality}`,
+  ]);
   t.deepEqual(warningsOf(listed), [`catalog.yaml:4:5 models[0] lists no image_quality: ${quality}`]);
   t.deepEqual(warningsOf(none), [`catalog.yaml:4:5 models[0] lists no size: ${size}`]);
   t.deepEqual(warningsOf(`${listed}${none}`), []);
