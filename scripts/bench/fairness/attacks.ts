@@ -8,6 +8,7 @@ import {
   keepSending,
   open,
   send,
+  sendAnonymous,
   sendUnread,
   toBody,
   type BenchRequest,
@@ -150,6 +151,20 @@ export const attacks: Readonly<Record<string, Attack>> = {
     const { attacker: apiKey } = target.keys;
     const create = (): Buffer => toBody({ model: models.vectors, input: createInputs(2_048) });
     keepSending(16, () => send(target, { path: embeddingPath, apiKey, body: create() }, neverAborted));
+    await delay(floodMs);
+  },
+
+  async queries(target) {
+    const path = `/models?${'a&'.repeat(7_600)}`;
+    keepSending(4, () => sendAnonymous(target, path), 0);
+    await delay(floodMs);
+  },
+
+  async preferences(target) {
+    const { penniless: apiKey } = target.keys;
+    const headers = { prefer: `"${'\\"'.repeat(7_500)}\\` };
+    const body = createChat(models.chat, createText());
+    keepSending(8, () => send(target, { path: chatPath, apiKey, body, headers }, neverAborted), 0);
     await delay(floodMs);
   },
 };

@@ -49,6 +49,8 @@ export const probes: Readonly<Record<string, () => Probe>> = {
   'penniless-bodies': () => chat(),
   'kept-streams': () => chat({ 'idempotency-key': randomUUID() }),
   'merged-embeddings': () => embedding(createText()),
+  queries: () => chat(),
+  preferences: () => chat(),
 };
 
 /** @throws Error that describes an unexpected response */

@@ -40,6 +40,11 @@ export async function send(
   return { status: response.status, text: await response.text() };
 }
 
+/** Sends a GET without a key and reads its response to the end. @param path below `/v1` */
+export async function sendAnonymous({ host, port }: FairnessTarget, path: string): Promise<void> {
+  await (await fetch(`http://${host}:${port}/v1${path}`)).arrayBuffer();
+}
+
 /** Opens a request on a new connection. The caller must write its body. */
 export function open(target: FairnessTarget, request: BenchRequest): ClientRequest {
   const { host, port } = target;
@@ -74,10 +79,14 @@ export async function sendUnread(target: FairnessTarget, request: BenchRequest):
 }
 
 /** Pause between requests. Without it, a loop of rejected requests would be faster than any attacker on a network. */
-const pauseMs = 20;
+const defaultPauseMs = 20;
 
 /** Keeps this many requests in flight forever. Ignores their results. */
-export function keepSending(count: number, create: (index: number) => Promise<unknown>): void {
+export function keepSending(
+  count: number,
+  create: (index: number) => Promise<unknown>,
+  pauseMs = defaultPauseMs,
+): void {
   const send = (index: number): void => {
     const sendNext = (): void => {
       setTimeout(send, pauseMs, index + count);

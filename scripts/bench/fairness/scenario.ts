@@ -132,4 +132,16 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     innocent: 'an embedding of one input',
     callMs: perCallMs + 2_048 * perInputMs,
   },
+  {
+    name: 'queries',
+    attack: 'four connections of a caller without a key, with queries of 7600 parameters',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+  },
+  {
+    name: 'preferences',
+    attack: 'eight connections of an account without money, with a Prefer header of 15 KB',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+  },
 ];
