@@ -10,8 +10,8 @@ const tests = 'dist/test';
 const twoAtOnce = ['--concurrency=2'];
 
 /**
- * Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks. Files in a later
- * phase run after all others, because their load would make concurrent tests time out.
+ * Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks, growth of the time
+ * to read. Files in a later phase run after all others, because their load would make concurrent tests time out.
  */
 const longSuites = [
   {
@@ -22,6 +22,7 @@ const longSuites = [
     files: [
       `${tests}/crash/**/*.test.js`,
       `${tests}/hostile/**/*.test.js`,
+      `${tests}/growth/**/*.test.js`,
       `${tests}/scripts/bench/bench.test.js`,
     ],
     options: twoAtOnce,

@@ -214,4 +214,17 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'job-lists-of-three': readJobLists,
   'request-logs': readRequestLogs,
   'request-logs-of-three': readRequestLogs,
+  async queries(target) {
+    const path = `/models?${'a&'.repeat(7_600)}`;
+    keepSending(4, () => read(target, { path }), 0);
+    await delay(floodMs);
+  },
+
+  async preferences(target) {
+    const { penniless: apiKey } = target.keys;
+    const headers = { prefer: `"${'\\"'.repeat(7_500)}\\` };
+    const body = createChat(models.chat, createText());
+    keepSending(8, () => send(target, { path: chatPath, apiKey, body, headers }, neverAborted), 0);
+    await delay(floodMs);
+  },
 };

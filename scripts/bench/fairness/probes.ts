@@ -53,6 +53,8 @@ export const probes: Readonly<Record<string, () => Probe>> = {
   'job-lists-of-three': () => chat(),
   'request-logs': () => chat(),
   'request-logs-of-three': () => chat(),
+  queries: () => chat(),
+  preferences: () => chat(),
 };
 
 /** @throws Error that describes an unexpected response */

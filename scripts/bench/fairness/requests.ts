@@ -40,14 +40,16 @@ export async function send(
   return { status: response.status, text: await response.text() };
 }
 
-/** Reads something of the account that the key belongs to. */
+/**
+ * Sends a GET and reads its response to the end.
+ * @param request `path` is below `/v1`; without an `apiKey`, the caller is anonymous
+ */
 export async function read(
   { host, port }: FairnessTarget,
-  { path, apiKey }: Pick<BenchRequest, 'path' | 'apiKey'>,
+  { path, apiKey }: { readonly path: string; readonly apiKey?: string },
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const response = await fetch(`http://${host}:${port}/v1${path}`, {
-    headers: { authorization: `Bearer ${apiKey}` },
-  });
+  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const response = await fetch(`http://${host}:${port}/v1${path}`, { headers });
   return { status: response.status, text: await response.text() };
 }
 
@@ -85,10 +87,14 @@ export async function sendUnread(target: FairnessTarget, request: BenchRequest):
 }
 
 /** Pause between requests. Without it, a loop of rejected requests would be faster than any attacker on a network. */
-const pauseMs = 20;
+const defaultPauseMs = 20;
 
 /** Keeps this many requests in flight forever. Ignores their results. */
-export function keepSending(count: number, create: (index: number) => Promise<unknown>): void {
+export function keepSending(
+  count: number,
+  create: (index: number) => Promise<unknown>,
+  pauseMs = defaultPauseMs,
+): void {
   const send = (index: number): void => {
     const sendNext = (): void => {
       setTimeout(send, pauseMs, index + count);

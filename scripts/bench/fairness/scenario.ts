@@ -162,4 +162,16 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     callMs: perCallMs,
     moreAttackers: 2,
   },
+  {
+    name: 'queries',
+    attack: 'four connections of a caller without a key, with queries of 7600 parameters',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+  },
+  {
+    name: 'preferences',
+    attack: 'eight connections of an account without money, with a Prefer header of 15 KB',
+    innocent: 'a short streamed chat',
+    callMs: perCallMs,
+  },
 ];

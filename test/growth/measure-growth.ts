@@ -1,0 +1,97 @@
+import { readThreadMs } from '../support/thread-clock.ts';
+
+/** Work whose input can have any size. */
+export interface Work<T> {
+  /** Makes an input whose length is in proportion to `size`. Not part of the measurement. */
+  readonly make: (size: number) => T;
+  readonly run: (input: T) => unknown;
+  readonly maxSize: number;
+}
+
+/** The largest size is 16 times the smallest. */
+const shares = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1];
+/** A size is compared with one this many places before it, an eighth as large. */
+const places = 3;
+
+/**
+ * How much longer an input may take than one an eighth as long. Linear work takes 8 times as long, `n log n` about 10
+ * times, quadratic work 64 times. The caches of a processor and the garbage collector may double a time.
+ */
+const maxRatio = 24;
+/** What a single measurement must exceed to be repeated. Lower, because the first runs of a function are slow. */
+const suspiciousRatio = 14;
+/** A shorter time says nothing, and harms nobody. */
+const minMs = 2;
+/** The clock of a thread advances in steps of at most this length. */
+const stepMs = 4;
+/** The shortest of several runs was hardly interrupted. */
+const runs = 5;
+/** How often a result must repeat itself until it counts. */
+const confirmations = 3;
+
+/**
+ * Returns a description of the growth if the time of the work grows faster than its input; null otherwise. Measures in
+ * the order of the sizes, so that quadratic work is found before it takes minutes.
+ */
+export async function findFastGrowth<T>(work: Work<T>): Promise<string | null> {
+  const known: Time[] = [];
+  for (const [i, share] of shares.entries()) {
+    known.push(await measure(work.run, work.make(Math.ceil(work.maxSize * share))));
+    const small = known[i - places];
+    const largeMs = upperMs(known[i]!);
+    if (small === undefined || largeMs < minMs || largeMs < suspiciousRatio * lowerMs(small)) continue;
+    const growth = await confirm(work, share);
+    if (growth !== null) return growth;
+  }
+  return null;
+}
+
+/** A time by both clocks (ms). The thread's clock does not advance while others have the processor. */
+interface Time {
+  readonly wallMs: number;
+  readonly threadMs: number;
+}
+
+const upperMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, threadMs + stepMs);
+const lowerMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, Math.max(threadMs, 0.01));
+
+/**
+ * Compares one run with as many runs of the small input as have the same total size, so that a busy machine affects
+ * both alike. Errs on the low side.
+ */
+async function confirm<T>({ make, run, maxSize }: Work<T>, share: number): Promise<string | null> {
+  const size = Math.ceil(maxSize * share);
+  const [small, large] = [make(Math.ceil(size / 2 ** places)), make(size)];
+  let text = '';
+  for (let count = 0; count < confirmations; count += 1) {
+    const eight = await measureBest(run, small, 2 ** places);
+    const smallMs = (eight.threadMs > 5 * stepMs ? eight.threadMs : eight.wallMs) / 2 ** places;
+    const largeMs = upperMs(await measureBest(run, large, 1));
+    if (largeMs < minMs || largeMs < maxRatio * smallMs) return null;
+    text = `${largeMs.toFixed(2)} ms for a size of ${size}, ${smallMs.toFixed(2)} ms for an eighth of it`;
+  }
+  return text;
+}
+
+async function measureBest<T>(run: (input: T) => unknown, input: T, repeats: number): Promise<Time> {
+  const times: Time[] = [];
+  for (let count = 0; count < runs; count += 1) times.push(await measure(run, input, repeats));
+  return {
+    wallMs: Math.min(...times.map(({ wallMs }) => wallMs)),
+    threadMs: Math.min(...times.map(({ threadMs }) => threadMs)),
+  };
+}
+
+async function measure<T>(run: (input: T) => unknown, input: T, repeats = 1): Promise<Time> {
+  const thread = readThreadMs();
+  const wall = performance.now();
+  for (let count = 0; count < repeats; count += 1) {
+    try {
+      await run(input);
+    } catch {
+      // Most hostile inputs are refused. Only the time until then counts.
+    }
+  }
+  const wallMs = performance.now() - wall;
+  return { wallMs, threadMs: readThreadMs() - thread };
+}

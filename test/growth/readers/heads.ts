@@ -1,0 +1,86 @@
+import { findCallerAddress } from '../../../api/callers/caller-address.ts';
+import { callerNetwork } from '../../../api/callers/caller-network.ts';
+import { findOrigin, findRequestLine, withoutQuery } from '../../../api/connections/parser-errors.ts';
+import { parseRange } from '../../../api/present/byte-range.ts';
+import { parseEventId } from '../../../api/present/job-events.ts';
+import { checkPreconditions, isRangeCurrent } from '../../../api/present/preconditions.ts';
+import { suggestPath } from '../../../api/present/unserved-paths.ts';
+import { normalizeTarget } from '../../../api/request/normalize-target.ts';
+import { readQueryString } from '../../../api/request/read-query-string.ts';
+import { hashRefillCode, isApiKey } from '../../../shared/accounts/credentials.ts';
+import { readStreamEventId } from '../../../shared/contract/event-id.ts';
+import { readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
+import { isPlainText } from '../../../shared/contract/plain-text.ts';
+import { prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
+import { checkWebhookUrl } from '../../../shared/contract/webhook-url.ts';
+import { normalizeEmail } from '../../../shared/web/email-address.ts';
+import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
+import { describeUserAgent } from '../../../shared/web/user-agent.ts';
+import { readsText, type Reader } from '../reader.ts';
+
+const id = '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16';
+const validators = { etag: '"abc"', lastModifiedMs: 0 };
+const packet = (text: string) => ({ name: '', message: '', rawPacket: Buffer.from(text, 'latin1') });
+
+/** Readers of request lines, headers and short fields. */
+export const headReaders: readonly Reader[] = [
+  readsText('target', normalizeTarget, {
+    tokens: ['%41', '%7e', '/', '?', '#', '\u00e9', 'http://'],
+    frames: [{ head: '/v1/' }, { head: 'http://a/' }, { head: '/?' }],
+  }),
+  readsText('query', readQueryString, { tokens: ['a&', 'a=1&', '%zz', '&', '='] }),
+  readsText('path that is not served', suggestPath, {
+    tokens: ['/', 'engines/', 'completions', ':streamGenerateContent'],
+    frames: [{ head: '/v1/engines/' }, { head: '/v1/' }],
+  }),
+  readsText('Prefer', prefersAsync, { tokens: ['"', '\\"', ',', ';', '=', 'respond-async'] }),
+  readsText('X-Request-Timeout-Ms', readRequestTimeout),
+  readsText('X-On-Disconnect', readOnDisconnect),
+  readsText('X-Webhook-Url', checkWebhookUrl, {
+    tokens: ['.', '/', '@', 'xn--', '%41', 'é'],
+    frames: [{ head: 'https://' }, { head: 'https://example.com/' }],
+  }),
+  readsText('X-Forwarded-For', (text) => findCallerAddress('127.0.0.1', text), {
+    tokens: [':', '[', ']', '1.', '::', '%', ','],
+  }),
+  readsText('address', callerNetwork, { tokens: [':', '0:', '1.', '%'] }),
+  readsText('If-None-Match', (text) => checkPreconditions({ 'if-none-match': text }, validators), {
+    tokens: ['"a", ', 'W/"a",', ' ', ','],
+  }),
+  readsText('If-Match', (text) => checkPreconditions({ 'if-match': text }, validators), {
+    tokens: ['"a", ', ' ', ','],
+  }),
+  readsText('If-Modified-Since', (text) => checkPreconditions({ 'if-modified-since': text }, validators), {
+    tokens: ['Mon, ', '01 Jan ', '00:00:00 ', '('],
+    frames: [{ head: 'Mon, ' }],
+  }),
+  readsText('If-Range', (text) => isRangeCurrent({ 'if-range': text }, validators), {
+    frames: [{ head: 'Mon, ' }],
+  }),
+  readsText('Range', parseRange, { tokens: ['0-1,', '-', '9', ' '], frames: [{ head: 'bytes=' }] }),
+  readsText('Last-Event-ID of a job', (text) => parseEventId(text, id), { tokens: ['1.', 'a'] }),
+  readsText('Last-Event-ID of a stream', (text) => readStreamEventId(text, id), { tokens: ['1.', 'a'] }),
+  readsText('User-Agent', describeUserAgent, {
+    tokens: ['Mozilla/5.0 ', '(', ')', 'Version/', 'Android ', 'like '],
+    frames: [{ head: 'Mozilla/5.0 (' }],
+  }),
+  readsText('request line of a broken request', (text) => findRequestLine(packet(text)), {
+    maxSize: 64 * 1024,
+    tokens: ['GET ', ' ', '/'],
+    frames: [{ head: 'GET ' }],
+  }),
+  readsText('Origin of a broken request', (text) => findOrigin(packet(text)), {
+    maxSize: 64 * 1024,
+    tokens: ['origin:', '\r\n', ' ', '\t'],
+    frames: [{ head: 'origin:' }],
+  }),
+  readsText('path of a broken request', withoutQuery, { tokens: ['?', '#'] }),
+  readsText('API key', isApiKey, { frames: [{ head: 'mg-' }] }),
+  readsText('refill code', hashRefillCode, { tokens: ['-', ' '] }),
+  readsText('e-mail address', normalizeEmail, {
+    tokens: ['a.', '@', '.', '。', 'xn--'],
+    frames: [{ head: 'a@' }],
+  }),
+  readsText('time zone', normalizeTimeZone, { tokens: ['Europe/', '/'] }),
+  readsText('line of text', isPlainText, { tokens: ['\u200b', '\u202e', '\u3000'] }),
+];
