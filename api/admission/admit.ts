@@ -11,7 +11,7 @@ import {
   type IdempotencyClaim,
 } from '../../shared/billing/idempotency-claim.ts';
 import { maxStoredBytesPerAccount } from '../../shared/billing/stored-bytes.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { RedisClient } from '../../shared/redis/redis-client.ts';
 import { replyCode } from '../../shared/redis/reply-code.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
@@ -149,10 +149,14 @@ async function runWithPlacement<P extends Placement>(
     return { ...reply, placed: null };
   } catch (error) {
     // The push is the last step of the script. After an error, it has not been reached.
-    if (replyCode(error) !== null) placement.withdraw();
-    else if (await placement.confirmIfAccepted())
+    if (replyCode(error) !== null) {
+      placement.withdraw();
+      throw error;
+    }
+    if (await placement.confirmIfAccepted())
       return { outcome: 'ok', units: admission.requestedUnits, placed: placement } as const;
-    throw error;
+    // A worker may have taken the request before it was withdrawn.
+    throw toAppError(error).asPossiblyCharged(admission.requestId);
   }
 }
 

@@ -156,7 +156,7 @@ export class ChatDispatcher implements ReplyOwner {
         // The ticket is needed only until a worker has accepted the chat.
         if (isAccepted) pending.isDispatching = false;
         else {
-          this.#replies.fail(pending, new AppError('service_unavailable'));
+          this.#replies.fail(pending, pushInterrupted(new AppError('service_unavailable'), request));
           releaseIfHeld(this.#deps, request, this.#log);
         }
         return isAccepted;
@@ -232,8 +232,19 @@ export class ChatDispatcher implements ReplyOwner {
   abandon(pending: PendingChat): void {
     if (pending.workerId === null) this.#payloads.drop(payloadId(pending.request, pending.order.attempt));
     if (pending.hasOutput)
-      settleBroken(this.#deps, pending.request, pending.tokens, streamInterrupted(), this.#log);
+      settleBroken(
+        this.#deps,
+        pending.request,
+        pending.tokens,
+        streamInterrupted(pending.request),
+        this.#log,
+      );
     else release(this.#deps, pending.request, this.#log);
+  }
+
+  mayRun(pending: PendingChat): boolean {
+    // A chat that waits for a share is not on a queue.
+    return pending.entry === null;
   }
 
   withdraw(pending: PendingChat): boolean {
@@ -266,7 +277,7 @@ export class ChatDispatcher implements ReplyOwner {
     if (pending.hasOutput || attempt >= maxDispatches) {
       this.#log.warn({ requestId, workerId, attempt }, 'worker of a chat died');
       this.abandon(pending);
-      this.#replies.fail(pending, streamInterrupted());
+      this.#replies.fail(pending, streamInterrupted(request));
       return;
     }
     this.#log.warn({ requestId, workerId, attempt }, 'chat dispatched again');
@@ -309,7 +320,8 @@ export class ChatDispatcher implements ReplyOwner {
     const queue = this.#queues[lane];
     const isLong = isLongJson(job, maxInlineBytes);
     const json = isLong ? await encodeLargeJson(job, job.request.accountId) : JSON.stringify(job);
-    if (typeof json === 'string' && Buffer.byteLength(json) <= maxInlineBytes) return await queue.push(json);
+    if (typeof json === 'string' && Buffer.byteLength(json) <= maxInlineBytes)
+      return await pushTo(queue, json, job.request);
     const id = payloadId(job.request, job.attempt);
     const payload = typeof json === 'string' ? Buffer.from(json) : json;
     await this.#payloads.put(id, payload, job.request.deadlineAtMs);
@@ -317,7 +329,7 @@ export class ChatDispatcher implements ReplyOwner {
       const { request, replyChannel, attempt } = job;
       const stored = { v: 1, stored: id, bytes: payload.length, replyChannel } as const;
       const item: StoredChat = { ...stored, requests: [request], attempt };
-      return await queue.push(JSON.stringify(item));
+      return await pushTo(queue, JSON.stringify(item), request);
     } catch (error) {
       this.#payloads.drop(payloadId(job.request, job.attempt));
       throw error;
@@ -378,8 +390,21 @@ function reportPosition(pending: PendingChat, position: number): void {
   pending.position = Math.min(position, pending.position ?? position);
 }
 
-const streamInterrupted = (): AppError =>
+/** @throws AppError which says that the chat may be charged if Redis did not reply */
+async function pushTo(queue: ReadyQueue, item: string, request: AdmittedRequest): Promise<number> {
+  try {
+    return await queue.push(item);
+  } catch (error) {
+    throw pushInterrupted(toAppError(error), request);
+  }
+}
+
+/** If Redis did not reply to the push, a worker may have taken the chat. */
+const pushInterrupted = (error: AppError, { requestId }: AdmittedRequest): AppError =>
+  error.code === 'service_unavailable' ? error.asPossiblyCharged(requestId) : error;
+
+const streamInterrupted = ({ requestId }: AdmittedRequest): AppError =>
   new AppError('upstream_error', {
-    message:
-      'The answer broke off on our side. What came of it is charged, and no more. Send the request again.',
+    possiblyChargedId: requestId,
+    message: 'The answer broke off on our side. What came of it is charged, and no more.',
   });

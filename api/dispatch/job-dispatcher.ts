@@ -181,7 +181,9 @@ export class JobDispatcher implements ReplyOwner {
       },
       fail: (error) => {
         this.#release(pending);
-        this.#replies.fail(pending, error);
+        // If Redis did not reply, the job may be on its queue.
+        const mayRun = pending.isQueued && error.code === 'service_unavailable';
+        this.#replies.fail(pending, mayRun ? error.asPossiblyCharged(request.requestId) : error);
         this.#replies.endDisconnected(request.requestId);
       },
     };
@@ -229,6 +231,10 @@ export class JobDispatcher implements ReplyOwner {
   #release({ request, isQueued }: PendingJob): void {
     release(this.#deps, request, this.#log);
     if (isQueued) this.#markCancelled(request);
+  }
+
+  mayRun({ isQueued }: PendingJob): boolean {
+    return isQueued;
   }
 
   withdraw(pending: PendingJob): boolean {

@@ -6,6 +6,7 @@ import { lateStatus, smallBodyBytes } from '../bodies/body-pace.ts';
 import { drainBody } from '../bodies/drain-body.ts';
 import { isRefused } from '../connections/refused-requests.ts';
 import { errorHeaders, presentError } from '../present/error-body.ts';
+import { hasIdempotencyKey } from '../present/possible-charge.ts';
 import { suggestPath } from '../present/unserved-paths.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
@@ -34,8 +35,9 @@ export function renderError(log: Logger): ApiMiddleware {
       const isSlow = !isLate && isSlowToDrain(context.req);
       if (isLate || isSlow || !(await drainBody(context.req))) context.set('connection', 'close');
       context.status = error.status;
-      context.set(errorHeaders(error));
-      context.body = presentError(error, { translatesErrors: context.state.translatesErrors });
+      const hasKey = hasIdempotencyKey(context.req.headers);
+      context.set(errorHeaders(error, hasKey));
+      context.body = presentError(error, { translatesErrors: context.state.translatesErrors, hasKey });
       if (isSlow) await respondThenDrain(context);
     }
   };

@@ -1,20 +1,25 @@
 import type { AppError, ValidationIssue } from '../../shared/contract/errors.ts';
+import { adviseOnCharge } from './possible-charge.ts';
 import { servedMethods } from './served-methods.ts';
 
 export interface PresentErrorOptions {
   /** Whether to add Russian texts to the issues of a 422, for people to read. */
   readonly translatesErrors?: boolean | undefined;
+  /** Whether the request has an Idempotency-Key. */
+  readonly hasKey?: boolean;
 }
 
 /** The body of an error, used in responses and in the last event of a stream. */
 export function presentError(
   error: AppError,
-  { translatesErrors = false }: PresentErrorOptions = {},
+  { translatesErrors = false, hasKey = false }: PresentErrorOptions = {},
 ): object {
-  const { publicMessage, publicMessageRu } = error;
+  const { publicMessage, publicMessageRu, possiblyChargedId } = error;
+  const advice = possiblyChargedId === null ? null : adviseOnCharge(possiblyChargedId, hasKey);
+  const message = advice === null ? publicMessage : `${publicMessage} ${advice.en}`;
   return {
     error: {
-      message: publicMessage,
+      message,
       type: error.kind.type,
       param: error.param,
       code: error.code,
@@ -22,7 +27,11 @@ export function presentError(
     detail:
       error.status === 422
         ? issuesOf(error).map((issue) => presentIssue(error, issue, translatesErrors))
-        : { error: error.code, ...inBothLanguages(error, publicMessage, publicMessageRu) },
+        : {
+            error: error.code,
+            message_ru: [toRussian(error, publicMessage, publicMessageRu), advice?.ru].join(' ').trimEnd(),
+            message_en: message,
+          },
   };
 }
 
@@ -41,16 +50,20 @@ function presentIssue(
 }
 
 /** Returns a text in both languages. A text without a translation is appended to the Russian text of its error code. */
-const inBothLanguages = ({ kind }: AppError, english: string, russian: string | null | undefined) => ({
-  message_ru: russian ?? `${kind.ru} Подробнее (по-английски): ${english}`,
+const inBothLanguages = (error: AppError, english: string, russian: string | null | undefined) => ({
+  message_ru: toRussian(error, english, russian),
   message_en: english,
 });
+
+const toRussian = ({ kind }: AppError, english: string, russian: string | null | undefined): string =>
+  russian ?? `${kind.ru} Подробнее (по-английски): ${english}`;
 
 /** The challenge for callers that sent a key. For callers without a key, RFC 6750 (section 3) forbids the `error`. */
 const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
 
 /** The headers of an error response, except those that depend on its body or its request. */
-export function errorHeaders({ code, kind, status, headers, param }: AppError): Record<string, string> {
+export function errorHeaders(error: AppError, hasKey = false): Record<string, string> {
+  const { code, kind, status, headers, param, possiblyChargedId } = error;
   const { retry, retryAfterSeconds } = kind;
   return {
     // Caches may store statuses such as 404 by default, but this response contains the id of one request.
@@ -58,7 +71,10 @@ export function errorHeaders({ code, kind, status, headers, param }: AppError): 
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     ...(code === 'invalid_api_key' && param === null ? { 'www-authenticate': challenge } : {}),
     ...(status === 501 ? { allow: servedMethods.join(', ') } : {}),
-    ...(!retry && status === 409 ? { 'x-should-retry': 'false' } : {}),
+    // OpenAI's clients send a request again after a 409 or a 5xx, unless this header says otherwise.
+    ...((!retry && status === 409) || (possiblyChargedId !== null && !hasKey)
+      ? { 'x-should-retry': 'false' }
+      : {}),
     ...headers,
   };
 }

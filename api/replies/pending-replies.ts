@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { isResponseStored } from '../../shared/billing/admitted-request.ts';
@@ -207,7 +208,7 @@ export class PendingReplies {
     // A gap does not matter for a stored response: it is read from storage, and its frames here only show progress.
     if (order === 'gap' && !isResponseStored(pending.request)) {
       this.#log.warn({ requestId: frame.requestId }, 'frames lost');
-      this.fail(pending, lostInTransit());
+      this.fail(pending, lostInTransit(pending));
       return;
     }
     switch (frame.kind) {
@@ -217,7 +218,7 @@ export class PendingReplies {
         pending.workerId = frame.payload.toString();
         pending.onAccepted?.();
         if (pending.hasOutput && pending.receiver.mayRestart?.() === false)
-          this.fail(pending, lostInTransit());
+          this.fail(pending, lostInTransit(pending));
         return;
       case 'delta':
         pending.hasOutput = true;
@@ -247,7 +248,7 @@ export class PendingReplies {
       }
       case 'error':
         this.remove(frame.requestId);
-        pending.receiver.fail(readErrorPayload(frame.payload));
+        pending.receiver.fail(readErrorPayload(frame.payload, frame.requestId));
         return;
       default:
         frame.kind satisfies never;
@@ -281,8 +282,9 @@ export class PendingReplies {
    * frame of a request. Stored responses are unaffected, because they are read from storage.
    */
   #failAll(): void {
-    for (const { pending } of this.#entries.values()) {
-      if (!isResponseStored(pending.request)) this.fail(pending, new AppError('service_unavailable'));
+    for (const { pending, owner } of this.#entries.values()) {
+      if (isResponseStored(pending.request)) continue;
+      this.fail(pending, createError('service_unavailable', pending, owner.mayRun(pending)));
     }
   }
 
@@ -294,7 +296,7 @@ export class PendingReplies {
         this.remove(request.requestId);
       } else {
         this.#log.warn({ requestId: request.requestId }, 'end of a response lost');
-        this.fail(pending, lostInTransit());
+        this.fail(pending, lostInTransit(pending));
       }
     }
   }
@@ -341,13 +343,13 @@ export class PendingReplies {
     const isRunning = pending.workerId !== null && alive.has(pending.workerId);
     if (!isRunning && Date.now() > deadlineAtMs) {
       owner.abandon(pending);
-      this.fail(pending, new AppError('deadline_exceeded'));
+      this.fail(pending, createError('deadline_exceeded', pending, pending.workerId !== null));
     } else if (!isRunning && unservedForMs > noWorkerTimeoutMs && !this.#results.has(requestId)) {
       this.#absence.noteRefusal(pending.queue);
       owner.abandon(pending);
-      this.fail(pending, new AppError('service_unavailable'));
+      this.fail(pending, createError('service_unavailable', pending, pending.workerId !== null));
     } else if (isRunning && this.#results.silentForMs(requestId) > resultTimeoutMs) {
-      this.fail(pending, lostInTransit());
+      this.fail(pending, lostInTransit(pending));
     } else {
       owner.check(pending, alive);
     }
@@ -360,5 +362,13 @@ export class PendingReplies {
   }
 }
 
-const lostInTransit = (): AppError =>
-  new AppError('service_unavailable', { message: 'A part of the answer was lost on its way.' });
+const lostInTransit = ({ request }: PendingReply): AppError =>
+  new AppError('service_unavailable', {
+    message: 'A part of the answer was lost on its way.',
+    possiblyChargedId: request.requestId,
+  });
+
+/** The error for a request that a worker may run, or may have run, if the flag is set. */
+function createError(code: ErrorCode, { request }: PendingReply, mayHaveRun: boolean): AppError {
+  return new AppError(code, { possiblyChargedId: mayHaveRun ? request.requestId : undefined });
+}

@@ -45,6 +45,8 @@ export interface ReplyOwner {
   check(pending: PendingReply, alive: ReadonlySet<string>): void;
   /** Called when a request ended without its worker settling it. */
   abandon(pending: PendingReply): void;
+  /** Whether a worker may run the request, or may have run it. */
+  mayRun(pending: PendingReply): boolean;
   /** Removes a request without a worker from its queue. @returns whether its reply is no longer pending */
   withdraw(pending: PendingReply): boolean;
 }

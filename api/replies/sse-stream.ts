@@ -5,6 +5,7 @@ import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
 import { resetForUnreadResponse, wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { defaultFirstCommentMs, EventStream } from './event-stream.ts';
 import type { Receiver } from './pending-reply.ts';
+import { hasIdempotencyKey } from '../present/possible-charge.ts';
 import { presentError } from '../present/error-body.ts';
 
 /**
@@ -132,7 +133,8 @@ export class SseStream implements Receiver {
     this.failure = error;
     // The current event stays incomplete. End it, so that the error follows as a separate event.
     this.#events.completeEvent();
-    this.#write(`data: ${JSON.stringify(presentError(error))}\n\n`);
+    const hasKey = hasIdempotencyKey(this.response.req.headers);
+    this.#write(`data: ${JSON.stringify(presentError(error, { hasKey }))}\n\n`);
     this.#end();
     this.response.end();
   }

@@ -70,7 +70,10 @@ export class ResponseAvailability {
     if (this.#lastAttempt !== null) return;
     this.#endedAtMs ??= nowMs;
     if (nowMs - this.#endedAtMs > lastFrameTimeoutMs)
-      throw new AppError('service_unavailable', { message: 'The request ended without an answer.' });
+      throw new AppError('service_unavailable', {
+        message: 'The request ended without an answer.',
+        possiblyChargedId: this.#request.requestId,
+      });
   }
 
   async #isAlive(): Promise<boolean> {

@@ -141,7 +141,11 @@ export class StoredResponseReader implements FollowedResponse {
         if (!hasMore && !this.#hasEnded) await this.#waitForMore();
       }
     } catch (error) {
-      this.#end(() => this.#receiver.fail(toAppError(error)));
+      // The request itself may have ended, and have been charged, while its response could not be read.
+      const failure = isReadFailure(error)
+        ? toAppError(error).asPossiblyCharged(this.#request.requestId)
+        : toAppError(error);
+      this.#end(() => this.#receiver.fail(failure));
     } finally {
       this.#releaseMemory();
     }
@@ -209,10 +213,10 @@ export class StoredResponseReader implements FollowedResponse {
     const order = this.#order.classify(frame);
     if (order === 'stale') return;
     if (this.#hasOutput && frame.attempt !== attempt && frame.kind !== 'error')
-      throw new AppError('service_unavailable', { message: 'The answer broke off and was begun again.' });
+      throw this.#createError('The answer broke off and was begun again.');
     // An error frame explains why frames are missing.
     if (order === 'gap' && frame.kind !== 'error')
-      throw new AppError('service_unavailable', { message: 'A part of the kept answer was lost.' });
+      throw this.#createError('A part of the kept answer was lost.');
     switch (frame.kind) {
       case 'accepted':
       // Results of stored responses come as `stored` frames; there are no `offered` frames or pieces.
@@ -232,7 +236,7 @@ export class StoredResponseReader implements FollowedResponse {
         await this.#endWithStored(frame.payload);
         return;
       case 'error':
-        this.#end(() => this.#receiver.fail(readErrorPayload(frame.payload)));
+        this.#end(() => this.#receiver.fail(readErrorPayload(frame.payload, frame.requestId)));
         return;
       default:
         frame.kind satisfies never;
@@ -261,6 +265,11 @@ export class StoredResponseReader implements FollowedResponse {
       memory?.release();
       throw error;
     }
+  }
+
+  #createError(message: string): AppError {
+    const possiblyChargedId = this.#request.requestId;
+    return new AppError('service_unavailable', { message, possiblyChargedId });
   }
 
   #acquireBacklogMemory(): BudgetShare | null {
@@ -297,3 +306,7 @@ export class StoredResponseReader implements FollowedResponse {
     this.#wasWoken = false;
   }
 }
+
+/** Whether a store failed, in contrast to the errors that the request itself ended with. */
+const isReadFailure = (error: unknown): boolean =>
+  error instanceof AppError ? error.code === 'service_unavailable' && error.cause !== undefined : true;

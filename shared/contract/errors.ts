@@ -40,6 +40,8 @@ export interface AppErrorDetails {
   readonly status?: number | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The id of the request that failed, if it may have been charged nevertheless. */
+  readonly possiblyChargedId?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -52,6 +54,12 @@ export class AppError extends Error {
   readonly status: number;
   readonly #expose: boolean;
   readonly #messageRu: string | null;
+  readonly #details: AppErrorDetails;
+  /**
+   * The id of the request that failed, if a worker may have charged it nevertheless: its caller then learns how to find
+   * out. Null if it is certainly not charged, or if the error's own text says what is charged.
+   */
+  readonly possiblyChargedId: string | null;
   readonly issues: readonly ValidationIssue[];
   readonly headers: Readonly<Record<string, string>>;
 
@@ -63,6 +71,13 @@ export class AppError extends Error {
     this.#expose = details.expose ?? errorKinds[code].expose;
     this.issues = details.issues ?? [];
     this.headers = details.headers ?? {};
+    this.possiblyChargedId = details.possiblyChargedId ?? null;
+    this.#details = details;
+  }
+
+  /** Returns the same error for a request that may have been charged. */
+  asPossiblyCharged(requestId: string): AppError {
+    return new AppError(this.code, { cause: this, ...this.#details, possiblyChargedId: requestId });
   }
 
   /** The kind of the error's code and status. */

@@ -8,6 +8,8 @@ export interface ErrorPayload {
   readonly message: string;
   /** Validation errors that only a worker could find; absent if there are none. */
   readonly issues?: readonly ValidationIssue[];
+  /** Set if the request may have been charged. */
+  readonly isPossiblyCharged?: true;
 }
 
 /** Higher than any real attempt, so the frame is the first of a new attempt. */
@@ -17,12 +19,23 @@ const maxAttempt = 0xffff;
  * Encodes the final frame of a request that no worker finishes. Readers accept it regardless of the attempt that they
  * are reading.
  */
-export function encodeLastError(requestId: string, { code, publicMessage: message }: AppError): Buffer {
-  const payload = Buffer.from(JSON.stringify({ code, message } satisfies ErrorPayload));
+export function encodeLastError(requestId: string, error: AppError): Buffer {
+  const { code, publicMessage: message, possiblyChargedId } = error;
+  const content: ErrorPayload = {
+    code,
+    message,
+    ...(possiblyChargedId !== null && { isPossiblyCharged: true }),
+  };
+  const payload = Buffer.from(JSON.stringify(content));
   return encodeFrame({ requestId, attempt: maxAttempt, sequence: 0, kind: 'error', tokens: 0, payload });
 }
 
-export function readErrorPayload(payload: Buffer): AppError {
-  const { code, message, issues } = JSON.parse(payload.toString('utf8')) as ErrorPayload;
-  return new AppError(isErrorCode(code) ? code : 'internal_error', { message, issues });
+/** @param requestId the request whose frame it is */
+export function readErrorPayload(payload: Buffer, requestId: string): AppError {
+  const { code, message, issues, isPossiblyCharged } = JSON.parse(payload.toString('utf8')) as ErrorPayload;
+  return new AppError(isErrorCode(code) ? code : 'internal_error', {
+    message,
+    issues,
+    possiblyChargedId: isPossiblyCharged === true ? requestId : undefined,
+  });
 }

@@ -148,7 +148,12 @@ export function createVendorSignal(
 export const notSettled = {
   code: 'service_unavailable',
   message: 'The request could not be settled.',
+  isPossiblyCharged: true,
 } as const;
+
+/** Adds to an error whether its request was charged nevertheless, for what a model had generated. */
+export const withCharge = (error: ErrorPayload, isCharged: boolean): ErrorPayload =>
+  isCharged ? { ...error, isPossiblyCharged: true } : error;
 
 /** Returns the code and message of a failure for the caller and the log, and the invalid fields. */
 export function describeFailure(error: unknown): ErrorPayload {

@@ -5,6 +5,7 @@ import { toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
 import {
   describeFailure,
+  withCharge,
   isModelFailure,
   isReplaced,
   missingModel,
@@ -53,7 +54,7 @@ async function runWithMemory(
   await finishRequest(dependencies, job.request, outcome, (receipt) =>
     conversation.conclude(dependencies, metered, receipt, memory),
   );
-  if (failure !== null) run.reply.error(failure);
+  if (failure !== null) run.reply.error(withCharge(failure, outcome.charged));
 }
 
 /**

@@ -12,6 +12,7 @@ import { RequestedImages } from './requested-images.ts';
 import { ImageStream } from './image-stream.ts';
 import {
   describeFailure,
+  withCharge,
   isModelFailure,
   isReplaced,
   JobCancelled,
@@ -100,7 +101,7 @@ async function runWithMemory(
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
     return await sendComplete(dependencies, job, run, { images, keys, receipt });
   });
-  if (failure !== null) run.reply.error(failure);
+  if (failure !== null) run.reply.error(withCharge(failure, charged));
 }
 
 async function sendComplete(

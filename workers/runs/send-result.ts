@@ -65,7 +65,7 @@ async function storeResponse(
     // The request is settled. Without a reply, its callers would wait until this worker exits.
     log.error({ err: error }, 'storing a response failed');
     const { code, publicMessage } = error instanceof AppError ? error : new AppError('service_unavailable');
-    reply.error({ code, message: publicMessage });
+    reply.error({ code, message: publicMessage, isPossiblyCharged: true });
   }
 }
 
@@ -85,7 +85,11 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     if (signal.aborted) return;
     // The request is settled. Without a reply, its caller would wait for the remaining pieces until this worker exits.
     log.warn({ err: error }, 'sending a response failed');
-    reply.error({ code: 'service_unavailable', message: 'The answer was lost on its way.' });
+    reply.error({
+      code: 'service_unavailable',
+      message: 'The answer was lost on its way.',
+      isPossiblyCharged: true,
+    });
   }
 }
 

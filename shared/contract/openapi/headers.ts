@@ -81,7 +81,9 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'x-should-retry': {
-    description: '`false`: the same request would fail again, and OpenAI’s clients do not send it.',
+    description:
+      '`false`: the same request would fail again, or may have been charged although it failed (5xx without an ' +
+      '`Idempotency-Key`). OpenAI’s clients then do not send it again.',
     schema: { type: 'string' },
   },
 } as const satisfies Record<string, HeaderObject>;
@@ -110,7 +112,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
   if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
-  if (status === 409) names.push('x-should-retry');
+  if (status === 409 || (isCounted && status >= 500)) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

@@ -80,6 +80,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   const abandoned: string[] = [];
   const owner = {
     check: () => undefined,
+    mayRun: () => true,
     abandon: ({ request }: PendingReply) => void abandoned.push(request.requestId),
     withdraw: () => false,
   };

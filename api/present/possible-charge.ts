@@ -1,0 +1,31 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What a caller may do if its request failed and may have been charged. */
+export interface ChargeAdvice {
+  readonly en: string;
+  readonly ru: string;
+}
+
+export const hasIdempotencyKey = (headers: IncomingHttpHeaders): boolean =>
+  headers['idempotency-key'] !== undefined;
+
+/** @param hasKey whether the failed request had an Idempotency-Key */
+export function adviseOnCharge(requestId: string, hasKey: boolean): ChargeAdvice {
+  return hasKey
+    ? {
+        en:
+          'It may have been charged nevertheless. Send it again with the same Idempotency-Key: if it was answered, you get ' +
+          `that answer and are not charged again. Its x-request-id is ${requestId}.`,
+        ru:
+          'Плата за него всё же могла быть списана. Отправьте его снова с тем же Idempotency-Key: если ответ был, вы ' +
+          `получите его без повторного списания. x-request-id запроса: ${requestId}.`,
+      }
+    : {
+        en:
+          `It may have been charged nevertheless. Before you send it again, look for its x-request-id, ${requestId}, in ` +
+          'GET /v1/users/request_logs. A request with an Idempotency-Key can be sent again without being charged twice.',
+        ru:
+          `Плата за него всё же могла быть списана. Прежде чем отправить его снова, найдите его x-request-id, ${requestId}, ` +
+          'в GET /v1/users/request_logs. Запрос с Idempotency-Key можно отправить снова без повторного списания.',
+      };
+}
