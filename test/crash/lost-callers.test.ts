@@ -52,6 +52,9 @@ testWithOwnStore('Redis')('charges for only part of a stream if a Redis outage i
     text += Buffer.from(value).toString();
   }
   t.regex(text, /"code":"service_unavailable"/);
+  const lastEvent = text.slice(text.lastIndexOf('data: '));
+  t.true(lastEvent.includes('It may have been charged nevertheless.'), lastEvent);
+  t.true(lastEvent.includes(response.headers.get('x-request-id')!), lastEvent);
   await stack.restartRedis();
   await waitUntilReady(stack.redis);
   await waitForNoReservation(stack, account.id);
