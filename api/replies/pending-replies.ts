@@ -28,6 +28,8 @@ import { noWorkerTimeoutMs, WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
+/** While a queue has no worker, a new one is noticed this soon, because callers are refused until then. */
+const returnIntervalMs = 100;
 /** If a live worker sends no piece of a result for this long, despite repeated requests, the result is lost. */
 const resultTimeoutMs = 30_000;
 
@@ -55,6 +57,8 @@ export class PendingReplies {
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
   #isChecking = false;
+  #returnTimer: NodeJS.Timeout | null = null;
+  #isClosed = false;
   #whenEmpty: (() => void) | null = null;
 
   constructor(
@@ -184,7 +188,9 @@ export class PendingReplies {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#timer);
+    if (this.#returnTimer !== null) clearTimeout(this.#returnTimer);
   }
 
   #handleFrame(frame: Frame): void {
@@ -313,9 +319,20 @@ export class PendingReplies {
       // Do this last: after the round trips to Redis above, pieces that arrived while this process was stalled have
       // been read.
       this.#results.rerequestStalled();
+      this.#waitForReturn();
     } finally {
       this.#isChecking = false;
     }
+  }
+
+  #waitForReturn(): void {
+    if (this.#isClosed || this.#returnTimer !== null || !this.#absence.hasUnserved()) return;
+    this.#returnTimer = setTimeout(() => {
+      this.#returnTimer = null;
+      const lookingUp = this.#absence.lookUp().then(() => this.#waitForReturn());
+      runInBackground(lookingUp, 'worker check', this.#log);
+    }, returnIntervalMs);
+    this.#returnTimer.unref();
   }
 
   #checkQueue(queue: QueueName, alive: ReadonlySet<string>): void {

@@ -82,6 +82,11 @@ export class WorkerAbsence {
     return (this.findUnservedMs(queue) ?? 0) > noWorkerTimeoutMs;
   }
 
+  /** Whether callers of a model in the catalog get errors for lack of workers. */
+  hasUnserved(): boolean {
+    return [...this.#details.queuesInUse()].some((queue) => this.isUnserved(queue));
+  }
+
   /** Counts a caller that gets an error because the queue is unserved. */
   noteRefusal(queue: QueueName): void {
     this.#stateOf(queue).refused += 1;
