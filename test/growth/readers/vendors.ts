@@ -28,7 +28,7 @@ const maxSize = 32 * 1024;
 const sse = ['data: ', '\n', '\n\n', 'event: a\n', ':', 'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'];
 const apiKey = 'sk-vendor-key-0123';
 
-const asBody = (chat: ChatRequest): ChatBody => chat as unknown as ChatBody;
+const asBody = (chat: ChatRequest): ChatBody => chat;
 
 function inChunks(text: string, push: (chunk: Buffer) => unknown, chunkBytes = 256): void {
   const bytes = Buffer.from(text);
@@ -112,9 +112,7 @@ export const vendorReaders: readonly Reader[] = [
   readsStream('stream of OpenAI', () => createOpenAiStream(apiKey)),
   readsStream('stream of Anthropic', () => createAnthropicStream(anthropic(), apiKey)),
   readsStream('stream of Gemini', () =>
-    createGeminiStream({ model: 'gemini-3-pro', apiKey, oneCall: false } as Parameters<
-      typeof createGeminiStream
-    >[0]),
+    createGeminiStream({ model: 'gemini-3-pro', apiKey, oneCall: false }),
   ),
   readsText('message of a vendor', (text) => cleanVendorText(text, apiKey), {
     maxSize,

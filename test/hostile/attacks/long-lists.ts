@@ -37,7 +37,7 @@ export const longLists: Readonly<Record<string, (size: number) => ListRequest>> 
   preferences: (size) => ({
     method: 'POST',
     path: '/v1/chat/completions',
-    headers: { prefer: `"${repeat('\\"', size)}\\`, authorization: 'Bearer x' },
+    headers: { prefer: `"${repeat('\\"', size)}\\`, authorization: 'Bearer API_KEY' },
   }),
   'parameters of a content type': (size) => ({
     method: 'POST',
@@ -66,10 +66,18 @@ export const longLists: Readonly<Record<string, (size: number) => ListRequest>> 
   'forwarded addresses': (size) => get({ 'x-forwarded-for': repeat('1.2.3.4, ', size) }),
 };
 
-/** @returns the status of the response, which is read to its end */
-export async function sendList({ url }: Pick<Target, 'url'>, list: ListRequest): Promise<number> {
+/**
+ * @param target its key is that of an account without money
+ * @returns the status of the response, which is read to its end
+ */
+export async function sendList(
+  { url, apiKey }: Pick<Target, 'url'> & { readonly apiKey: string },
+  { method, path, headers: given }: ListRequest,
+): Promise<number> {
+  const headers =
+    given['authorization'] === undefined ? given : { ...given, authorization: `Bearer ${apiKey}` };
   return await new Promise((resolve, reject) => {
-    const sent = request(`${url}${list.path}`, { method: list.method, headers: list.headers }, (response) => {
+    const sent = request(`${url}${path}`, { method, headers }, (response) => {
       response.on('end', () => resolve(response.statusCode!));
       response.on('error', reject);
       response.resume();
