@@ -81,7 +81,7 @@ for (const store of ['redis', 'mongodb'] as const) {
         await read.done;
       }
     }
-    t.true(order.indexOf('eve') <= 2 * accounts.length, order.join(' '));
+    t.true(order.indexOf('eve') <= 3 * accounts.length, order.join(' '));
   });
 
   test(`a read whose caller disconnects while it waits (${store}) never runs, and frees its turn`, async (t) => {

@@ -110,10 +110,10 @@ test.serial(
 );
 
 test.serial('free reads continue a few times per second, even if other work never ends', async (t) => {
-  let isReading = true;
+  const reading = new AbortController();
   let workTurns = 0;
   const work = async (): Promise<void> => {
-    while (isReading) {
+    while (!reading.signal.aborted) {
       await nextWorkTurn('busy');
       workTurns += 1;
       const untilMs = performance.now() + 1;
@@ -123,16 +123,16 @@ test.serial('free reads continue a few times per second, even if other work neve
   const works = [work(), work()];
   for (let i = 0; i < 5; i += 1) await nextReadTurn('reader');
   t.true(workTurns >= 5 * 5, `${workTurns} turns of work during 5 of reads`);
-  isReading = false;
+  reading.abort();
   await Promise.all(works);
 });
 
 test.serial('processInReadTurns completes its items in order, and lets work run in between', async (t) => {
   const taken: number[] = [];
-  let isReading = true;
+  const reading = new AbortController();
   let workTurns = 0;
   const work = async (): Promise<void> => {
-    while (isReading) {
+    while (!reading.signal.aborted) {
       await nextWorkTurn('busy');
       workTurns += 1;
     }
@@ -144,7 +144,7 @@ test.serial('processInReadTurns completes its items in order, and lets work run 
     while (performance.now() < untilMs);
     taken.push(item);
   });
-  isReading = false;
+  reading.abort();
   await working;
   t.deepEqual(taken, items);
   t.true(workTurns >= items.length, `${workTurns} turns of work`);
