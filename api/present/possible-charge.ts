@@ -14,11 +14,13 @@ export function adviseOnCharge(requestId: string, hasKey: boolean): ChargeAdvice
   return hasKey
     ? {
         en:
-          'It may have been charged nevertheless. Send it again with the same Idempotency-Key: if it was answered, you get ' +
-          `that answer and are not charged again. Its x-request-id is ${requestId}.`,
+          'It may have been charged nevertheless. Send it again with the same Idempotency-Key: if it was answered in full, ' +
+          'you get that answer and are not charged again; if it broke off, it runs and is charged again. ' +
+          `Its x-request-id is ${requestId}.`,
         ru:
-          'Плата за него всё же могла быть списана. Отправьте его снова с тем же Idempotency-Key: если ответ был, вы ' +
-          `получите его без повторного списания. x-request-id запроса: ${requestId}.`,
+          'Плата за него всё же могла быть списана. Отправьте его снова с тем же Idempotency-Key: если ответ был ' +
+          'готов целиком, вы получите его без повторного списания; если он оборвался, запрос выполнится и будет оплачен ' +
+          `заново. x-request-id запроса: ${requestId}.`,
       }
     : {
         en:

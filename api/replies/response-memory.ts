@@ -71,6 +71,8 @@ const paidLimits = {
     new AppError('queue_full', {
       message:
         'The answer was made, and is charged, but could not be given: too many large answers were not read meanwhile. Read them before you ask for more.',
+      // OpenAI's clients would send the request again, and pay for it again.
+      headers: { 'x-should-retry': 'false' },
     }),
 };
 
