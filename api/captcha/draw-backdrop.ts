@@ -27,13 +27,13 @@ const drawings: Readonly<Record<Backdrop, DrawBackdrop>> = {
   },
   stripes: (random, _size, palette) => {
     const angle = random() * 2 * Math.PI;
-    const step = between(random, 18, 70);
+    const step = between(random, 36, 90);
     return `<linearGradient id="s" gradientUnits="userSpaceOnUse" x2="${Math.round(step * Math.cos(angle))}" y2="${Math.round(step * Math.sin(angle))}" spreadMethod="repeat">${drawStops(random, palette)}</linearGradient><rect width="100%" height="100%" fill="url(#s)"/>`;
   },
   rings: (random, size, palette) =>
-    `<radialGradient id="r" gradientUnits="userSpaceOnUse" cx="${integer(random, 0, size.width)}" cy="${integer(random, 0, size.height)}" r="${integer(random, 25, 80)}" spreadMethod="repeat">${drawStops(random, palette)}</radialGradient><rect width="100%" height="100%" fill="url(#r)"/>`,
+    `<radialGradient id="r" gradientUnits="userSpaceOnUse" cx="${integer(random, 0, size.width)}" cy="${integer(random, 0, size.height)}" r="${integer(random, 34, 90)}" spreadMethod="repeat">${drawStops(random, palette)}</radialGradient><rect width="100%" height="100%" fill="url(#r)"/>`,
   dots: (random, _size, palette) => {
-    const step = integer(random, 22, 44);
+    const step = integer(random, 26, 46);
     const [rotation, skew] = [integer(random, 0, 90), integer(random, -25, 25)];
     return `<pattern id="d" width="${step}" height="${step}" patternUnits="userSpaceOnUse" patternTransform="rotate(${rotation}) skewX(${skew})"><circle cx="${step / 2}" cy="${step / 2}" r="${Math.round(step * between(random, 0.22, 0.45))}" fill="${pickGround(random, palette)}"/></pattern><rect width="100%" height="100%" fill="url(#d)"/>`;
   },

@@ -105,7 +105,10 @@ function drawImage(
   ]);
 }
 
-/** Draws the icons that must be clicked. They are almost upright, and have a different weight than in the image. */
+/**
+ * Draws the icons that must be clicked. They are almost upright, in another style, and in the other weight if their
+ * finish takes both.
+ */
 function drawPrompt(
   random: Random,
   shapes: IconShapes,

@@ -13,24 +13,23 @@ export interface FragmentOptions {
   readonly size: Size;
   /** The icons that people must find, and those beside them. */
   readonly icons: readonly (Point & { readonly name: IconName })[];
-  /** Radius of those icons, in pixels. */
-  readonly reach?: number;
 }
 
+/** Attempts to find a place for a distractor. */
 const tries = 12;
 
 /**
  * Draws distractors between the icons: pieces of icons, much smaller than icons, and small mirrored icons that the image
- * does not show otherwise. People see that they are no icons to click, or not the ones they look for.
+ * does not show otherwise. People see that these are not the icons they look for.
  */
 export function drawFragments(
   random: Random,
-  { shapes, style, size, icons, reach = iconReach }: FragmentOptions,
+  { shapes, style, size, icons }: FragmentOptions,
   { pieces, decoys }: { readonly pieces: number; readonly decoys: number },
 ): string {
   const shown = new Set(icons.map(({ name }) => name));
   const others = iconNames.filter((name) => !shown.has(name));
-  const taken: (Point & { readonly reach: number })[] = icons.map(({ x, y }) => ({ x, y, reach }));
+  const taken: (Point & { readonly reach: number })[] = icons.map(({ x, y }) => ({ x, y, reach: iconReach }));
   const place = (own: number, overlap: number): Point | null => {
     for (let i = 0; i < tries; i++) {
       const point = { x: random() * size.width, y: random() * size.height };
@@ -42,7 +41,7 @@ export function drawFragments(
   };
   let drawings = '';
   for (let i = 0; i < decoys; i++) {
-    const own = between(random, 0.4, 0.55) * reach;
+    const own = between(random, 0.4, 0.55) * iconReach;
     const centre = place(own, 4);
     if (centre === null) continue;
     drawings += drawIcon(random, `m${i}`, {
@@ -59,7 +58,7 @@ export function drawFragments(
     });
   }
   for (let i = 0; i < pieces; i++) {
-    const own = between(random, 0.35, 0.65) * reach;
+    const own = between(random, 0.35, 0.65) * iconReach;
     const centre = place(own, own * 0.6);
     if (centre === null) continue;
     const outline = shapes.get(oneOf(random, iconNames))![oneOf<IconWeight>(random, ['bold', 'fill'])];
