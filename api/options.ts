@@ -1,6 +1,7 @@
 import { statsStepMs } from '../shared/traffic/traffic-store.ts';
 import { defaultBodyTimes, type BodyTimes } from './bodies/body-pace.ts';
 import { defaultFirstCommentMs } from './replies/event-stream.ts';
+import { defaultNoWorkerTimeoutMs } from './replies/worker-absence.ts';
 import { defaultMaxStallMs } from './connections/stall-guard.ts';
 
 /** Settings of an api process that tests change. */
@@ -12,6 +13,8 @@ export interface ApiOptions {
   /** Memory budget in bytes for all large responses in progress. */
   readonly responseMemoryBytes: number;
   readonly maxDownloads: number;
+  /** How long a queue may be without a worker before its callers get an error. */
+  readonly noWorkerTimeoutMs: number;
   /** How long bytes may wait for a client that reads nothing. */
   readonly maxStallMs: number;
   /** How long an event stream may be silent before its first comment. */
@@ -38,6 +41,7 @@ export const defaultApiOptions: ApiOptions = {
   responseMemoryBytes: 512_000_000,
   // Each download has half a megabyte of its file in memory.
   maxDownloads: 256,
+  noWorkerTimeoutMs: defaultNoWorkerTimeoutMs,
   maxStallMs: defaultMaxStallMs,
   firstCommentMs: defaultFirstCommentMs,
   bodyTimes: defaultBodyTimes,

@@ -49,7 +49,12 @@ export async function startApi(
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const trafficStore = new TrafficStore(redis, { stepMs: options.statsStepMs });
   const traffic = new TrafficRecorder(trafficStore, log);
-  const runningDispatch = createDispatch(stores, { responseMemory, traffic, log });
+  const runningDispatch = createDispatch(stores, {
+    responseMemory,
+    traffic,
+    noWorkerTimeoutMs: options.noWorkerTimeoutMs,
+    log,
+  });
   const { dispatch, reservations } = runningDispatch;
   const runningServices = createServices({
     config,

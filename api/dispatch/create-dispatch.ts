@@ -52,24 +52,21 @@ export interface DispatchOptions {
   /** Budget in bytes for whole responses. */
   readonly responseMemory: FairBudget;
   readonly traffic: TrafficRecorder;
+  /** How long a queue may be without a worker before its callers get an error. */
+  readonly noWorkerTimeoutMs: number;
   readonly log: Logger;
 }
 
 export function createDispatch(
   stores: Stores,
-  { responseMemory, traffic, log }: DispatchOptions,
+  { responseMemory, traffic, noWorkerTimeoutMs, log }: DispatchOptions,
 ): RunningDispatch {
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects, catalog } = stores;
   const workers = new WorkerRegistryStore(redis);
-  const replies = new PendingReplies(
-    randomUUID(),
-    redis,
-    subscriber,
-    workers,
-    responseMemory,
-    log,
-    () => new Set(catalog.current.models.map(({ type }) => queueOfModel(type))),
-  );
+  const replies = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log, {
+    queuesInUse: () => new Set(catalog.current.models.map(({ type }) => queueOfModel(type))),
+    noWorkerTimeoutMs,
+  });
   const frames = stores.storedFrames;
   const responses = new ResponseStore(frames, objects);
   const storedResponses = new StoredResponses({

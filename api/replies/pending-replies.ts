@@ -24,7 +24,7 @@ import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { PendingReply, ReplyOwner } from './pending-reply.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
-import { noWorkerTimeoutMs, WorkerAbsence } from './worker-absence.ts';
+import { type AbsenceOptions, WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
@@ -54,6 +54,7 @@ export class PendingReplies {
   readonly #results: IncomingResults;
   readonly #controls: WorkerControls;
   readonly #absence: WorkerAbsence;
+  readonly #noWorkerTimeoutMs: number;
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
   #isChecking = false;
@@ -68,7 +69,7 @@ export class PendingReplies {
     registry: Pick<WorkerRegistryStore, 'findWorkers'>,
     memory: FairBudget,
     log: Logger,
-    queuesInUse: () => ReadonlySet<QueueName>,
+    absence: AbsenceOptions,
     nowMs = () => performance.now(),
   ) {
     this.channel = redisChannels.reply(apiId);
@@ -77,9 +78,10 @@ export class PendingReplies {
     this.#memory = memory;
     this.#log = log;
     this.#nowMs = nowMs;
+    this.#noWorkerTimeoutMs = absence.noWorkerTimeoutMs;
     this.#absence = new WorkerAbsence(
       registry,
-      { queuesInUse, countWaiting: (queue) => this.#countWaiting(queue) },
+      { ...absence, countWaiting: (queue) => this.#countWaiting(queue) },
       log,
       nowMs,
     );
@@ -361,7 +363,7 @@ export class PendingReplies {
     if (!isRunning && Date.now() > deadlineAtMs) {
       owner.abandon(pending);
       this.fail(pending, createError('deadline_exceeded', pending, pending.workerId !== null));
-    } else if (!isRunning && unservedForMs > noWorkerTimeoutMs && !this.#results.has(requestId)) {
+    } else if (!isRunning && unservedForMs > this.#noWorkerTimeoutMs && !this.#results.has(requestId)) {
       this.#absence.noteRefusal(pending.queue);
       owner.abandon(pending);
       this.fail(pending, createError('service_unavailable', pending, pending.workerId !== null));

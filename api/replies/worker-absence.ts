@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
  * Callers get an error if no worker has taken work off their queue for this long, counted from its last heartbeat.
  * Restarting the workers takes less time.
  */
-export const noWorkerTimeoutMs = 15_000;
+export const defaultNoWorkerTimeoutMs = 15_000;
 /** How often an absence is logged while it lasts. */
 const repeatAfterMs = 60_000;
 /** A result of a look-up that is older says nothing about whether a queue is served now. */
@@ -21,11 +21,16 @@ interface QueueState {
   refused: number;
 }
 
-export interface AbsenceDetails {
-  /** Queues for which requests can be admitted. Only their absences are logged. */
-  readonly queuesInUse: () => ReadonlySet<QueueName>;
+export interface AbsenceDetails extends AbsenceOptions {
   /** Callers that wait for a worker of the queue. */
   readonly countWaiting: (queue: QueueName) => number;
+}
+
+export interface AbsenceOptions {
+  /** Queues for which requests can be admitted. Only their absences are logged. */
+  readonly queuesInUse: () => ReadonlySet<QueueName>;
+  /** How long a queue may be without a worker before its callers get an error. */
+  readonly noWorkerTimeoutMs: number;
 }
 
 /** Measures how long each queue has been without a live worker that takes work off it, and logs it. */
@@ -79,7 +84,7 @@ export class WorkerAbsence {
   /** Whether a request for this queue gets an error immediately. Call `noteRefusal` then. */
   isUnserved(queue: QueueName): boolean {
     if (this.#nowMs() - this.#lookedUpAtMs > maxLookUpAgeMs) return false;
-    return (this.findUnservedMs(queue) ?? 0) > noWorkerTimeoutMs;
+    return (this.findUnservedMs(queue) ?? 0) > this.#details.noWorkerTimeoutMs;
   }
 
   /** Whether callers of a model in the catalog get errors for lack of workers. */
@@ -114,7 +119,7 @@ export class WorkerAbsence {
       state.refused = 0;
       return;
     }
-    if ((this.findUnservedMs(queue) ?? 0) <= noWorkerTimeoutMs) return;
+    if ((this.findUnservedMs(queue) ?? 0) <= this.#details.noWorkerTimeoutMs) return;
     if (state.loggedAtMs !== null && nowMs - state.loggedAtMs < repeatAfterMs) return;
     const waiting = this.#details.countWaiting(queue);
     if (!this.#details.queuesInUse().has(queue) && waiting === 0) return;

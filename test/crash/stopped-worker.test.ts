@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { defaultNoWorkerTimeoutMs } from '../../api/replies/worker-absence.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
@@ -76,7 +77,12 @@ test('if the only worker is stopped, every caller gets a 503, the log and the he
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
   const { log, lines } = captureLog();
-  const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [], log });
+  const stack = await useStack(t, {
+    catalog: vendorCatalog(vendor.url),
+    workers: [],
+    api: { noWorkerTimeoutMs: defaultNoWorkerTimeoutMs },
+    log,
+  });
   const account = await stack.createAccount();
   const worker = await startRole(t, 'worker', stack.env);
   const models = ['gpt+slow-4000', 'img+slow-4000', 'emb+slow-4000'];

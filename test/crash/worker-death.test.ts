@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { defaultNoWorkerTimeoutMs } from '../../api/replies/worker-absence.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { bullQueues } from '../../shared/queue/job-kinds.ts';
 import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
@@ -21,7 +22,11 @@ interface Setup {
 async function setUp(t: ExecutionContext): Promise<Setup> {
   const vendor = await startVendorSimulator();
   t.teardown(() => vendor.close());
-  const stack = await useStack(t, { catalog: vendorCatalog(vendor.url), workers: [] });
+  const stack = await useStack(t, {
+    catalog: vendorCatalog(vendor.url),
+    workers: [],
+    api: { noWorkerTimeoutMs: defaultNoWorkerTimeoutMs },
+  });
   return { stack, vendor };
 }
 

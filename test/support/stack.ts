@@ -31,6 +31,8 @@ const apiOptions: Partial<ApiOptions> = {
   keyWaitMs: 30_000,
   accountWaitMs: 30_000,
   databaseWaitMs: 30_000,
+  // Many tests start workers late, or never.
+  noWorkerTimeoutMs: 60_000,
   // A comment sends the status 200, but on a busy machine a request may take long to fail.
   firstCommentMs: 30_000,
   // Most tests do not need tokenizer vocabularies.

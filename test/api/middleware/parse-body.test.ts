@@ -15,7 +15,9 @@ const admitted = ['ok', 60, 59, 1, '1000000000', 0, 0, 1];
 /** A request with a large body that is being read, and the memory budget of request bodies. */
 function startReading() {
   const requestMemory = new FairBudget({ capacity: 100_000_000 });
-  const services = { requestMemory, bodyTimes: defaultBodyTimes, redis: { evalsha: async () => admitted } };
+  const redis = { evalsha: async () => admitted };
+  const funded = { note: () => undefined };
+  const services = { requestMemory, bodyTimes: defaultBodyTimes, redis, funded };
   const body = new PassThrough();
   const closed = new AbortController();
   const context = {

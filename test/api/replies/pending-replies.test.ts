@@ -71,7 +71,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     registry,
     memory,
     captured.log,
-    () => new Set(['chat', 'image'] as const),
+    { queuesInUse: () => new Set(['chat', 'image'] as const), noWorkerTimeoutMs: 15_000 },
     () => nowMs,
   );
   t.teardown(() => replies.close());

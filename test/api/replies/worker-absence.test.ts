@@ -27,7 +27,11 @@ function setUp(queuesInUse: readonly QueueName[] = ['chat', 'image', 'embedding'
         });
       },
     },
-    { queuesInUse: () => new Set(queuesInUse), countWaiting: (queue) => (queue === 'image' ? 3 : 0) },
+    {
+      queuesInUse: () => new Set(queuesInUse),
+      noWorkerTimeoutMs: 15_000,
+      countWaiting: (queue) => (queue === 'image' ? 3 : 0),
+    },
     log,
     () => nowMs,
   );
