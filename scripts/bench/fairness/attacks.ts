@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
+import { makeManyFrames, makeNoisyWebp } from './hostile-images.ts';
 import {
   chatPath,
   createText,
+  editPath,
   embeddingPath,
   keepSending,
   open,
@@ -53,6 +55,9 @@ export const createImageChat = (urls: readonly string[]): Buffer =>
     { type: 'text', text: 'What is this?' },
     ...urls.map((url) => ({ type: 'image_url', image_url: { url } })),
   ]);
+
+export const createEdit = (imageUrl: string): Buffer =>
+  toBody({ model: models.edits, prompt: createText(), image_url: imageUrl });
 
 export const attacks: Readonly<Record<string, Attack>> = {
   async slots(target) {
@@ -150,6 +155,24 @@ export const attacks: Readonly<Record<string, Attack>> = {
     const { attacker: apiKey } = target.keys;
     const create = (): Buffer => toBody({ model: models.vectors, input: createInputs(2_048) });
     keepSending(16, () => send(target, { path: embeddingPath, apiKey, body: create() }, neverAborted));
+    await delay(floodMs);
+  },
+
+  async frames(target) {
+    const url = `data:image/webp;base64,${(await makeManyFrames(110_000)).toString('base64')}`;
+    const requests = [
+      { path: editPath, body: createEdit(url) },
+      { path: chatPath, body: createImageChat([url]) },
+    ];
+    for (const apiKey of [target.keys.attacker, target.keys.accomplice])
+      keepSending(8, (i) => send(target, { ...requests[i % 2]!, apiKey }, neverAborted));
+    await delay(floodMs);
+  },
+
+  async 'big-webp'(target) {
+    const body = createEdit(`data:image/webp;base64,${(await makeNoisyWebp()).toString('base64')}`);
+    for (const apiKey of [target.keys.attacker, target.keys.accomplice])
+      keepSending(3, () => send(target, { path: editPath, apiKey, body }, neverAborted));
     await delay(floodMs);
   },
 };

@@ -5,6 +5,8 @@ export interface FairnessTarget {
   readonly keys: {
     readonly attacker: string;
     readonly innocent: string;
+    /** Key of a second attacking account, for attacks that one account alone cannot make. */
+    readonly accomplice: string;
     /** Key of an account without money. */
     readonly penniless: string;
   };
@@ -33,6 +35,8 @@ export const models = {
   /** The worker fetches and checks its images. */
   vision: 'fair-vision',
   vectors: 'fair-vectors',
+  /** The worker makes its input images and its outputs anew. */
+  edits: 'fair-edits',
 } as const;
 
 /** Unreachable addresses: a connection to the first hangs, one to the second is refused immediately. */
@@ -131,5 +135,17 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     attack: '16 concurrent embedding requests of 2048 inputs',
     innocent: 'an embedding of one input',
     callMs: perCallMs + 2_048 * perInputMs,
+  },
+  {
+    name: 'frames',
+    attack: 'two accounts with four edits and four chats each, with a WebP of 5 MB and 110 000 frames',
+    innocent: 'an image edit of a small image',
+    callMs: perCallMs,
+  },
+  {
+    name: 'big-webp',
+    attack: 'two accounts with three edits each, with a WebP of 49 megapixels and 17 MB',
+    innocent: 'an image edit of a small image',
+    callMs: perCallMs,
   },
 ];

@@ -51,13 +51,15 @@ export async function startFairnessStack(
         : [],
     signal,
   });
-  const [attacker, innocent, penniless] = await Promise.all([
+  const [attacker, accomplice, innocent, penniless] = await Promise.all([
+    createAccount(env),
     createAccount(env),
     createAccount(env),
     createAccount(env, '0'),
   ]);
   const keys = {
     attacker: attacker.api_key,
+    accomplice: accomplice.api_key,
     innocent: innocent.api_key,
     penniless: penniless.api_key,
   };
@@ -94,6 +96,13 @@ function createCatalog(vendorUrl: string): object {
     pricing: { type: 'tokens', in_cost_per_million: 2 },
     routes: [{ upstream: 'vectors', model: 'text-embedding-sim' }],
   };
+  const edits = {
+    id: models.edits,
+    type: 'image',
+    context: 8192,
+    pricing: { type: 'image', cost_per_image: 0.01 },
+    routes: [{ upstream: 'chat', model: 'gpt-image-sim' }],
+  };
   return {
     upstreams: {
       chat: upstream(chatSlots),
@@ -106,6 +115,7 @@ function createCatalog(vendorUrl: string): object {
       chat(models.steadyChat, 'chat', 'gpt-wide+drip-30'),
       chat(models.vision, 'vision', 'claude-sim'),
       vectors,
+      edits,
     ],
   };
 }

@@ -1,5 +1,5 @@
 /**
- * How much recent reading time decays per unit of elapsed time. At this rate, an account that uses 5 s per minute does
+ * How much recent use decays per unit of elapsed time. At this rate, an account that uses 5 s per minute does
  * not accumulate any.
  */
 const decayRate = 1 / 12;
@@ -11,7 +11,7 @@ interface Use {
   readonly atMs: number;
 }
 
-/** Tracks each account's recent reading time, which decays over time. */
+/** Tracks each account's recent use of processes, which decays over time. */
 export class RecentUse {
   /** Least recently updated first. */
   readonly #uses = new Map<string, Use>();

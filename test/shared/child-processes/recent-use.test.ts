@@ -1,5 +1,5 @@
 import test from 'ava';
-import { RecentUse } from '../../../api/files/recent-use.ts';
+import { RecentUse } from '../../../shared/child-processes/recent-use.ts';
 
 test("an account's recorded use decays by 5 s per minute, and idle accounts are dropped", (t) => {
   let nowMs = 0;
