@@ -49,7 +49,7 @@ export function createJobDeps(
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
   const traffic = new TrafficRecorder(new TrafficStore(redis), log);
-  const decoders = new Decoders();
+  const decoders = new Decoders(log);
   const media = {
     fetchClient: createSafeFetchClient(),
     checkImage: createImageChecker(decoders),
@@ -84,6 +84,7 @@ export function createJobDeps(
       catalog.close();
       await limiter.stop();
       await upstreams.close();
+      await decoders.close();
     },
   };
 }

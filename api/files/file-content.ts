@@ -79,10 +79,3 @@ export interface FileReply {
   /** Current size of WebAssembly's memory in the process. */
   readonly memoryBytes: number;
 }
-
-/** The last message of a process: an unhandled error that ends it. */
-export interface FileProcessCrash {
-  /** `uncaught exception` or `unhandled rejection`. */
-  readonly what: string;
-  readonly error: Error;
-}

@@ -1,79 +1,91 @@
-import type sharp from 'sharp';
+import {
+  LeveledProcesses,
+  type LevelBounds,
+  type LevelOptions,
+} from '../../shared/child-processes/leveled-processes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { FairBudget } from '../../shared/fairness/fair-budget.ts';
-
-/** Per image; the frames of an animation count together. */
-export const maxPixels = 50_000_000;
-/** Frames have a cost beyond their pixels: a file of a few megabytes can contain a million one-pixel frames. */
-export const maxFrames = 1_000;
-/** Only a crafted file takes a decoder longer. */
-export const maxDecodeSeconds = 10;
-/** An interlaced image of the maximum size takes 400 MB for a second, and small machines have two cores. */
-const maxDecodes = 2;
-
-export interface ImageProblem {
-  /** Worded to follow "the image". */
-  readonly problem: string;
-}
-
-export const unknownImageType: ImageProblem = { problem: 'is not a PNG, JPEG, WebP or GIF' };
-/** Replaces the decoder's messages, which describe its internals and tell a caller nothing more than this. */
-export const undecodable: ImageProblem = { problem: 'cannot be decoded: it is damaged or cut off' };
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { crashedDecoder, tooSlow, undecodable, type ImageProblem } from './image-limits.ts';
+import type { ImageReply, ImageWork, WorkResult } from './image-work.ts';
 
 /**
- * Some cameras write JPEGs that cause decoder warnings although every program can display them. So only truncated or
- * unreadable images are rejected. Colour profiles are ignored, because they are a kind of program.
+ * Images of callers. Most take well under a second. A JPEG of 49 megapixels takes two seconds, a WebP up to ten, and
+ * several times as long on a busy machine.
  */
-export const decodeOptions = { failOn: 'error', ignoreIcc: true } as const;
+const inputLevels: readonly LevelBounds[] = [
+  { processes: 2, maxRunMs: 2_000, maxUsedMs: 5_000 },
+  { processes: 1, maxRunMs: 8_000, maxUsedMs: 20_000 },
+  { processes: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
+];
+/** Images of vendors, which callers have ordered and which must not wait for images of callers. */
+const outputLevels: readonly LevelBounds[] = [
+  { processes: 2, maxRunMs: 2_000, maxUsedMs: 20_000 },
+  { processes: 1, maxRunMs: Infinity, maxUsedMs: Infinity },
+];
+/** Larger images start at the second level: they take longer, and more memory. */
+const maxFirstLevelPixels = 16_000_000;
+/** Time limit for one image, in its last attempt. */
+const defaultTimeoutMs = 45_000;
+/** A process that took more memory for an image may not return it. */
+const maxReusableBytes = 256 * 1024 * 1024;
 
-/** The decoders of one process. Accounts take turns, and one account never holds all of them. */
+const program = {
+  name: 'image process',
+  url: new URL('./image-process.js', import.meta.url),
+  /** Files are outside this heap. */
+  maxHeapMb: 128,
+  /** The largest images take up to 800 MB, such as an interlaced PNG of 16 bits per channel. */
+  maxDataMb: 1_536,
+} as const;
+
+/** Where images come from. Each kind has its own processes. */
+export type ImageOrigin = 'caller' | 'vendor';
+
+export interface DecodeOptions extends Pick<LevelOptions, 'signal' | 'waitMs'> {
+  readonly accountId: string;
+  readonly origin: ImageOrigin;
+  /** Of the whole file, as read from its bytes. */
+  readonly pixels: number;
+}
+
+/**
+ * The decoders of a worker: processes that are killed if an image takes too long. Accounts take turns, and the time that
+ * an account has used counts: those that used much wait for each other, not others for them.
+ */
 export class Decoders {
-  readonly #slots = new FairBudget({ capacity: maxDecodes, maxWaitingPerHolder: Infinity });
+  readonly #processes: Readonly<Record<ImageOrigin, LeveledProcesses<ImageWork, ImageReply>>>;
+
+  constructor(log: Pick<Logger, 'error'>, timeoutMs = defaultTimeoutMs) {
+    const isReusable = ({ rssBytes }: ImageReply): boolean => rssBytes <= maxReusableBytes;
+    const pool = { program, timeoutMs, isReusable, log };
+    this.#processes = {
+      caller: new LeveledProcesses(inputLevels, pool),
+      vendor: new LeveledProcesses(outputLevels, pool),
+    };
+  }
 
   /**
-   * Runs work with sharp once a decoder is free.
-   * @throws AppError `deadline_exceeded` if none is free in time; the signal's reason when it is aborted
+   * Performs the work once a process is free.
+   * @throws AppError `deadline_exceeded` if none is free in time, `service_unavailable` if none can be started; the
+   * signal's reason when it is aborted
    */
-  async use<T>(
-    { accountId, signal, waitMs }: { accountId: string; signal: AbortSignal; waitMs: number },
-    work: (sharp: Sharp) => Promise<T>,
-  ): Promise<T> {
-    const refuse = (): AppError => new AppError('deadline_exceeded');
-    const slot = await this.#slots.acquire(accountId, 1, { signal, waitMs, refuse });
-    try {
-      return await work(await loadSharp());
-    } finally {
-      slot.release();
-    }
+  async perform(
+    work: ImageWork,
+    { accountId, origin, pixels, signal, waitMs }: DecodeOptions,
+  ): Promise<WorkResult | ImageProblem> {
+    const from = pixels > maxFirstLevelPixels ? 1 : 0;
+    const options = { signal, waitMs, refuse: noDecoderInTime, maxWaiting: Infinity, from };
+    const end = await this.#processes[origin].run(accountId, work, options);
+    if (end.kind === 'late') return tooSlow;
+    if (end.kind === 'crashed') return crashedDecoder;
+    const { result } = end.reply;
+    return result === 'undecodable' ? undecodable : result;
+  }
+
+  /** Ends all processes. Call this when no image is being decoded any more. */
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#processes).map((processes) => processes.close()));
   }
 }
 
-export type Sharp = typeof sharp;
-
-/** Loads sharp on first use: api processes and most workers never need it. */
-async function loadSharp(): Promise<Sharp> {
-  const { default: sharp } = await import('sharp');
-  sharp.concurrency(1);
-  sharp.cache(false);
-  return sharp;
-}
-
-/**
- * Reads only the header, so the cost does not depend on the number of pixels that it claims.
- * @param format the format that the first bytes indicate
- * @param countsFrames whether to count the pixels of all frames, or only those of the first
- * @throws sharp's error if the header cannot be read
- */
-export async function inspectHead(
-  sharp: Sharp,
-  bytes: Buffer,
-  { format, countsFrames }: { format: string; countsFrames: boolean },
-): Promise<{ readonly pixels: number } | ImageProblem> {
-  const head = await sharp(bytes, { ...decodeOptions, limitInputPixels: false }).metadata();
-  if (`image/${head.format}` !== format) return { problem: 'is not of the format that its first bytes name' };
-  const { width, height, pages = 1 } = head;
-  const pixels = width * height * (countsFrames ? pages : 1);
-  if (pixels > maxPixels) return { problem: `has more than ${maxPixels / 1e6} million pixels` };
-  if (pages > maxFrames) return { problem: `has more than ${maxFrames} frames` };
-  return { pixels };
-}
+const noDecoderInTime = (): AppError => new AppError('deadline_exceeded');

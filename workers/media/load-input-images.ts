@@ -168,7 +168,8 @@ class InputLoad {
 
   async #encode(bytes: Buffer, loc: Location, quality: number | null): Promise<ReencodedImage> {
     const { accountId } = this.#request;
-    const options = { accountId, signal: this.#signal, waitMs: msUntilDeadline(this.#request) };
+    const waitMs = msUntilDeadline(this.#request);
+    const options = { accountId, origin: 'caller', signal: this.#signal, waitMs } as const;
     const image = await this.#sources.reencodeImage(bytes, { ...options, format: null, quality });
     if ('problem' in image) throw invalidField(loc, `the image ${image.problem}`);
     return image;

@@ -1,30 +1,16 @@
 import { sniffImageType, type ImageType } from '../../shared/contract/image-type.ts';
-import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
-import {
-  decodeOptions,
-  inspectHead,
-  maxDecodeSeconds,
-  maxPixels,
-  undecodable,
-  unknownImageType,
-  type Decoders,
-  type ImageProblem,
-  type Sharp,
-} from './decoders.ts';
+import type { Decoders, ImageOrigin } from './decoders.ts';
+import { unknownImageType, type ImageProblem } from './image-limits.ts';
+import { readImageSize } from './image-size/read-image-size.ts';
+import type { EncodedImage, OutputFormat } from './image-work.ts';
 
-/** Formats that images are encoded in. */
-export type OutputFormat = NonNullable<ImageOptions['outputFormat']>;
-
-export interface ReencodedImage {
-  readonly bytes: Buffer;
+export interface ReencodedImage extends EncodedImage {
   readonly contentType: `image/${OutputFormat}`;
-  readonly width: number;
-  readonly height: number;
-  readonly hasAlpha: boolean;
 }
 
 export interface ReencodeOptions {
   readonly accountId: string;
+  readonly origin: ImageOrigin;
   readonly signal: AbortSignal;
   /** How long to wait for a decoder. */
   readonly waitMs: number;
@@ -44,49 +30,25 @@ export type ReencodeImage = (
   options: ReencodeOptions,
 ) => Promise<ReencodedImage | ImageProblem>;
 
-export function createImageReencoder(decoders: Decoders): ReencodeImage {
-  return async (bytes, options) => {
-    const type = sniffImageType(bytes);
-    if (type === null) return unknownImageType;
-    return await decoders.use(options, (sharp) => reencode(sharp, bytes, type, options));
-  };
-}
-
 /** Re-encodes a photograph without visible loss. */
 const fineQuality = 95;
-/**
- * JPEGs of this quality or higher keep full colour resolution. At lower qualities, it would make them larger than those
- * of other programs.
- */
-const minFullColourQuality = 90;
 
-async function reencode(
-  sharp: Sharp,
-  bytes: Buffer,
-  type: ImageType,
-  { format: requestedFormat, quality: requestedQuality }: ReencodeOptions,
-): Promise<ReencodedImage | ImageProblem> {
-  const format = requestedFormat ?? chooseFormat(type);
-  const quality = Math.max(1, requestedQuality ?? fineQuality);
-  const chromaSubsampling = quality < minFullColourQuality ? '4:2:0' : '4:4:4';
-  try {
-    const head = await inspectHead(sharp, bytes, { format: type, countsFrames: false });
-    if ('problem' in head) return head;
-    const image = sharp(bytes, { ...decodeOptions, limitInputPixels: maxPixels })
-      .autoOrient()
-      .timeout({ seconds: maxDecodeSeconds });
-    if (format === 'png') image.png({ adaptiveFiltering: true });
-    else if (format === 'webp') image.webp({ quality });
-    // JPEG has no transparency; without a background, transparent areas would turn black.
-    else image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling });
-    const { data, info } = await image.toBuffer({ resolveWithObject: true });
-    const { width, height, channels } = info;
-    const hasAlpha = channels === 2 || channels === 4;
-    return { bytes: data, contentType: `image/${format}`, width, height, hasAlpha };
-  } catch {
-    // The decoder's message does not help a caller.
-    return undecodable;
-  }
+export function createImageReencoder(decoders: Decoders): ReencodeImage {
+  return async (bytes, { format: requestedFormat, quality: requestedQuality, ...options }) => {
+    const type = sniffImageType(bytes);
+    if (type === null) return unknownImageType;
+    const size = readImageSize(bytes, type, { countsFrames: false });
+    if ('problem' in size) return size;
+    const format = requestedFormat ?? chooseFormat(type);
+    const quality = Math.max(1, requestedQuality ?? fineQuality);
+    const { pixels } = size;
+    const result = await decoders.perform(
+      { kind: 'reencode', bytes, type, format, quality },
+      { ...options, pixels },
+    );
+    if (result === null) throw new TypeError('the decoder returned no image');
+    return 'problem' in result ? result : { ...result, contentType: `image/${format}` };
+  };
 }
 
 function chooseFormat(type: ImageType): OutputFormat {

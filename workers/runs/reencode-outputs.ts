@@ -1,5 +1,5 @@
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import type { ImageProblem } from '../media/decoders.ts';
+import type { ImageProblem } from '../media/image-limits.ts';
 import type { ReencodedImage, ReencodeImage } from '../media/reencode-image.ts';
 import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';
 
@@ -38,7 +38,14 @@ export async function reencodeOutput(
   const { outputFormat: format, outputCompression: quality } = job.options;
   const { accountId } = job.request;
   // The vendor bills the call, so wait for a decoder without a time limit.
-  return await reencodeImage(bytes, { accountId, signal, waitMs: Infinity, format, quality });
+  return await reencodeImage(bytes, {
+    accountId,
+    origin: 'vendor',
+    signal,
+    waitMs: Infinity,
+    format,
+    quality,
+  });
 }
 
 const notAnImage = ({ problem }: ImageProblem): UpstreamError =>

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
+import { makeManyFrames, makeNoisyWebp } from './hostile-images.ts';
 import {
   chatPath,
   createText,
+  editPath,
   embeddingPath,
   keepSending,
   open,
@@ -111,6 +113,9 @@ const readRequestLogs: Attack = (target) =>
     (page) => page.split('"request_id"').length > 300,
   );
 
+export const createEdit = (imageUrl: string): Buffer =>
+  toBody({ model: models.edits, prompt: createText(), image_url: imageUrl });
+
 export const attacks: Readonly<Record<string, Attack>> = {
   async slots(target) {
     const { attacker: apiKey } = target.keys;
@@ -214,6 +219,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'job-lists-of-three': readJobLists,
   'request-logs': readRequestLogs,
   'request-logs-of-three': readRequestLogs,
+
   async queries(target) {
     const path = `/models?${'a&'.repeat(7_600)}`;
     keepSending(4, () => read(target, { path }), 0);
@@ -225,6 +231,24 @@ export const attacks: Readonly<Record<string, Attack>> = {
     const headers = { prefer: `"${'\\"'.repeat(7_500)}\\` };
     const body = createChat(models.chat, createText());
     keepSending(8, () => send(target, { path: chatPath, apiKey, body, headers }, neverAborted), 0);
+    await delay(floodMs);
+  },
+
+  async frames(target) {
+    const url = `data:image/webp;base64,${(await makeManyFrames(110_000)).toString('base64')}`;
+    const requests = [
+      { path: editPath, body: createEdit(url) },
+      { path: chatPath, body: createImageChat([url]) },
+    ];
+    for (const apiKey of [target.keys.attacker, ...target.keys.moreAttackers])
+      keepSending(8, (i) => send(target, { ...requests[i % 2]!, apiKey }, neverAborted));
+    await delay(floodMs);
+  },
+
+  async 'big-webp'(target) {
+    const body = createEdit(`data:image/webp;base64,${(await makeNoisyWebp()).toString('base64')}`);
+    for (const apiKey of [target.keys.attacker, ...target.keys.moreAttackers])
+      keepSending(3, () => send(target, { path: editPath, apiKey, body }, neverAborted));
     await delay(floodMs);
   },
 };

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { makePng } from '../../vendor-simulator/tiny-png.ts';
-import { createLargeImage, createImageChat } from './attacks.ts';
-import { chatPath, createText, embeddingPath, send, toBody, type BenchRequest } from './requests.ts';
+import { createEdit, createLargeImage, createImageChat } from './attacks.ts';
+import {
+  chatPath,
+  createText,
+  editPath,
+  embeddingPath,
+  send,
+  toBody,
+  type BenchRequest,
+} from './requests.ts';
 import { models, refusingHost, type FairnessTarget } from './scenario.ts';
 
 /** A request of the account that is not part of the attack, and its expected status. */
@@ -37,6 +45,11 @@ const imageChat = (url: string, status: number): Probe => ({
   status,
 });
 
+const edit = (): Probe => ({
+  request: { path: editPath, body: createEdit(smallImage) },
+  status: 200,
+});
+
 const largeInput = (): string => `${createText()} ${'bread '.repeat(650)}`;
 
 export const probes: Readonly<Record<string, () => Probe>> = {
@@ -55,6 +68,8 @@ export const probes: Readonly<Record<string, () => Probe>> = {
   'request-logs-of-three': () => chat(),
   queries: () => chat(),
   preferences: () => chat(),
+  frames: () => edit(),
+  'big-webp': () => edit(),
 };
 
 /** @throws Error that describes an unexpected response */

@@ -12,6 +12,7 @@ export interface BenchRequest {
 
 export const chatPath = '/chat/completions';
 export const embeddingPath = '/embeddings';
+export const editPath = '/images/edits';
 
 export const toBody = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 

@@ -35,6 +35,8 @@ export const models = {
   /** The worker fetches and checks its images. */
   vision: 'fair-vision',
   vectors: 'fair-vectors',
+  /** The worker makes its input images and its outputs anew. */
+  edits: 'fair-edits',
 } as const;
 
 /** Unreachable addresses: a connection to the first hangs, one to the second is refused immediately. */
@@ -173,5 +175,19 @@ export const fairnessScenarios: readonly FairnessScenario[] = [
     attack: 'eight connections of an account without money, with a Prefer header of 15 KB',
     innocent: 'a short streamed chat',
     callMs: perCallMs,
+  },
+  {
+    name: 'frames',
+    attack: 'two accounts with four edits and four chats each, with a WebP of 5 MB and 110 000 frames',
+    innocent: 'an image edit of a small image',
+    callMs: perCallMs,
+    moreAttackers: 1,
+  },
+  {
+    name: 'big-webp',
+    attack: 'two accounts with three edits each, with a WebP of 49 megapixels and 17 MB',
+    innocent: 'an image edit of a small image',
+    callMs: perCallMs,
+    moreAttackers: 1,
   },
 ];

@@ -96,6 +96,13 @@ function createCatalog(vendorUrl: string): object {
     pricing: { type: 'tokens', in_cost_per_million: 2 },
     routes: [{ upstream: 'vectors', model: 'text-embedding-sim' }],
   };
+  const edits = {
+    id: models.edits,
+    type: 'image',
+    context: 8192,
+    pricing: { type: 'image', cost_per_image: 0.01 },
+    routes: [{ upstream: 'chat', model: 'gpt-image-sim' }],
+  };
   return {
     upstreams: {
       chat: upstream(chatSlots),
@@ -108,6 +115,7 @@ function createCatalog(vendorUrl: string): object {
       chat(models.steadyChat, 'chat', 'gpt-wide+drip-30'),
       chat(models.vision, 'vision', 'claude-sim'),
       vectors,
+      edits,
     ],
   };
 }

@@ -1,15 +1,16 @@
 import test from 'ava';
 import sharp, { type Sharp } from 'sharp';
 import { createImageChecker, type CheckedImage } from '../../../workers/media/check-image.ts';
-import type { ImageProblem } from '../../../workers/media/decoders.ts';
+import type { ImageProblem } from '../../../workers/media/image-limits.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
+import { useDecoders } from '../../support/use-decoders.ts';
 
 /** A new signal that is never aborted. Many checks with one signal would make Node warn of a leak. */
 function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-const checkImage = createImageChecker();
+const checkImage = createImageChecker(useDecoders(test));
 
 /** Returns the checked image, or the message of its problem. */
 async function checkOrFault(bytes: Buffer): Promise<string | CheckedImage> {
@@ -185,7 +186,7 @@ test('animations have a maximum number of pixels and of frames', async (t) => {
 });
 
 test('two images are decoded at a time, and aborting a waiting check rejects it with the abort reason', async (t) => {
-  const check = createImageChecker();
+  const check = checkImage;
   const bytes = makeBlackPng(7_000, 7_000, 7_000);
   const running = [check(bytes, 'ann', never()), check(bytes, 'bob', never())];
   const abort = new AbortController();
@@ -198,7 +199,7 @@ test('two images are decoded at a time, and aborting a waiting check rejects it 
 });
 
 test('an image of one account is decoded soon, even if many images of another account are waiting', async (t) => {
-  const check = createImageChecker();
+  const check = checkImage;
   const large = makeBlackPng(7_000, 7_000, 7_000);
   const finished: string[] = [];
   const flood = Array.from({ length: 6 }, async () => {

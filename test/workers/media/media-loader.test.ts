@@ -8,6 +8,7 @@ import { createMediaLoader, type MediaSources } from '../../../workers/media/med
 import { createSafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
 import { useHttpsServer } from '../../support/https-server.ts';
 import { testOnlyCertificate } from '../../support/test-only-certificate.ts';
+import { useDecoders } from '../../support/use-decoders.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** A new signal that is never aborted. Many loads with one signal would make Node warn of a leak. */
@@ -23,6 +24,7 @@ function draw(background: string): Promise<Buffer> {
     .toBuffer();
 }
 
+const decoders = useDecoders(test);
 const createMemory = (): FairBudget => new FairBudget({ capacity: 512_000_000 });
 
 /** Sources that treat the tests' own server as part of the public internet. */
@@ -33,7 +35,7 @@ function createSources(port: number): MediaSources {
     ca: testOnlyCertificate,
     ports: new Set([port]),
   });
-  return { fetchClient, checkImage: createImageChecker(), memory: createMemory() };
+  return { fetchClient, checkImage: createImageChecker(decoders), memory: createMemory() };
 }
 
 /** Sources that return the given number of bytes and pixels for any URL. */

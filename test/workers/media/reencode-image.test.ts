@@ -3,7 +3,6 @@ import sharp, { type Color } from 'sharp';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { noImageOptions, type ImageJob } from '../../../shared/queue/job-kinds.ts';
-import { Decoders } from '../../../workers/media/decoders.ts';
 import { loadInputImages } from '../../../workers/media/load-input-images.ts';
 import {
   createImageReencoder,
@@ -12,15 +11,24 @@ import {
 } from '../../../workers/media/reencode-image.ts';
 import type { SafeFetchClient } from '../../../workers/outbound/safe-fetch-client.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
+import { useDecoders } from '../../support/use-decoders.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Every incoming or outgoing image is re-encoded from its pixels, within limits. */
 
-const reencodeImage = createImageReencoder(new Decoders());
+const reencodeImage = createImageReencoder(useDecoders(test));
 const signal = new AbortController().signal;
 
 const reencode = (bytes: Buffer, more: Partial<ReencodeOptions> = {}) =>
-  reencodeImage(bytes, { accountId: 'a', signal, waitMs: 60_000, format: null, quality: null, ...more });
+  reencodeImage(bytes, {
+    accountId: 'a',
+    origin: 'caller',
+    signal,
+    waitMs: 60_000,
+    format: null,
+    quality: null,
+    ...more,
+  });
 
 const draw = (width = 40, height = 20, background: Color = 'red') =>
   sharp({ create: { width, height, channels: 4, background } });

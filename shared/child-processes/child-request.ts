@@ -1,0 +1,48 @@
+import type { ChildProcess } from 'node:child_process';
+import type { ChildMessage } from './serve-requests.ts';
+
+/** How the work on a request ended. */
+export type RunEnd<Reply> =
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  /** It took longer than its time limit. */
+  | { readonly kind: 'late' }
+  /** The caller disconnected, or the run was stopped. */
+  | { readonly kind: 'stopped' }
+  /** The process ended by itself: by an unhandled error, for lack of memory, or killed from outside. */
+  | { readonly kind: 'crashed'; readonly what: string; readonly error?: Error };
+
+interface SentRequest<Reply> {
+  readonly end: Promise<RunEnd<Reply>>;
+  /** Resolves the end to `stopped` unless the request has ended. */
+  readonly stop: () => void;
+}
+
+/** Sends a request to a child process and waits for the reply. Does not end the child. */
+export function sendRequest<Request extends object, Reply>(
+  child: ChildProcess,
+  request: Request,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): SentRequest<Reply> {
+  let stop = (): void => undefined;
+  const end = new Promise<RunEnd<Reply>>((resolve) => {
+    const settle = (result: RunEnd<Reply>): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+      child.off('message', onMessage).off('exit', onExit).off('error', onExit);
+      resolve(result);
+    };
+    stop = () => settle({ kind: 'stopped' });
+    const onExit = (): void => settle({ kind: 'crashed', what: 'ended unexpectedly' });
+    const onMessage = (message: ChildMessage<Reply>): void => {
+      if ('crash' in message) settle({ kind: 'crashed', what: message.what, error: message.crash });
+      else settle({ kind: 'reply', reply: message.reply });
+    };
+    const timer = setTimeout(() => settle({ kind: 'late' }), timeoutMs);
+    signal.addEventListener('abort', stop);
+    child.on('message', onMessage).on('exit', onExit).on('error', onExit);
+    if (signal.aborted) stop();
+    // If sending fails, the process has ended or could not start.
+    else child.send(request, (error) => error !== null && onExit());
+  });
+  return { end, stop };
+}
