@@ -105,19 +105,24 @@ export async function admit<P extends Placement>(
     isResumable,
   };
   let placement = claim !== null || isResumable || respondsAsync ? null : place(request);
+  let isUncertain = false;
   const result = await runForAccount(services, holder, async () => {
     const current = placement;
     // An account that is not in Redis is admitted once it has been loaded, which may take seconds. Its request is pushed
     // after that.
     placement = null;
-    return await runWithPlacement(services.redis, admission, current);
+    return await runWithPlacement(services.redis, admission, current, () => {
+      isUncertain = true;
+    });
+  }).catch((error: unknown) => {
+    throw isUncertain ? toAppError(error).asPossiblyCharged(requestId) : error;
   });
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome === 'attached') {
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
     return { ...result, accountId };
   }
-  noteFunds(services, accountId, result.outcome);
+  noteFunds(services, holder, result.outcome, estimate.fixedNano > 0n || estimate.nanoPerUnit > 0n);
   if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
   const { outcome, units, placed } = result;
   // A request that is pushed later waits from now on.
@@ -125,18 +130,37 @@ export async function admit<P extends Placement>(
   return { outcome, requestId, request: admitted, units, placed };
 }
 
-/** An admission, or its rejection for lack of money, shows whether the account has any. */
-function noteFunds({ funded }: Services, accountId: string, outcome: AdmissionResult['outcome']): void {
-  const isFunded = outcome === 'ok';
-  if (isFunded !== funded.has(accountId) && (isFunded || outcome === 'insufficient'))
-    funded.note(accountId, isFunded);
+const lacksFunds: ReadonlySet<AdmissionResult['outcome']> = new Set([
+  'insufficient',
+  'banned',
+  'revoked',
+  'unknown',
+]);
+
+/**
+ * An admission that reserves money shows that the account has some. After a rejection, the account is read again when it
+ * matters.
+ */
+function noteFunds(
+  { funded }: Services,
+  { keyHash }: KeyHolder,
+  outcome: AdmissionResult['outcome'],
+  costs: boolean,
+): void {
+  if (outcome === 'ok') {
+    if (costs && !funded.has(keyHash)) funded.note(keyHash);
+  } else if (lacksFunds.has(outcome)) funded.forget(keyHash);
 }
 
-/** Runs the admission, which also pushes the request if it has a placement. Ends the placement. */
+/**
+ * Runs the admission, which also pushes the request if it has a placement. Ends the placement.
+ * @param onUncertain called if a worker may have taken the request before it was withdrawn
+ */
 async function runWithPlacement<P extends Placement>(
   redis: RedisClient,
   admission: AdmissionRequest,
   placement: P | null,
+  onUncertain: () => void,
 ) {
   if (placement === null) return { ...(await runAdmission(redis, admission)), placed: null };
   try {
@@ -155,8 +179,8 @@ async function runWithPlacement<P extends Placement>(
     }
     if (await placement.confirmIfAccepted())
       return { outcome: 'ok', units: admission.requestedUnits, placed: placement } as const;
-    // A worker may have taken the request before it was withdrawn.
-    throw toAppError(error).asPossiblyCharged(admission.requestId);
+    onUncertain();
+    throw error;
   }
 }
 

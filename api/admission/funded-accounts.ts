@@ -1,44 +1,60 @@
 import { LRUCache } from 'lru-cache';
+import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 
-const maxAccounts = 50_000;
+const maxKeys = 50_000;
 /** How long an account is believed to have money after it was last seen to have some. */
 const fundedTtlMs = 60_000;
 /** Short, so that an account that has refilled its balance is soon treated as one that has money. */
 const unfundedTtlMs = 5_000;
 
-/** Remembers which accounts have money or free requests, as seen by this process. */
+/** Remembers the keys whose accounts have money or free requests, as seen by this process. */
 export class FundedAccounts {
   readonly #hotAccounts: Pick<HotAccountStore, 'get'>;
-  readonly #known = new LRUCache<string, boolean>({ max: maxAccounts, ttl: fundedTtlMs });
+  readonly #known = new LRUCache<string, boolean>({ max: maxKeys, ttl: fundedTtlMs });
+  readonly #reading = new Map<string, Promise<boolean>>();
 
   constructor(hotAccounts: Pick<HotAccountStore, 'get'>) {
     this.#hotAccounts = hotAccounts;
   }
 
-  /** Whether the account is known to have money. */
-  has(accountId: string): boolean {
-    return this.#known.get(accountId) === true;
+  /** Whether the account of the key is known to have money. */
+  has(keyHash: string): boolean {
+    return this.#known.get(keyHash) === true;
   }
 
-  note(accountId: string, isFunded: boolean): void {
-    this.#known.set(accountId, isFunded, { ttl: isFunded ? fundedTtlMs : unfundedTtlMs });
+  note(keyHash: string): void {
+    this.#known.set(keyHash, true);
   }
 
-  /** Like `has`, but reads the account from Redis if nothing is known about it. */
-  async find(accountId: string): Promise<boolean> {
-    const known = this.#known.get(accountId);
+  forget(keyHash: string): void {
+    this.#known.delete(keyHash);
+  }
+
+  /** Like `has`, but reads the account if nothing is known about it. Concurrent calls share one look-up. */
+  async find(holder: KeyHolder): Promise<boolean> {
+    const { keyHash } = holder;
+    const known = this.#known.get(keyHash);
     if (known !== undefined) return known;
-    const isFunded = await this.#read(accountId);
-    this.note(accountId, isFunded);
+    let reading = this.#reading.get(keyHash);
+    if (reading === undefined) {
+      reading = this.#read(holder).finally(() => this.#reading.delete(keyHash));
+      this.#reading.set(keyHash, reading);
+    }
+    return await reading;
+  }
+
+  async #read({ accountId, keyHash }: KeyHolder): Promise<boolean> {
+    const isFunded = await this.#isFunded(accountId, keyHash);
+    this.#known.set(keyHash, isFunded, { ttl: isFunded ? fundedTtlMs : unfundedTtlMs });
     return isFunded;
   }
 
-  async #read(accountId: string): Promise<boolean> {
+  async #isFunded(accountId: string, usedKeyHash: string): Promise<boolean> {
     try {
-      const { balanceNano, freeRequests, banned } = await this.#hotAccounts.get(accountId);
-      return !banned && (balanceNano > 0n || freeRequests > 0);
+      const { keyHash, balanceNano, freeRequests, banned } = await this.#hotAccounts.get(accountId);
+      return keyHash === usedKeyHash && !banned && (balanceNano > 0n || freeRequests > 0);
     } catch (error) {
       // The account no longer exists, or a store is unavailable. The call itself reports that.
       if (error instanceof AppError) return false;

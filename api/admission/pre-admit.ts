@@ -100,7 +100,7 @@ async function requestPreAdmission(
   const result = await runForAccount(services, holder, () => runPreAdmission(services.redis, request));
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome !== 'ok') throw await toAccountError(services, holder, result);
-  if (canSpend(result)) services.funded.note(holder.accountId, true);
+  if (result.spendableNano > 0n || result.freeRequests > 0) services.funded.note(holder.keyHash);
   return result;
 }
 

@@ -7,7 +7,7 @@ import { authenticate } from '../middleware/authenticate.ts';
 import { limitCalls } from '../middleware/limit-account-calls.ts';
 import { presentStats, writeRefillLogs, writeRequestLogs } from '../present/history.ts';
 import type { ApiContext } from '../request/context.ts';
-import { encodePieces, readerOf, readFromDatabase } from '../request/read-turns.ts';
+import { encodePieces, readerOf, readFromDatabase, readFromRedis } from '../request/read-turns.ts';
 import type { Services } from '../services.ts';
 import { openAccount } from './open-account.ts';
 import { sendBody } from './send-body.ts';
@@ -110,10 +110,13 @@ async function respondInTurn<T>(
   { open, read, write }: HistoryRead<T>,
 ): Promise<void> {
   const { signal } = context.state;
-  const { accountId, bytes } = await readFromDatabase(services, context, 'list', async () => {
-    const account = await open();
-    const found = await read(account, signal);
-    return { accountId: account.id, bytes: await encodePieces(write(found), readerOf(context)) };
+  const reader = readerOf(context);
+  const { accountId, bytes } = await readFromRedis(services, reader, 'list', async () => {
+    const { account, found } = await readFromDatabase(services, context, 'list', async () => {
+      const opened = await open();
+      return { account: opened, found: await read(opened, signal) };
+    });
+    return { accountId: account.id, bytes: await encodePieces(write(found), reader) };
   });
   // Most pages are too small for the memory budget. A page of long error messages may not be.
   const memory = await acquireResponseMemory(services.responseMemory, accountId, {

@@ -1,6 +1,10 @@
+import { fullPathOf } from '../../shared/contract/openapi/describe-operation.ts';
+import { operations } from '../../shared/contract/operations.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { WorkMeter, type MeteredServices } from '../request/work-meter.ts';
 import { isFixedPath } from './refuse-method.ts';
+
+const healthPath = fullPathOf(operations.getHealth);
 
 /**
  * Measures the work of each request from here on, and lets unpaid calls wait once their network has used up its share
@@ -9,7 +13,10 @@ import { isFixedPath } from './refuse-method.ts';
 export function meterRequests(services: MeteredServices): ApiMiddleware {
   return async (context, next) => {
     const { path } = context;
-    const meter = new WorkMeter(services, context, isFixedPath(path) ? path : 'other');
+    const meter = new WorkMeter(services, context, {
+      operation: isFixedPath(path) ? path : 'other',
+      isExempt: path === healthPath,
+    });
     context.state.meter = meter;
     if (meter.mayHaveToWait) await meter.waitForShare();
     await meter.measure(next);

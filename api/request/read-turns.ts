@@ -33,13 +33,19 @@ export const readerOf = (context: ApiContext): Reader => ({
   signal: context.state.signal,
 });
 
-/** Reads from Redis in a turn of the reader. @throws AppError `service_unavailable`, `job_cancelled` */
+/**
+ * Reads from Redis in a turn of the reader. Also limits how many long pages are in memory until they are encoded.
+ * @throws AppError `service_unavailable`, `job_cancelled`
+ */
 export async function readFromRedis<T>(
   services: Pick<Services, 'redisTurns'>,
   { requester, signal }: Reader,
   size: ReadSize,
   read: () => Promise<T>,
 ): Promise<T> {
+  // Wait for the event loop first: a turn at a store must not be held by a read that cannot use it.
+  await nextReadTurn(requester);
+  signal?.throwIfAborted();
   const turn = await services.redisTurns.acquire(requester, redisTurns[size], {
     ...(signal === undefined ? {} : { signal }),
     waitMs: maxWaitMs,
@@ -47,8 +53,6 @@ export async function readFromRedis<T>(
     refuse: () => new AppError('service_unavailable', { message: 'no turn to read from Redis became free' }),
   });
   try {
-    await nextReadTurn(requester);
-    signal?.throwIfAborted();
     return await read();
   } finally {
     turn.release();
@@ -62,12 +66,9 @@ export async function readFromDatabase<T>(
   size: ReadSize,
   read: () => Promise<T>,
 ): Promise<T> {
-  const inTurn = async (): Promise<T> => {
-    await nextReadTurn(requesterOf(context));
-    context.state.signal.throwIfAborted();
-    return await read();
-  };
-  return await inDatabaseTurn(services, context, inTurn, databaseTurns[size]);
+  await nextReadTurn(requesterOf(context));
+  context.state.signal.throwIfAborted();
+  return await inDatabaseTurn(services, context, read, databaseTurns[size]);
 }
 
 /** Characters to encode together. Most pieces are much shorter. */

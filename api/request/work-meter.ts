@@ -14,6 +14,12 @@ export interface MeteredServices {
 
 /** Work shorter than this is reported together with what follows, in milliseconds. */
 const reportedTogetherMs = 1;
+/** Look-ups of unknown keys at the same time, for calls that would otherwise wait. They are work themselves. */
+const maxKeyLookUps = 2;
+/** The time of this process that a look-up of a key which does not exist takes. */
+const failedLookUpMs = 0.5;
+let keyLookUps = 0;
+
 /** Longer than a scheme and a key of this gateway. */
 const maxAuthorizationLength = 100;
 const scheme = 'bearer ';
@@ -41,10 +47,17 @@ export class WorkMeter {
   readonly #context: ApiContext;
   /** Operations of a network take turns. */
   readonly #operation: string;
+  /** Whether the call never waits: balancers would take it for a failure of this process. */
+  readonly #isExempt: boolean;
   #isRunning = false;
   #unreportedMs = 0;
 
-  constructor(services: MeteredServices, context: ApiContext, operation: string) {
+  constructor(
+    services: MeteredServices,
+    context: ApiContext,
+    { operation, isExempt = false }: { readonly operation: string; readonly isExempt?: boolean },
+  ) {
+    this.#isExempt = isExempt;
     this.#services = services;
     this.#context = context;
     this.#operation = operation;
@@ -78,7 +91,7 @@ export class WorkMeter {
 
   /** Whether this request may have to wait for its network's share. */
   get mayHaveToWait(): boolean {
-    return this.#services.unpaidTime.isStrained && !this.#isPaid();
+    return this.#services.unpaidTime.isStrained && !this.#isExempt && !this.#isPaid();
   }
 
   /**
@@ -98,27 +111,33 @@ export class WorkMeter {
   /** Whether the caller is already known to have money. */
   #isPaid(): boolean {
     const { holder } = this.#context.state;
-    return holder !== undefined && this.#services.funded.has(holder.accountId);
+    return holder !== undefined && this.#services.funded.has(holder.keyHash);
   }
 
   /** Whether the caller has money. Looks up the key and the account if this process does not know them. */
   async #findWhetherPaid(): Promise<boolean> {
     const { funded } = this.#services;
     const holder = this.#context.state.holder ?? (await this.#findHolder());
-    return holder !== null && (await funded.find(holder.accountId));
+    return holder !== null && (await funded.find(holder));
   }
 
   /** Without this, the first call of a paying account in this process would wait among the unpaid ones. */
   async #findHolder(): Promise<KeyHolder | null> {
     const { req, ip } = this.#context;
+    const { apiKeys, unpaidTime } = this.#services;
     const key = readKey(req.headers.authorization);
-    if (key === '') return null;
+    if (key === '' || keyLookUps >= maxKeyLookUps) return null;
+    keyLookUps += 1;
     try {
-      return await this.#services.apiKeys.find(key, () => callerNetwork(ip));
+      const holder = await apiKeys.find(key, () => callerNetwork(ip));
+      if (holder === null) unpaidTime.add(findNetwork(ip), failedLookUpMs);
+      return holder;
     } catch (error) {
       // A store is unavailable. The call itself reports that.
       if (error instanceof AppError) return null;
       throw error;
+    } finally {
+      keyLookUps -= 1;
     }
   }
 }

@@ -91,6 +91,10 @@ export class LeveledProcesses<Request extends object, Reply> {
     }
   }
 
+  get pids(): number[] {
+    return this.#pool.pids;
+  }
+
   async close(): Promise<void> {
     await this.#pool.close();
   }

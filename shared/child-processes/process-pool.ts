@@ -42,8 +42,8 @@ export class ProcessPool<Request extends object, Reply> {
   }
 
   start(request: Request, signal: AbortSignal): ProcessRun<Reply> {
-    const child = this.#takeProcess();
-    if (child.pid === undefined) return createFailedRun(this.#options.program);
+    const child = this.#isClosed ? null : this.#takeProcess();
+    if (child?.pid === undefined) return createFailedRun(this.#options.program);
     this.#working.add(child);
     const { timeoutMs } = this.#options;
     const { end, stop } = sendRequest<Request, Reply>(child, request, { timeoutMs, signal });
@@ -62,6 +62,13 @@ export class ProcessPool<Request extends object, Reply> {
     };
   }
 
+  /** The processes that work or wait for a request. */
+  get pids(): number[] {
+    const children = [...this.#working, ...this.#idle.map(({ child }) => child)];
+    return children.flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+  }
+
+  /** Ends all processes. Later requests fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const idle = this.#idle.splice(0);

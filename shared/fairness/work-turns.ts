@@ -135,6 +135,9 @@ function serveTurn(): void {
   scheduleTurn();
 }
 
+/** Together, they take a few percent of the time. */
+const readsPerSharedTurn = 8;
+
 const isTurnOfReads = (): boolean =>
   reads.size > 0 &&
   !areReadsResting &&
@@ -144,7 +147,8 @@ function serveRead(): void {
   const startedMs = performance.now();
   readsWaitSinceMs = startedMs;
   areReadsResting = true;
-  reads.serveNext();
+  // While other work keeps the loop busy, several reads share the rare turn.
+  for (let i = turns.size === 0 ? 1 : readsPerSharedTurn; i > 0; i -= 1) reads.serveNext();
   const endRest = (): void => {
     areReadsResting = false;
     scheduleTurn();

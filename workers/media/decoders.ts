@@ -82,6 +82,10 @@ export class Decoders {
     return result === 'undecodable' ? undecodable : result;
   }
 
+  get pids(): number[] {
+    return Object.values(this.#processes).flatMap(({ pids }) => pids);
+  }
+
   /** Ends all processes. Call this when no image is being decoded any more. */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#processes).map((processes) => processes.close()));

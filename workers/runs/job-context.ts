@@ -1,5 +1,5 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
+import { errorKinds, type ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { FinishDeps } from '../../shared/settlement/finish-request.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
@@ -151,9 +151,12 @@ export const notSettled = {
   isPossiblyCharged: true,
 } as const;
 
-/** Adds to an error whether its request was charged nevertheless, for what a model had generated. */
+/**
+ * Adds to an error of ours whether its request was charged nevertheless, for what a model had generated. The text of a
+ * vendor's refusal already says so.
+ */
 export const withCharge = (error: ErrorPayload, isCharged: boolean): ErrorPayload =>
-  isCharged ? { ...error, isPossiblyCharged: true } : error;
+  isCharged && errorKinds[error.code].status >= 500 ? { ...error, isPossiblyCharged: true } : error;
 
 /** Returns the code and message of a failure for the caller and the log, and the invalid fields. */
 export function describeFailure(error: unknown): ErrorPayload {

@@ -71,7 +71,8 @@ export const cancelJob = defineEndpoint(
   (services) => async (context) => {
     const id = readJobId(context);
     const cancel = () => services.durableJobs.cancel(keyHolderOf(context).accountId, id);
-    if (!(await readFromRedis(services, readerOf(context), 'one', cancel))) throw noSuchJob();
+    // Not in a turn of reads: the job costs money until it is cancelled.
+    if (!(await cancel())) throw noSuchJob();
     await sendJob(services, context, await waitForEnd(services, context));
   },
 );

@@ -15,6 +15,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts';
 
 const rich = `mg-${'r'.repeat(43)}`;
 const poor = `mg-${'p'.repeat(43)}`;
+const poorAccount = { freeRequests: 0, banned: false };
 /** How long the middleware that stands for an unknown hole blocks the process, in milliseconds. */
 const blockMs = 40;
 
@@ -41,10 +42,10 @@ async function serve(t: ExecutionContext): Promise<TestServer> {
     blockedMs += blockMs;
   };
   const log = createLogger('test', 'silent');
-  const find = (key: string) => Promise.resolve(key === '' ? null : { accountId: key, keyHash: '' });
+  const find = (key: string) => Promise.resolve(key === '' ? null : { accountId: key, keyHash: key });
   const funded = new FundedAccounts({
     get: async (accountId) =>
-      ({ balanceNano: accountId === rich ? 1n : 0n, freeRequests: 0, banned: false }) as HotAccount,
+      ({ ...poorAccount, keyHash: accountId, balanceNano: accountId === rich ? 1n : 0n }) as HotAccount,
   });
   const services: MeteredServices = {
     apiKeys: { find },
@@ -129,7 +130,7 @@ test.serial('callers with money do not wait, also from the network of a flood', 
 test.serial("the work of callers with money is not counted against their network's share", async (t) => {
   const { url, blockedMs, funded } = await serve(t);
   // What admission does.
-  funded.note(rich, true);
+  funded.note(rich);
   for (let i = 0; i < 40; i++) await (await fetch(`${url}/late`, { headers: headersOf(rich) })).text();
   t.is(blockedMs(), 40 * blockMs);
   const startedMs = performance.now();

@@ -16,7 +16,7 @@ function signalOf(response: ServerResponse): AbortSignal {
 function createUnreadResponse(): ServerResponse {
   const socket = { destroyed: false, resetAndDestroy: () => void unread.emit('close') };
   const unread = Object.assign(new EventEmitter(), {
-    req: { socket },
+    req: { socket, headers: {} },
     socket,
     headersSent: false,
     destroyed: false,

@@ -6,6 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
 import { streamJobEvents } from '../../../../api/endpoints/jobs/job-events.ts';
 import { cancelJob } from '../../../../api/endpoints/jobs/jobs.ts';
+import { JobPolls } from '../../../../api/jobs/job-polls.ts';
 import { renderError } from '../../../../api/middleware/render-error.ts';
 import type { RequestState } from '../../../../api/request/context.ts';
 import { requestContext } from '../../../../api/middleware/request-context.ts';
@@ -13,6 +14,7 @@ import { validate } from '../../../../api/middleware/validate.ts';
 import type { JobView } from '../../../../api/present/job-text.ts';
 import type { Services } from '../../../../api/services.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
+import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
 import { captureLog, type CapturedLog } from '../../../support/captured-log.ts';
 import { parseNamedEvents } from '../../../support/named-events.ts';
 import { showJob, shownJobId } from '../../../support/show-job.ts';
@@ -29,7 +31,11 @@ interface TestServer extends CapturedLog {
 async function serve(t: ExecutionContext, find: () => Promise<JobView | null>): Promise<TestServer> {
   const captured = captureLog();
   const durableJobs = { find, cancel: async () => true, closing: new AbortController().signal };
-  const services = { durableJobs } as unknown as Services;
+  const services = {
+    durableJobs,
+    redisTurns: new FairBudget({ capacity: 8 }),
+    jobPolls: new JobPolls(async () => [await find()].filter((view) => view !== null)),
+  } as unknown as Services;
   const router = new Router<RequestState>();
   router.delete('/v1/jobs/:job_id', validate(cancelJob.operation), cancelJob.createHandler(services));
   router.get(
