@@ -1,7 +1,4 @@
-import {
-  LeveledProcesses,
-  type LevelBounds,
-} from '../../shared/child-processes/leveled-processes.ts';
+import { LeveledProcesses, type LevelBounds } from '../../shared/child-processes/leveled-processes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import type { FileResult, FileReply, FileRequest } from './file-content.ts';

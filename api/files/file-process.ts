@@ -10,10 +10,10 @@ import { countFile } from './read-file.ts';
 
 const maxWasmBytes = 512 * 1024 * 1024;
 
-await serveRequests<FileRequest, FileReply>(async () => {
+await serveRequests(async () => {
   boundWasmMemory(maxWasmBytes);
   const pdfium = await loadPdfium();
-  return async (request) => ({
+  return async (request: FileRequest): Promise<FileReply> => ({
     answer: await countFile(pdfium, request),
     memoryBytes: pdfium.HEAPU8.length,
   });

@@ -18,9 +18,9 @@ interface SentRequest<Reply> {
 }
 
 /** Sends a request to a child process and waits for the reply. Does not end the child. */
-export function sendRequest<Request extends object, Reply>(
+export function sendRequest<Reply>(
   child: ChildProcess,
-  request: Request,
+  request: object,
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): SentRequest<Reply> {
   let stop = (): void => undefined;

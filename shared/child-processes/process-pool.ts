@@ -46,7 +46,7 @@ export class ProcessPool<Request extends object, Reply> {
     if (child?.pid === undefined) return createFailedRun(this.#options.program);
     this.#working.add(child);
     const { timeoutMs } = this.#options;
-    const { end, stop } = sendRequest<Request, Reply>(child, request, { timeoutMs, signal });
+    const { end, stop } = sendRequest<Reply>(child, request, { timeoutMs, signal });
     const ended = end.then(async (settledEnd) => {
       if (settledEnd.kind === 'crashed') this.#logCrash(child, settledEnd);
       if (settledEnd.kind === 'reply' && this.#options.isReusable(settledEnd.reply)) this.#keepIdle(child);
@@ -122,7 +122,7 @@ export class ProcessPool<Request extends object, Reply> {
   }
 }
 
-/** Creates a run that fails, because the operating system has no more processes or file descriptors. */
+/** Creates a run that fails: the pool is closed, or the system has no more processes or file descriptors. */
 function createFailedRun({ name }: ChildProgram): ProcessRun<never> {
   const error = new AppError('service_unavailable', { message: `a ${name} could not be started` });
   const end = Promise.reject(error);

@@ -25,11 +25,9 @@ const watchMs = 1_000;
  * Serves the requests of the parent process, one at a time, until the parent ends this process or itself.
  * @param open loads what the requests need, and returns their handler
  */
-export async function serveRequests<Request, Reply>(
-  open: () => Promise<(request: Request) => Promise<Reply>>,
-): Promise<void> {
+export async function serveRequests(open: () => Promise<(request: never) => Promise<object>>): Promise<void> {
   if (process.send === undefined) throw new Error('this program is started by another process');
-  const send = process.send.bind(process) as (message: ChildMessage<Reply>, sent?: () => void) => boolean;
+  const send = process.send.bind(process) as (message: ChildMessage<object>, sent?: () => void) => boolean;
   // Stdio is ignored; the parent logs why this process ends.
   exitOnUncaught((crash, what) => new Promise<void>((resolve) => send({ what, crash }, resolve)));
   setPriority(niceness);
@@ -39,7 +37,7 @@ export async function serveRequests<Request, Reply>(
   // An ordinary exit would wait for native code that is still running.
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   const handle = await open();
-  for await (const [request] of on(process, 'message') as AsyncIterable<[Request]>) {
+  for await (const [request] of on(process, 'message') as AsyncIterable<[never]>) {
     send({ reply: await handle(request) });
   }
 }

@@ -22,11 +22,14 @@ const minFullColourQuality = 90;
 /** Images with more pixels are encoded with less effort: they take a second or more even so. */
 const maxFullEffortPixels = 8_000_000;
 
-await serveRequests<ImageWork, ImageReply>(async () => {
+await serveRequests(async () => {
   const { default: sharp } = await import('sharp');
   sharp.concurrency(1);
   sharp.cache(false);
-  return async (work) => ({ result: await perform(sharp, work), rssBytes: process.memoryUsage.rss() });
+  return async (work: ImageWork): Promise<ImageReply> => {
+    const result = await perform(sharp, work);
+    return { result, rssBytes: process.memoryUsage.rss() };
+  };
 });
 
 async function perform(sharp: Sharp, work: ImageWork): Promise<WorkResult | 'undecodable'> {
