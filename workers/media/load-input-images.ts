@@ -23,6 +23,10 @@ const maxMaskBytes = 4_000_000;
  * smaller.
  */
 const usualQuality = 75;
+/** For files that are already compressed more than that, which would grow even so. */
+const lowQuality = 40;
+/** A WebP of this size would exceed the limit without visible loss, after taking seconds to encode. */
+const maxFineWebpBytes = maxImageBytes / 2.5;
 /**
  * While images are sent, they are in memory twice: as raw bytes, and as form data or base64, which takes 4/3 of the
  * bytes.
@@ -150,9 +154,12 @@ class InputLoad {
   }
 
   async #reencode(bytes: Buffer, loc: Location): Promise<ReencodedImage> {
-    let image = await this.#encode(bytes, loc, null);
-    if (image.bytes.length > maxImageBytes && image.contentType !== 'image/png')
-      image = await this.#encode(bytes, loc, usualQuality);
+    const isLargeWebp = bytes.length > maxFineWebpBytes && sniffImageType(bytes) === 'image/webp';
+    let image = await this.#encode(bytes, loc, isLargeWebp ? usualQuality : null);
+    for (const quality of isLargeWebp ? [lowQuality] : [usualQuality, lowQuality]) {
+      if (image.bytes.length <= maxImageBytes || image.contentType === 'image/png') break;
+      image = await this.#encode(bytes, loc, quality);
+    }
     this.#bytes += image.bytes.length;
     if (image.bytes.length > maxImageBytes)
       throw invalidField(
