@@ -50,6 +50,7 @@ for (const { operation, createHandler } of reads) {
     // Reading any other store would fail.
     const services = {
       databaseTurns,
+      redisTurns: new FairBudget({ capacity: 8 }),
       databaseWaitMs: 30_000,
       config: { publicUrl: null },
       web: { sessions },
