@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
 import { makeManyFrames } from '../../../scripts/bench/fairness/hostile-images.ts';
 import { createImageChecker } from '../../../workers/media/check-image.ts';
-import { Decoders } from '../../../workers/media/decoders.ts';
+import { Decoders, type ImageOrigin } from '../../../workers/media/decoders.ts';
 import { createImageReencoder } from '../../../workers/media/reencode-image.ts';
 import { makeBlackPng } from '../../support/make-black-png.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -20,7 +20,11 @@ function open(t: ExecutionContext, timeoutMs?: number) {
   const reencodeImage = createImageReencoder(decoders);
   const reencode = (
     bytes: Buffer,
-    { accountId = 'a', signal = new AbortController().signal, origin = 'caller' as 'caller' | 'vendor' } = {},
+    {
+      accountId = 'a',
+      signal = new AbortController().signal,
+      origin = 'caller',
+    }: { accountId?: string; signal?: AbortSignal; origin?: ImageOrigin } = {},
   ) => reencodeImage(bytes, { accountId, signal, origin, waitMs: 600_000, format: null, quality: null });
   return { logged, reencode, check: createImageChecker(decoders), pids: () => decoders.pids };
 }
@@ -74,7 +78,7 @@ onLinux(
     const { logged, reencode, pids } = open(t);
     const failing = reencode(slow);
     const pid = await waitFor('a process to decode', () => pids()[0]);
-    process.kill(pid!, 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
     const failed = await failing;
     t.regex('problem' in failed ? failed.problem : '', /its decoder ran out of memory or failed/);
     t.is(logged[0]?.[1], 'image process: ended unexpectedly');
