@@ -10,10 +10,10 @@ const totalShare = 1 / 2;
 /** How much time they may use in one go before the shares apply, in milliseconds. */
 const burstMs = { network: 250, total: 500 };
 /**
- * The longest single piece of work that counts in full. A process that was suspended for minutes in the middle of a call
- * must not lock out that call's network for an hour.
+ * The most that a network has to make up for. A process that was suspended in the middle of a call, or built a page for
+ * the first time on a busy machine, must not lock out that call's network: its next call waits, and is not rejected.
  */
-const maxUseMs = 30_000;
+const maxUseMs = 3_000;
 /** How long a call waits for its network's share before it is rejected. */
 const defaultMaxWaitMs = 15_000;
 /** How often to check whether a waiting call may run. */
