@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import { SingleFlight } from '../../shared/look-ups/single-flight.ts';
 
 const maxKeys = 50_000;
 /** How long an account is believed to have money after it was last seen to have some. */
@@ -13,7 +14,7 @@ const unfundedTtlMs = 5_000;
 export class FundedAccounts {
   readonly #hotAccounts: Pick<HotAccountStore, 'get'>;
   readonly #known = new LRUCache<string, boolean>({ max: maxKeys, ttl: fundedTtlMs });
-  readonly #reading = new Map<string, Promise<boolean>>();
+  readonly #reading = new SingleFlight<boolean>('account balance');
 
   constructor(hotAccounts: Pick<HotAccountStore, 'get'>) {
     this.#hotAccounts = hotAccounts;
@@ -37,12 +38,7 @@ export class FundedAccounts {
     const { keyHash } = holder;
     const known = this.#known.get(keyHash);
     if (known !== undefined) return known;
-    let reading = this.#reading.get(keyHash);
-    if (reading === undefined) {
-      reading = this.#read(holder).finally(() => this.#reading.delete(keyHash));
-      this.#reading.set(keyHash, reading);
-    }
-    return await reading;
+    return await this.#reading.run(keyHash, () => this.#read(holder));
   }
 
   async #read({ accountId, keyHash }: KeyHolder): Promise<boolean> {

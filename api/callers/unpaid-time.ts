@@ -82,10 +82,7 @@ export class UnpaidTime {
   add(network: string, ms: number): void {
     this.#byNetwork.add(network, ms);
     this.#total.add(allNetworks, ms);
-    const strainedMs = Math.max(
-      (this.#byNetwork.of(network) - burstMs.network) / networkShare,
-      (this.#total.of(allNetworks) - burstMs.total) / totalShare,
-    );
+    const strainedMs = this.#findStrainedMs(network);
     if (strainedMs > 0) this.#strainedUntilMs = Math.max(this.#strainedUntilMs, this.#nowMs() + strainedMs);
   }
 
@@ -142,6 +139,14 @@ export class UnpaidTime {
     if (queue?.size === 0) this.#waiting.delete(network);
   }
 
+  /** Returns how long it takes until the network has made up for what it used (ms); not above 0 if it has. */
+  #findStrainedMs(network: string): number {
+    return Math.max(
+      (this.#byNetwork.of(network) - burstMs.network) / networkShare,
+      (this.#total.of(allNetworks) - burstMs.total) / totalShare,
+    );
+  }
+
   #hasTimeFor(network: string): boolean {
     return this.#isTotalFree() && this.#byNetwork.of(network) < burstMs.network;
   }
@@ -184,11 +189,7 @@ export class UnpaidTime {
   }
 
   #createError(network: string): AppError {
-    const overMs = Math.max(
-      (this.#byNetwork.of(network) - burstMs.network) / networkShare,
-      (this.#total.of(allNetworks) - burstMs.total) / totalShare,
-    );
-    const seconds = Math.max(1, Math.ceil(overMs / 1_000));
+    const seconds = Math.max(1, Math.ceil(this.#findStrainedMs(network) / 1_000));
     return new AppError('rate_limit_exceeded', {
       message: `Calls without a key or a balance have used up the time that your network may take. Send fewer at once, and try again in ${seconds} s.`,
       headers: { 'retry-after': String(seconds) },

@@ -70,9 +70,8 @@ export const cancelJob = defineEndpoint(
   [authenticate, limitCalls],
   (services) => async (context) => {
     const id = readJobId(context);
-    const cancel = () => services.durableJobs.cancel(keyHolderOf(context).accountId, id);
     // Not in a turn of reads: the job costs money until it is cancelled.
-    if (!(await cancel())) throw noSuchJob();
+    if (!(await services.durableJobs.cancel(keyHolderOf(context).accountId, id))) throw noSuchJob();
     await sendJob(services, context, await waitForEnd(services, context));
   },
 );
