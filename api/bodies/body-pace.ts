@@ -15,6 +15,13 @@ export const lateStatus = 408;
  */
 const minBytesPerSecond = 32 * 1024;
 
+/**
+ * Part of the time during which this process was busy that does not count against a large body: its bytes may have
+ * waited for the process to read them. Not all of that time, because a slow body would otherwise keep its memory for as
+ * long as the process is busy.
+ */
+const busyCredit = 3 / 4;
+
 export interface BodyTimes {
   /** Time limit for a small body, which arrives in one or two chunks. */
   readonly smallMs: number;
@@ -36,6 +43,7 @@ export class BodyPace {
   readonly #isLarge: () => boolean;
   readonly #fail: (error: AppError) => void;
   readonly #times: BodyTimes;
+  readonly #startedUse = performance.eventLoopUtilization();
   #startedAtMs = performance.now();
   #lastChunkAtMs = this.#startedAtMs;
   #length = 0;
@@ -82,8 +90,9 @@ export class BodyPace {
 
   #slowAtMs(): number {
     const { smallMs, graceMs } = this.#times;
-    const allowedMs = this.#isLarge() ? graceMs + (this.#length / minBytesPerSecond) * 1_000 : smallMs;
-    return this.#startedAtMs + allowedMs;
+    if (!this.#isLarge()) return this.#startedAtMs + smallMs;
+    const busyMs = performance.eventLoopUtilization(this.#startedUse).active;
+    return this.#startedAtMs + graceMs + (this.#length / minBytesPerSecond) * 1_000 + busyCredit * busyMs;
   }
 
   #describe(): AppError {

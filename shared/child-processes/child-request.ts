@@ -28,21 +28,22 @@ export function sendRequest<Reply>(
     const settle = (result: RunEnd<Reply>): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', stop);
-      child.off('message', onMessage).off('exit', onExit).off('error', onExit);
+      child.off('message', onMessage).off('close', onEnd).off('error', onEnd);
       resolve(result);
     };
     stop = () => settle({ kind: 'stopped' });
-    const onExit = (): void => settle({ kind: 'crashed', what: 'ended unexpectedly' });
+    const onEnd = (): void => settle({ kind: 'crashed', what: 'ended unexpectedly' });
     const onMessage = (message: ChildMessage<Reply>): void => {
       if ('crash' in message) settle({ kind: 'crashed', what: message.what, error: message.crash });
       else settle({ kind: 'reply', reply: message.reply });
     };
     const timer = setTimeout(() => settle({ kind: 'late' }), timeoutMs);
     signal.addEventListener('abort', stop);
-    child.on('message', onMessage).on('exit', onExit).on('error', onExit);
+    // 'close' follows the last message, whereas 'exit' may precede it.
+    child.on('message', onMessage).on('close', onEnd).on('error', onEnd);
     if (signal.aborted) stop();
     // If sending fails, the process has ended or could not start.
-    else child.send(request, (error) => error !== null && onExit());
+    else child.send(request, (error) => error !== null && onEnd());
   });
   return { end, stop };
 }

@@ -138,7 +138,7 @@ async function startWithLargeResponses(t: ExecutionContext, workers: WorkerOptio
     catalog: `
 upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1" } }
 models:
-  - { id: image, type: image, context: 8192, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: vendor, model: image }] }
+  - { id: image, type: image, context: 8192, size: [1024x1024, 2048x2048], pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: vendor, model: image }] }
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: chat }] }
 `,
   });

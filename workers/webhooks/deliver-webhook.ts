@@ -37,7 +37,7 @@ const maxAgeMs = 48 * 60 * 60 * 1_000;
 /**
  * Processes a BullMQ job: makes one attempt, and resolves when the receiver has accepted the webhook.
  * @throws AttemptFailed if another attempt follows; DeliveryFailed if none does; DelayedError if the delivery was put
- * back on the queue without an attempt
+ * back on the queue without an attempt, or its attempt was ended to make room
  */
 export async function deliverWebhook(
   dependencies: DeliveryDeps,
@@ -70,6 +70,9 @@ export async function deliverWebhook(
     const limits = { limitMs: standing.limitMs, signal: place.signal };
     const attempt = await post(dependencies, bullJob.data, standing, prepared, limits);
     outcome = attempt.outcome;
+    // Does not count as an attempt. Waits among those to hanging receivers, whose places are theirs only, so the next
+    // one is not ended early.
+    if (outcome === 'ended') return await turns.putBack(bullJob, token, 'hanging', placePauseMs);
     await concludeAttempt(dependencies, bullJob, attempt.response);
   } finally {
     place.end();
@@ -95,7 +98,8 @@ async function post(
   const startedAtMs = performance.now();
   const response = await client.post(delivery.url, headers, body, limits);
   const isPrompt = performance.now() - startedAtMs < Math.min(lanes.lateAfterMs, limits.limitMs);
-  const outcome = isPrompt ? 'prompt' : response.status === null ? 'timeout' : 'late';
+  const failure = limits.signal.aborted ? 'ended' : 'timeout';
+  const outcome = isPrompt ? 'prompt' : response.status === null ? failure : 'late';
   await receivers.write(delivery, standing, outcome).catch((error: unknown) => {
     log.debug({ jobId: delivery.jobId, err: error }, 'recording how a receiver responded failed');
   });

@@ -31,8 +31,11 @@ export interface ReceiverStanding {
   readonly hasHangingReceiver: boolean;
 }
 
-/** How an attempt ended: soon, whatever the result; with a late response; or late and without a response. */
-export type ReceiverOutcome = 'prompt' | 'late' | 'timeout';
+/**
+ * How an attempt ended: soon, whatever the result; with a late response; late and without a response; or ended by us
+ * before its time limit.
+ */
+export type ReceiverOutcome = 'prompt' | 'late' | 'timeout' | 'ended';
 
 /**
  * @param record what the last attempt left, or null
@@ -63,9 +66,14 @@ export function readStanding(
   };
 }
 
-/** Returns what an attempt that timed out leaves. */
-export function writeTimeout(standing: ReceiverStanding, nowMs: number): string {
-  const fullTrialAtMs = standing.limitMs === fullLimitMs ? nowMs : standing.fullTrialAtMs;
+/** Returns what an attempt without a response leaves. */
+export function writeTimeout(
+  standing: ReceiverStanding,
+  outcome: 'timeout' | 'ended',
+  nowMs: number,
+): string {
+  const wasFullTrial = outcome === 'timeout' && standing.limitMs === fullLimitMs;
+  const fullTrialAtMs = wasFullTrial ? nowMs : standing.fullTrialAtMs;
   return `${standing.timeouts + 1}:${fullTrialAtMs}`;
 }
 
@@ -103,8 +111,9 @@ export class ReceiverRecords {
           await redis.del(receiver);
           break;
         case 'timeout':
+        case 'ended':
           await Promise.all([
-            redis.set(receiver, writeTimeout(standing, Date.now()), 'EX', hangingRecordSeconds),
+            redis.set(receiver, writeTimeout(standing, outcome, Date.now()), 'EX', hangingRecordSeconds),
             redis.set(hanging, '1', 'EX', hangingRecordSeconds),
           ]);
           return;

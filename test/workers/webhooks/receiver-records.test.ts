@@ -10,13 +10,21 @@ test('each timeout of a receiver shortens the wait for it, but once in ten minut
   for (let i = 0; i < 5; i++) {
     const standing = readStanding(record, record !== null, nowMs);
     waits.push(standing.limitMs);
-    record = writeTimeout(standing, nowMs);
+    record = writeTimeout(standing, 'timeout', nowMs);
     nowMs += 1_000;
   }
   t.deepEqual(waits, [15_000, 5_000, 2_000, 2_000, 2_000]);
   const later = readStanding(record, true, nowMs + 11 * minuteMs);
   t.is(later.limitMs, 15_000);
   t.is(later.lane, 'hanging', 'it still has no claim to the places of others');
+});
+
+test('after an attempt that was ended early, the next one to its receiver still gets the full time', (t) => {
+  const nowMs = 1_000 * minuteMs;
+  const record = writeTimeout(readStanding(null, false, nowMs), 'ended', nowMs);
+  const standing = readStanding(record, true, nowMs + 1_000);
+  t.is(standing.lane, 'hanging');
+  t.is(standing.limitMs, 15_000);
 });
 
 test('a new receiver of an account with a hanging one counts as hanging, but a prompt one does not', (t) => {
