@@ -40,6 +40,8 @@ export class FormReader implements BodyReader {
   #receivedBytes = 0;
   #fail!: (error: AppError) => void;
   readonly #failed: Promise<never>;
+  /** The parser may finish before `end` is called: at the last boundary of a form without parts. */
+  readonly #finished: Promise<void>;
 
   /** @throws AppError if the Content-Type has no boundary */
   constructor(contentType: string, contract: FormContract) {
@@ -62,6 +64,7 @@ export class FormReader implements BodyReader {
         'The Content-Type names no boundary of the form. Leave the header to your HTTP library, which knows the boundary.';
       throw invalidForm(msg, error);
     }
+    this.#finished = new Promise<void>((resolve) => this.#busboy.once('finish', resolve));
     // A part may have no name or file name, which the package's types do not show.
     this.#busboy.on(
       'file',
@@ -91,9 +94,8 @@ export class FormReader implements BodyReader {
 
   async end(): Promise<unknown> {
     if (this.#short.length > 0) await this.#parse(this.#short.take());
-    const finished = new Promise<void>((resolve) => this.#busboy.once('finish', resolve));
     this.#busboy.end();
-    await Promise.race([finished, this.#failed]);
+    await Promise.race([this.#finished, this.#failed]);
     const fields = new FormFields();
     for (const { name, content } of this.#parts)
       fields.add(name, content.end(name), { isFile: content instanceof FileText });

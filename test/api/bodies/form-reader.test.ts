@@ -204,3 +204,10 @@ test('memory for a form is reserved as its bytes arrive', async (t) => {
   await reader.push(form.subarray(0, 150_000));
   t.true(reader.extraBytes >= 50_000 && reader.extraBytes < 60_000, String(reader.extraBytes));
 });
+
+test('a form without parts is read to its end, whatever follows its last boundary', async (t) => {
+  const last = `--\r\n--${defaultBoundary}`;
+  for (const form of [`--${defaultBoundary}--\r\n`, ...[1, 2, 3, 1_000].map((n) => last.repeat(n + 1))]) {
+    for (const chunkBytes of [7, 65_536]) t.deepEqual(await read(Buffer.from(form), { chunkBytes }), {});
+  }
+});
