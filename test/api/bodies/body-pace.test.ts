@@ -10,7 +10,8 @@ test.serial(
   async (t) => {
     const startedAtMs = performance.now();
     const failure = new Promise<AppError>((resolve) => {
-      new BodyPace(() => true, { smallMs: 60_000, stallMs: 60_000, graceMs }, resolve);
+      const pace = new BodyPace(() => true, { smallMs: 60_000, stallMs: 60_000, graceMs }, resolve);
+      t.teardown(() => pace.stop());
     });
     while (performance.now() - startedAtMs < busyMs) {
       // The bytes of a body wait meanwhile.
