@@ -1,12 +1,29 @@
+import { randomInt } from 'node:crypto';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { ConfigError } from '../../shared/runtime/config-error.ts';
 import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
 import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 
-/** Returns a loopback port that is currently free. */
-export async function findFreePort(): Promise<number> {
-  return await listenOnce('127.0.0.1', 0);
+/**
+ * Ports that systems do not choose for outgoing connections. Such a connection could take a free port before the program
+ * that it was found for listens.
+ */
+const quietPorts = { first: 15_000, last: 32_000 };
+const maxTries = 20;
+
+/** Returns a port that is currently free, on loopback by default. */
+export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+  const { first, last } = quietPorts;
+  for (let tries = 0; tries < maxTries; tries++) {
+    const port = first + randomInt(last - first);
+    try {
+      return await listenOnce(host, port);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+  return await listenOnce(host, 0);
 }
 
 /**
@@ -15,7 +32,7 @@ export async function findFreePort(): Promise<number> {
  */
 export async function checkPort(host: string, port: number): Promise<number> {
   try {
-    return await listenOnce(host, port);
+    return port === 0 ? await findFreePort(host) : await listenOnce(host, port);
   } catch (error) {
     const explained = explainListenError(host, port, error as Error);
     if (explained instanceof ConfigError) throw explained;
