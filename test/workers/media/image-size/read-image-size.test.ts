@@ -74,22 +74,30 @@ for (const [name, make] of Object.entries(files)) {
   test(`a ${name} that is cut off anywhere is read without an error, as no larger than it is`, async (t) => {
     const bytes = await make();
     const { width, height, pages = 1 } = await sharp(bytes).metadata();
+    // An assertion takes much longer than reading.
+    const wrong: unknown[] = [];
     for (let end = 12; end < bytes.length; end += 1 + Math.floor(bytes.length / 500)) {
       const size = readImageSize(bytes.subarray(0, end), sniffImageType(bytes)!, { countsFrames: true });
-      if ('problem' in size) t.is(size.problem, damaged);
-      else t.true(size.width <= width && size.height <= height && size.frames <= pages, `${end} bytes`);
+      const isRight =
+        'problem' in size
+          ? size.problem === damaged
+          : size.width <= width && size.height <= height && size.frames <= pages;
+      if (!isRight) wrong.push({ end, size });
     }
+    t.deepEqual(wrong, []);
   });
 
   test(`a ${name} with any byte replaced is read without an error`, async (t) => {
     const bytes = await make();
+    const types = new Set<string>();
     for (let at = 12; at < Math.min(bytes.length, 600); at += 1) {
       for (const value of [0, 0x7f, 0xff]) {
         const broken = Buffer.from(bytes);
         broken[at] = value;
-        t.is(typeof read(broken), 'string');
+        types.add(typeof read(broken));
       }
     }
+    t.deepEqual([...types], ['string']);
   });
 }
 
@@ -190,9 +198,9 @@ const slowest: Readonly<Record<string, (bytes: number) => Buffer>> = {
 for (const [name, make] of Object.entries(slowest)) {
   test(`the time to read ${name} grows no faster than the file`, (t) => {
     const measure = (bytes: Buffer): number => {
-      const took = Array.from({ length: 5 }, () => {
+      const took = Array.from({ length: 3 }, () => {
         const startedMs = readThreadMs();
-        for (let i = 0; i < 20; i++) read(bytes);
+        for (let i = 0; i < 10; i++) read(bytes);
         return readThreadMs() - startedMs;
       });
       // The clock counts whole milliseconds on some systems.
@@ -200,8 +208,9 @@ for (const [name, make] of Object.entries(slowest)) {
     };
     const [small, large] = [make(2_000_000), make(16_000_000)];
     read(large);
-    const ratio = measure(large) / measure(small);
-    t.log(`${ratio.toFixed(1)} times the time, ${measure(large).toFixed(0)} ms`);
+    const largeMs = measure(large);
+    const ratio = largeMs / measure(small);
+    t.log(`${ratio.toFixed(1)} times the time, ${largeMs.toFixed(0)} ms`);
     // Twice the time that eight times the bytes should take, and nowhere near 64 times.
     t.true(ratio < 16, `8 times the bytes took ${ratio} times the time`);
   });
