@@ -6,7 +6,7 @@ import { runShortRealTests } from './run-real-tests.mjs';
 
 const tests = 'dist/test';
 
-/** For files that start several processes each. */
+/** For files that load the machine by themselves. */
 const twoAtOnce = ['--concurrency=2'];
 
 /**
@@ -16,7 +16,7 @@ const twoAtOnce = ['--concurrency=2'];
 const longSuites = [
   {
     files: [`${tests}/load/**/*.test.js`, `${tests}/clients/**/*.test.js`, `${tests}/examples/**/*.test.js`],
-    options: [],
+    options: twoAtOnce,
   },
   {
     files: [

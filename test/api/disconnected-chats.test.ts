@@ -8,6 +8,7 @@ import { useScriptedStack } from '../support/scripted-stack.ts';
 import { chatWithUsage, type Script, type ScriptedCall } from '../support/scripted-vendor.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { maxStepMs } from '../../workers/runs/choice-silence.ts';
 import { listenTo } from '../support/listen-to.ts';
 import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
 
@@ -200,9 +201,11 @@ const geminiChunk = (parts: object[], counts: object): string =>
 
 test('if the caller disconnects from a Gemini stream, the call is aborted immediately and billed from the usage in its last chunk', async (t) => {
   let aborted: Promise<void> | null = null;
+  let lastSentAtMs = 0;
   const chat = await prepareChat('gem', async function* (_body, _path, call: ScriptedCall) {
     aborted = call.cut;
     yield geminiChunk([], { thoughtsTokenCount: 9_990 });
+    lastSentAtMs = performance.now();
     yield geminiChunk([{ text: 'last' }], { thoughtsTokenCount: 9_990, candidatesTokenCount: 10 });
     await call.cut;
   });
@@ -210,7 +213,14 @@ test('if the caller disconnects from a Gemini stream, the call is aborted immedi
   await caller.readUntil('last');
   caller.leave();
   await aborted!;
+  const waitedMs = performance.now() - lastSentAtMs;
   const row = await waitForSettledRow(t, chat);
+  if (waitedMs > maxStepMs) {
+    // In that time, as on a busy machine, the vendor may have generated more.
+    t.like(row, { ...disconnectedRow, promptTokens: 20 });
+    t.true(row.completionTokens! >= 10_000);
+    return;
+  }
   t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });
   t.is(row.costNano, 10_020_000_000n);
 });
