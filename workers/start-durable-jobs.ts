@@ -1,5 +1,5 @@
 import { JobTurns } from '../shared/jobs/job-turns-store.ts';
-import type { QueueName } from '../shared/queue/job-kinds.ts';
+import { queueOfModel, type QueueName } from '../shared/queue/job-kinds.ts';
 import type { RedisClient } from '../shared/redis/redis-client.ts';
 import { redisKeys } from '../shared/redis/redis-keys.ts';
 import type { ReplyPublisher } from './replies/reply-publisher.ts';
@@ -37,7 +37,7 @@ export interface DurableJobs extends Required<Running> {
 
 export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
   const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq } = options;
-  const { redis, workerId, faults, log } = dependencies;
+  const { redis, workerId, catalog, faults, log } = dependencies;
   const turns = new JobTurns(redis);
   const intake = new JobIntake({ dependencies, turns, publisher, runs, queues, concurrency });
   const webhookQueue = new WebhookQueue(redis);
@@ -57,6 +57,10 @@ export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
     turns,
     leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
     queueHook: (hook) => hooks.queue(hook),
+    knowsModel: ({ queue, model: name }) => {
+      const model = catalog.find(name);
+      return model !== undefined && queueOfModel(model.type) === queue;
+    },
     faults,
     log,
   });

@@ -8,9 +8,8 @@ import {
   takeJob,
   type TakenJob,
 } from '../../shared/jobs/run-job-scripts.ts';
-import type { Job, QueueName } from '../../shared/queue/job-kinds.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
-import { noChannel } from '../../shared/queue/job-kinds.ts';
+import { noChannel, queueOfModel, type Job, type QueueName } from '../../shared/queue/job-kinds.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
 import type { Running } from '../../shared/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
@@ -160,7 +159,7 @@ export class JobIntake implements Running {
   async #takeTurns(queue: QueueName, count: number): Promise<number | null> {
     const { turns, dependencies } = this.#options;
     // Jobs for a model that is not in this worker's catalog wait for a worker that has it.
-    const models = dependencies.catalog.current.models.filter(({ type }) => type === queue);
+    const models = dependencies.catalog.current.models.filter(({ type }) => queueOfModel(type) === queue);
     const names = models.flatMap(({ id, aliases }) => [id, ...aliases]);
     const capacity = new Map(names.map((model) => [model, maxNotStarted[queue]]));
     const notStarted = new Map<string, Map<string, number>>();

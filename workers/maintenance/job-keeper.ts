@@ -7,11 +7,13 @@ import {
   markHookQueued,
   type DueHook,
 } from '../../shared/jobs/end-job-scripts.ts';
+import type { JobLine } from '../../shared/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { jobLeaseMs } from '../../shared/jobs/run-job-scripts.ts';
 import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { shardCount } from '../../shared/redis/redis-keys.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import type { Faults } from '../../shared/storage/faults.ts';
 import type { ShardLeases } from '../leases/shard-leases.ts';
 
@@ -28,6 +30,8 @@ export interface JobKeeperOptions {
   readonly leases: ShardLeases;
   /** Adds a job's webhook to its queue. Idempotent. */
   readonly queueHook: (hook: DueHook) => Promise<void>;
+  /** Whether this worker's catalog has the model of these jobs. */
+  readonly knowsModel: (line: JobLine) => boolean;
   readonly faults: Faults;
   readonly log: Logger;
 }
@@ -41,11 +45,13 @@ export class JobKeeper {
   /** Per shard: since when this worker has maintained it without interruption, and when its index was last synced. */
   readonly #maintainedSince = new Map<number, { atMs: number; syncedAtMs: number }>();
 
+  readonly #warnOfUnknown: (text: string, fields: object) => void;
   /** The offset of Redis's clock from our monotonic clock. */
   #clockOffsetMs: number | null = null;
 
   constructor(options: JobKeeperOptions) {
     this.#options = options;
+    this.#warnOfUnknown = createThrottledWarning((text, fields) => options.log.warn(fields, text));
   }
 
   /** Makes one pass over all shards. Skips shards whose leases other workers hold. */
@@ -144,13 +150,24 @@ export class JobKeeper {
   }
 
   async #sync(shard: number): Promise<void> {
-    const { redis, turns } = this.#options;
+    const { redis, turns, knowsModel } = this.#options;
     for await (const lists of listWaitingLists(redis, shard)) {
+      const unknown = lists.filter((line) => !knowsModel(line));
+      if (unknown.length > 0) this.#warnOfJobs(unknown);
       await Promise.all(
         lists.map(({ accountId, queue, model, weight, waiting }) =>
           turns.sync({ queue, model }, accountId, weight, waiting),
         ),
       );
     }
+  }
+
+  #warnOfJobs(lists: readonly (JobLine & { readonly waiting: number })[]): void {
+    const models = new Map<string, number>();
+    for (const { model, waiting } of lists) models.set(model, (models.get(model) ?? 0) + waiting);
+    this.#warnOfUnknown(
+      'jobs wait for a model that is not in the catalog of this worker; they run once a worker has it',
+      { waiting: Object.fromEntries(models) },
+    );
   }
 }

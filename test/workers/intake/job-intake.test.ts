@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { operations } from '../../../shared/contract/operations.ts';
 import { cancelJob } from '../../../shared/jobs/end-job-scripts.ts';
 import type { JobRecord } from '../../../shared/jobs/job-record.ts';
 import { hasEnded } from '../../../shared/jobs/job-record.ts';
@@ -65,6 +66,20 @@ test('a job is run, charged once and stored with its response, and its reservati
   t.true((await stack.redis.strlen(redisKeys.storedFrames(accountId, id))) > 0);
   t.is(await stack.redis.exists(redisKeys.jobBody(accountId, id)), 0);
 });
+
+for (const type of operations.createChatCompletion.modelTypes!) {
+  test(`a job of a model of the type ${type} is run`, async (t) => {
+    const catalog = `
+upstreams: { builtin: { kind: builtin } }
+models:
+  - { id: any, type: ${type}, context: 8192, pricing: { prompt: 50, completion: 150 }, routes: [{ upstream: builtin, model: demo-echo }] }
+`;
+    const stack = await useStack(t, { catalog });
+    const { id: accountId } = await stack.createAccount();
+    const id = await enqueueChat(stack, accountId, 'any');
+    t.is((await waitForEnd(stack, accountId, id)).status, 'succeeded');
+  });
+}
 
 test('if a job is cancelled while it waits, it never runs and its reservation is refunded', async (t) => {
   const stack = await useStack(t, { workers: [] });

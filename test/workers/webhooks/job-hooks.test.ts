@@ -41,6 +41,7 @@ function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']):
     turns: new JobTurns(redis),
     leases,
     queueHook,
+    knowsModel: () => true,
     faults: new Faults(log),
     log,
   });

@@ -1,0 +1,39 @@
+import test from 'ava';
+import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
+import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/runtime/logger.ts';
+import { Faults } from '../../../shared/storage/faults.ts';
+import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
+import { JobKeeper } from '../../../workers/maintenance/job-keeper.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
+import { enqueueChat } from '../../support/place-jobs.ts';
+
+test('jobs that wait for a model that the worker does not know are reported in its log', async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis } = services;
+  const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
+  await enqueueChat(services, accountId, 'demo-echo');
+  await enqueueChat(services, accountId, 'from-elsewhere');
+  await enqueueChat(services, accountId, 'from-elsewhere');
+  const log = createLogger('test', 'silent');
+  const warnings: [fields: object, text: string][] = [];
+  const keeper = new JobKeeper({
+    redis,
+    turns: new JobTurns(redis),
+    leases: new ShardLeases(redis, 'a-worker', redisKeys.jobsLease),
+    queueHook: () => Promise.resolve(),
+    knowsModel: ({ model }) => model === 'demo-echo',
+    faults: new Faults(log),
+    log: Object.assign(Object.create(log) as typeof log, {
+      warn: (fields: object, text: string) => warnings.push([fields, text]),
+    }),
+  });
+  await keeper.maintainShards();
+  t.deepEqual(warnings, [
+    [
+      { waiting: { 'from-elsewhere': 2 } },
+      'jobs wait for a model that is not in the catalog of this worker; they run once a worker has it',
+    ],
+  ]);
+});
