@@ -29,11 +29,25 @@ const minCompletionTokens = 16;
  */
 const slackShare = 0.02;
 const slackTokens = 64;
+/**
+ * A prompt that takes more room than the slack in the vendor's vocabulary leaves the reply at least this part of what
+ * remains of the context. If that is still too much for the vendor, its refusal leads to a lower bound.
+ */
+const minReplyShare = 1 / 2;
 
-/** Tokens available for one reply to a prompt of this length. */
-function findReplyCapacity(model: CatalogModel, promptTokens: number, slack: number): number {
-  return Math.max(1, Math.min(model.maxOutputTokens, model.context - promptTokens - slack));
+/**
+ * Returns the bound of an open-ended reply: what the prompt leaves of the context in the vendor's vocabulary, as far as
+ * that can be known.
+ */
+function findOpenEndedBound(model: CatalogModel, { tokens, roomTokens }: PromptCounter): number {
+  const remaining = model.context - tokens;
+  const vocabularySlack = Math.min(roomTokens - tokens, remaining * (1 - minReplyShare));
+  const slack = slackTokens + Math.ceil(Math.max(tokens * slackShare, vocabularySlack));
+  return toReplyTokens(model, remaining - slack);
 }
+
+const toReplyTokens = (model: CatalogModel, available: number): number =>
+  Math.max(1, Math.min(model.maxOutputTokens, available));
 
 /**
  * Content that is tokenized in addition to the texts of the prepared body: stored reasoning, which is sent too, and the
@@ -80,11 +94,10 @@ export async function estimateChat(
   // route, only the vendor's own maximum limits the output.
   const isEachBounded = model.routes.every(isBounded);
   const requested = isEachBounded ? body.max_completion_tokens || body.max_tokens || 0 : 0;
-  const slack = slackTokens + Math.ceil(promptTokens * slackShare);
   const perChoice =
     requested > 0
-      ? Math.min(requested, findReplyCapacity(model, promptTokens, 0))
-      : findReplyCapacity(model, promptTokens, slack);
+      ? Math.min(requested, toReplyTokens(model, model.context - promptTokens))
+      : findOpenEndedBound(model, counter);
   const worst = findWorstCase(model, {
     promptTokens: maySearch(body, model)
       ? allowForSearch(model, counter.reservedTokens, maxVendorCalls(body, model))
@@ -136,7 +149,7 @@ async function countPrompt(
       additions.tokens,
   );
   for (const { textTokens: tokens, textTokensInOtherVocabularies: tokensInOtherVocabularies } of files) {
-    counter.add({ tokens, textBytes: 0, tokensInOtherVocabularies });
+    counter.add({ tokens, textBytes: 0, tokensInOtherVocabularies, roomTokens: tokensInOtherVocabularies });
   }
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);

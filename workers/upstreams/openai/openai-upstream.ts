@@ -16,6 +16,7 @@ import {
   type Upstream,
   type UpstreamTarget,
 } from '../upstream.ts';
+import { findFittingLimit } from './fit-limit.ts';
 import { toUpstreamError } from './from-error.ts';
 import { ReasoningRecorder, restoreReasoning } from './save-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
@@ -76,12 +77,7 @@ async function* chat(
   const images = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
-  const response = await post(
-    client,
-    { path: '/chat/completions', body: request, isStream: stream },
-    target,
-    context,
-  );
+  const response = await postChat(client, request, stream, target, context);
   // Servers that cannot stream send a complete response even if a stream was requested.
   const reasoning = new ReasoningRecorder(target.model);
   if (!stream || isJson(response)) {
@@ -91,6 +87,38 @@ async function* chat(
   const translator = createChatStreamTranslator(target.apiKey, readChoices(body));
   for await (const events of readChatStream(response, translator, context)) {
     yield reasoning.take(events);
+  }
+}
+
+const limitFields = ['max_tokens', 'max_completion_tokens'];
+/** How often the limit of a chat is lowered. More than once only for a server that does not say how long the prompt is. */
+const maxLowerings = 3;
+
+/**
+ * Sends a chat. If the server finds that prompt and limit together exceed its context, sends it again with a limit that
+ * fits: the server's vocabulary may need more tokens for the prompt than ours.
+ */
+async function postChat(
+  client: HttpClient,
+  request: Readonly<Record<string, unknown>>,
+  isStream: boolean,
+  target: UpstreamTarget,
+  context: CallContext,
+): Promise<HttpResponse> {
+  const field = limitFields.find((name) => typeof request[name] === 'number');
+  let body = request;
+  for (let lowerings = 0; ; lowerings++) {
+    try {
+      return await post(client, { path: '/chat/completions', body, isStream }, target, context);
+    } catch (error) {
+      const fitting =
+        field === undefined || lowerings === maxLowerings
+          ? null
+          : findFittingLimit(error, body[field] as number);
+      if (fitting === null) throw error;
+      context.log.debug({ limit: body[field!], fitting }, 'the prompt leaves less room than the limit');
+      body = { ...body, [field!]: fitting };
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
 import { CountingTurn, countTokens } from '../../../../shared/pricing/count-tokens.ts';
 
 const text = 'You are a patient teacher who explains everything twice.';
-const part = { tokens: 9, textBytes: 56, tokensInOtherVocabularies: 9 };
+const part = { tokens: 9, textBytes: 56, tokensInOtherVocabularies: 9, roomTokens: 9 };
 
 const catalog = parseCatalog(
   'upstreams: { a: { kind: openai, baseUrl: http://localhost/v1 } }\n' +
