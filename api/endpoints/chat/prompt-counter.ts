@@ -5,8 +5,8 @@ import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocab
 import { countLookUpChars, type CountedTexts } from './counted-texts.ts';
 
 /**
- * A text seldom takes more than this many times as many tokens in the vocabularies of current models as in ours. Measured with the
- * tokenizers of Llama 3, Mistral and Qwen: English and code up to 1.15, Russian 1.07, 1.32 and 1.65, Hebrew and Hindi 2.
+ * How many times as many tokens as in ours a text seldom exceeds in another vocabulary. Llama 3, Mistral and Qwen need 1.07,
+ * 1.32 and 1.65 times as many for Russian, and some twice as many for Hebrew and Hindi. For ASCII, this is an assumption.
  */
 const maxRatio = { ascii: 1.15, other: 2 };
 
