@@ -27,6 +27,8 @@ export class BoundedFile {
       while (written < chunk.length) written += writeSync(fd, chunk, written);
     } catch (error) {
       if (written > 0) this.#countWritten(chunk, written);
+      // A descriptor that was closed elsewhere may already belong to another file, which must not be closed.
+      if ((error as NodeJS.ErrnoException).code === 'EBADF') this.#fd = null;
       // Reopen it the next time, because an operator who frees space may delete this file.
       this.close();
       return { written, error: error as Error };
@@ -47,7 +49,7 @@ export class BoundedFile {
     try {
       closeSync(fd);
     } catch {
-      // An earlier write failed, or the file was closed elsewhere. In both cases it is closed.
+      // An earlier write failed. It is closed in any case.
     }
   }
 
