@@ -67,7 +67,7 @@ test('a job is run, charged once and stored with its response, and its reservati
   t.is(await stack.redis.exists(redisKeys.jobBody(accountId, id)), 0);
 });
 
-for (const type of operations.createChatCompletion.modelTypes!) {
+for (const type of operations.createChatCompletion.modelTypes) {
   test(`a job of a model of the type ${type} is run`, async (t) => {
     const catalog = `
 upstreams: { builtin: { kind: builtin } }
