@@ -100,6 +100,7 @@ function createCatalog(vendorUrl: string): object {
     id: models.edits,
     type: 'image',
     context: 8192,
+    input_modalities: ['text', 'image'],
     pricing: { type: 'image', cost_per_image: 0.01 },
     routes: [{ upstream: 'chat', model: 'gpt-image-sim' }],
   };
