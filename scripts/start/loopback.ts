@@ -7,9 +7,9 @@ import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
 
 /**
  * Ports that systems do not choose for outgoing connections. Such a connection could take a free port before the program
- * that it was found for listens.
+ * that it was found for listens. Tests reserve the ports from 12000 on.
  */
-const quietPorts = { first: 15_000, last: 32_000 };
+const quietPorts = { first: 10_000, last: 12_000 };
 const maxTries = 20;
 
 /** Returns a port that is currently free, on loopback by default. */
