@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { bundleFolder } from './bundle-folder.mjs';
 import { packagesStamp } from './packages.mjs';
-import { binOf, readText, Refusal, root, runStep } from './processes.mjs';
+import { binOf, readText, Refusal, root, run, runStep, say } from './processes.mjs';
 
 const dist = join(root, 'dist');
 
@@ -41,9 +42,27 @@ export async function build(project) {
   // Compute the hash first, so that files that change while tsc runs are built by the next command.
   const hash = hashSources(project);
   const failure = 'The build failed; see the output of tsc above.';
-  await runStep('Building', failure, process.execPath, [binOf('typescript'), '-p', projects[project]]);
+  const compile = [binOf('typescript'), '-p', projects[project]];
+  await Promise.all([runStep('Building', failure, process.execPath, compile), bundlePackages()]);
   removeOrphans();
   writeFileSync(stampPath(project), hash);
+}
+
+const bundler = join(root, 'scripts', 'bootstrap', 'bundle-packages.mjs');
+const bundlesStampPath = join(dist, '.bootstrap-stamp-packages');
+
+/** Without bundles, everything works, but each process takes longer to start. */
+async function bundlePackages() {
+  const stamp = createHash('sha256').update(packagesStamp()).update(readText(bundler)).digest('hex');
+  if (readText(bundlesStampPath) === stamp) return;
+  const { code, output } = await run(process.execPath, [bundler]);
+  if (code !== 0) {
+    rmSync(bundleFolder, { recursive: true, force: true });
+    say(`Packages are not bundled, so processes start slower:\n${output.trimEnd()}`);
+    return;
+  }
+  mkdirSync(dist, { recursive: true });
+  writeFileSync(bundlesStampPath, stamp);
 }
 
 /** Without this check, tsc would report every import in the embedded servers whose module is missing. */

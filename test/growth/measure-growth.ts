@@ -18,7 +18,10 @@ const places = 3;
  * times, quadratic work 64 times. The caches of a processor and the garbage collector may double a time.
  */
 const maxRatio = 24;
-/** What a single measurement must exceed to be repeated. Lower, because the first runs of a function are slow. */
+/**
+ * What a single measurement must exceed to be repeated. Lower, because the first runs of a function are slow. Inputs of
+ * half the size must exceed it too: what grows fast does so over a range, while memory may become slow at one size.
+ */
 const suspiciousRatio = 14;
 /** A shorter time says nothing, and harms nobody. */
 const minMs = 2;
@@ -56,21 +59,37 @@ const upperMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, threadM
 const lowerMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, Math.max(threadMs, 0.01));
 
 /**
- * Compares one run with as many runs of the small input as have the same total size, so that a busy machine affects
- * both alike. Errs on the low side.
+ * Returns a description if the ratio of the times, at this size and less clearly at half of it, exceeds what linear
+ * work needs, several times in a row.
  */
 async function confirm<T>({ make, run, maxSize }: Work<T>, share: number): Promise<string | null> {
   const size = Math.ceil(maxSize * share);
-  const [small, large] = [make(Math.ceil(size / 2 ** places)), make(size)];
+  const inputs = makeInputs(make, size);
+  const half = makeInputs(make, Math.ceil(size / 2));
   let text = '';
   for (let count = 0; count < confirmations; count += 1) {
-    const eight = await measureBest(run, small, 2 ** places);
-    const smallMs = (eight.threadMs > 5 * stepMs ? eight.threadMs : eight.wallMs) / 2 ** places;
-    const largeMs = upperMs(await measureBest(run, large, 1));
+    const { largeMs, smallMs } = await compare(run, inputs);
     if (largeMs < minMs || largeMs < maxRatio * smallMs) return null;
+    const atHalf = await compare(run, half);
+    if (atHalf.largeMs < suspiciousRatio * atHalf.smallMs) return null;
     text = `${largeMs.toFixed(2)} ms for a size of ${size}, ${smallMs.toFixed(2)} ms for an eighth of it`;
   }
   return text;
+}
+
+const makeInputs = <T>(make: Work<T>['make'], size: number) => ({
+  large: make(size),
+  small: make(Math.ceil(size / 2 ** places)),
+});
+
+/**
+ * Compares one run with as many runs of the small input as have the same total size, so that a busy machine affects
+ * both alike. Errs on the low side.
+ */
+async function compare<T>(run: Work<T>['run'], { large, small }: { readonly large: T; readonly small: T }) {
+  const eight = await measureBest(run, small, 2 ** places);
+  const smallMs = (eight.threadMs > 5 * stepMs ? eight.threadMs : eight.wallMs) / 2 ** places;
+  return { smallMs, largeMs: upperMs(await measureBest(run, large, 1)) };
 }
 
 async function measureBest<T>(run: (input: T) => unknown, input: T, repeats: number): Promise<Time> {
