@@ -12,6 +12,7 @@ import { StatsCache } from '../shared/traffic/stats-cache.ts';
 import type { TrafficStore } from '../shared/traffic/traffic-store.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
 import { RecentRefusals } from './admission/recent-refusals.ts';
+import { RefusedBodies } from './admission/refused-bodies.ts';
 import { UnpaidTime } from './callers/unpaid-time.ts';
 import { Captcha } from './captcha/captcha.ts';
 import type { Dispatch } from './dispatch/create-dispatch.ts';
@@ -83,6 +84,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     databaseWaitMs: options.databaseWaitMs,
     calls: { short: new Holdings(), streams: new Holdings() },
     refusals: new RecentRefusals(),
+    refusedBodies: new RefusedBodies({ log }),
     funded: new FundedAccounts(hotAccounts),
     unpaidTime: new UnpaidTime({ log }),
     codes,

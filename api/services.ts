@@ -18,6 +18,7 @@ import type { MailQueue } from '../shared/web/mail-queue.ts';
 import type { WebStores } from '../shared/web/web-stores.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
 import type { RecentRefusals } from './admission/recent-refusals.ts';
+import type { RefusedBodies } from './admission/refused-bodies.ts';
 import type { BodyTimes } from './bodies/body-pace.ts';
 import type { UnpaidTime } from './callers/unpaid-time.ts';
 import type { Captcha } from './captcha/captcha.ts';
@@ -62,6 +63,8 @@ export interface Services extends Dispatch {
   /** Concurrent calls that do not call a model, by account or session: short ones, and event streams. */
   readonly calls: { readonly short: Holdings; readonly streams: Holdings };
   readonly refusals: RecentRefusals;
+  /** Large bodies that were read for nothing, by account. */
+  readonly refusedBodies: RefusedBodies;
   /** Accounts that are known to have money. The work of their calls is not limited by network. */
   readonly funded: FundedAccounts;
   /** The process's time that unpaid calls use, by network. */

@@ -31,12 +31,18 @@ export function parseBody(services: Services, operation: Operation): ApiMiddlewa
     const announced = context.request.length ?? 0;
     if (announced > limitBytes) throw tooLarge(limitBytes);
     const body = new IncomingBody(services, context, operation);
-    if (announced > smallBodyBytes) await body.becomeLarge(announced);
-    else if (operation.modelTypes !== undefined && expectsContinue(context.req))
-      // A caller that waits for `100 Continue` gets all errors that do not depend on the body before it sends the body.
-      await checkBeforeBody(services, context, operation.modelTypes);
-    context.state.body = await body.read(limitBytes);
-    await next();
+    try {
+      if (announced > smallBodyBytes) await body.becomeLarge(announced);
+      else if (operation.modelTypes !== undefined && expectsContinue(context.req))
+        // A caller that waits for `100 Continue` gets all errors that do not depend on the body before it sends the body.
+        await checkBeforeBody(services, context, operation.modelTypes);
+      context.state.body = await body.read(limitBytes);
+      await next();
+      body.end(null);
+    } catch (error) {
+      body.end(error);
+      throw error;
+    }
   };
 }
 
@@ -101,6 +107,8 @@ class IncomingBody {
   /** Time spent reading in the current event-loop turn (ms). */
   #spentMs = 0;
   #isReading = true;
+  /** Bytes that already count as refused. */
+  #countedBytes = 0;
 
   constructor(services: Services, context: ApiContext, operation: Operation) {
     this.#services = services;
@@ -116,9 +124,10 @@ class IncomingBody {
   async becomeLarge(minBytes: number): Promise<void> {
     const { modelTypes } = this.#operation;
     if (modelTypes === undefined) throw new AppError('payload_too_large');
-    const { requestMemory } = this.#services;
+    const { requestMemory, refusedBodies } = this.#services;
     const requester = requesterOf(this.#context);
     this.#release();
+    this.#countedBytes = await refusedBodies.waitToSend(requester, minBytes, this.#context.state.signal);
     // Only check that there is enough memory for the whole body now. A body takes no memory before it arrives.
     const whole = requestMemory.tryAcquire(requester, minBytes);
     if (whole === null) throw noMemory();
@@ -162,6 +171,14 @@ class IncomingBody {
       this.#isReading = false;
       if (signal.aborted) this.#release();
     }
+  }
+
+  /** @param error of the request, or null if it succeeded */
+  end(error: unknown): void {
+    const isRefused = this.#reader !== null && !this.#context.headerSent && isRefusal(error);
+    const refusedBytes = isRefused ? this.#length : 0;
+    if (refusedBytes === this.#countedBytes) return;
+    this.#services.refusedBodies.add(requesterOf(this.#context), refusedBytes - this.#countedBytes);
   }
 
   #measure<T>(work: () => T): T {
@@ -235,6 +252,9 @@ class IncomingBody {
     return new FormReader(this.#context.get('content-type'), { schema: body!, files: formFiles ?? [] });
   }
 }
+
+/** Whether the request failed because of what its caller sent, or because its caller did not wait for the response. */
+const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
 
 /** @param offset of an invalid byte; negative if all are valid */
 function checkUtf8(offset: number): void {

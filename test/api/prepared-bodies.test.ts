@@ -65,7 +65,7 @@ for (const path of [...large, ...small]) {
     }
     const changed = await get(path, { 'if-none-match': '"other"' });
     t.is(changed.status, 200);
-    t.deepEqual(changed.bytes, whole.bytes);
+    t.true(changed.bytes.equals(whole.bytes));
   });
 
   test(`a HEAD of ${path} has the headers of its GET, and no body`, async (t) => {
@@ -94,7 +94,7 @@ for (const path of large) {
       t.regex(String(response.headers['etag']), etagPattern);
       t.not(response.headers['etag'], plain.headers['etag']);
       t.true(response.bytes.length < plain.bytes.length / 2);
-      t.deepEqual(decoders[coding](response.bytes), plain.bytes);
+      t.true(decoders[coding](response.bytes).equals(plain.bytes));
       const conditionalHeaders = {
         'accept-encoding': accept,
         'if-none-match': String(response.headers['etag']),
@@ -102,7 +102,7 @@ for (const path of large) {
       t.is((await get(path, conditionalHeaders)).status, 304);
     }
     for (const accept of ['identity', 'deflate', 'br;q=0, gzip;q=0'])
-      t.deepEqual((await get(path, { 'accept-encoding': accept })).bytes, plain.bytes, accept);
+      t.true((await get(path, { 'accept-encoding': accept })).bytes.equals(plain.bytes), accept);
   });
 }
 

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
+import { RefusedBodies } from '../../../api/admission/refused-bodies.ts';
 import { defaultBodyTimes } from '../../../api/bodies/body-pace.ts';
 import { parseBody } from '../../../api/middleware/parse-body.ts';
 import type { ApiContext } from '../../../api/request/context.ts';
@@ -13,11 +14,12 @@ import { waitFor } from '../../support/wait-for.ts';
 const admitted = ['ok', 60, 59, 1, '1000000000', 0, 0, 1];
 
 /** A request with a large body that is being read, and the memory budget of request bodies. */
-function startReading() {
+function startReading(handle: () => Promise<void> = async () => undefined) {
   const requestMemory = new FairBudget({ capacity: 100_000_000 });
   const redis = { evalsha: async () => admitted };
   const funded = { note: () => undefined };
-  const services = { requestMemory, bodyTimes: defaultBodyTimes, redis, funded };
+  const refusedBodies = new RefusedBodies({ log: { warn: () => undefined }, nowMs: () => 0 });
+  const services = { requestMemory, refusedBodies, bodyTimes: defaultBodyTimes, redis, funded };
   const body = new PassThrough();
   const closed = new AbortController();
   const context = {
@@ -29,10 +31,10 @@ function startReading() {
     set: () => undefined,
   } as unknown as ApiContext;
   const step = parseBody(services as unknown as Services, operations.createEmbedding);
-  const read = Promise.resolve(step(context as never, async () => undefined));
+  const read = Promise.resolve(step(context as never, handle));
   const closeResponse = (): void => closed.abort(new AppError('job_cancelled'));
   body.write(`{"model":"${'a'.repeat(300_000)}`);
-  return { requestMemory, body, closeResponse, read };
+  return { requestMemory, refusedBodies, body, closeResponse, read };
 }
 
 test('a large body holds its memory until reading has stopped, even if the response was sent earlier', async (t) => {
@@ -62,3 +64,27 @@ test('a large body that was read holds its memory until the response has been se
   closeResponse();
   t.is(requestMemory.held, 0);
 });
+
+const isSlowedDown = (bodies: RefusedBodies): Promise<boolean> =>
+  bodies.waitToSend('an-account', 1, AbortSignal.abort()).then(
+    () => false,
+    () => true,
+  );
+
+for (const [what, error, slows] of [
+  ['refused because of its content', new AppError('validation_failed'), true],
+  ['abandoned by its caller', new AppError('job_cancelled'), true],
+  ['failed by a vendor', new AppError('upstream_error'), false],
+  ['served', null, false],
+] as const) {
+  test(`a large body whose request is ${what} ${slows ? 'counts' : 'does not count'} as sent for nothing`, async (t) => {
+    const { refusedBodies, body, read } = startReading(async () => {
+      if (error !== null) throw error;
+    });
+    // Just below what an account may have refused in one go.
+    refusedBodies.add('an-account', 31_800_000);
+    body.end('"}');
+    await read.catch(() => undefined);
+    t.is(await isSlowedDown(refusedBodies), slows);
+  });
+}

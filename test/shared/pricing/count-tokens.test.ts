@@ -107,7 +107,7 @@ test('the names of special tokens are tokenized as plain text', (t) => {
 
 for (const [name, make] of Object.entries(hostileTexts)) {
   test.serial(`the time for ${name} grows linearly`, (t) => {
-    const length = name.startsWith('random') || name.startsWith('lone') ? 400_000 : 1_000_000;
+    const length = name.startsWith('random') || name.startsWith('lone') ? 100_000 : 1_000_000;
     countTokens(make(20_000, 1));
     // Compares the same amount of text in four parts and in one, so that caching and garbage collection affect both.
     const attempt = (seed: number): number => {
@@ -133,12 +133,12 @@ test('each split of a word changes its token count by at most two', (t) => {
 });
 
 test.serial('with a limit, tokenizing stops soon after the limit, even for a very long text', async (t) => {
-  const text = hostileTexts['random letters']!(4_000_000);
+  const text = hostileTexts['random letters']!(1_000_000);
   const ms = await measureMsAsync(async () => {
     t.is(await countTokensAsync(text, { limit: 1000 }), null);
-    t.is(await countTokensAsync(text, { limit: 100_000 }), null);
+    t.is(await countTokensAsync(text, { limit: 25_000 }), null);
   });
-  t.true(ms < measureMs(() => countTokens(text.slice(0, 1_000_000))));
+  t.true(ms < measureMs(() => countTokens(text.slice(0, 250_000))));
 });
 
 test.serial('the process can do other work while it tokenizes a long prompt', async (t) => {

@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../shared/contract/errors.ts';
+import { RecentUse } from '../../shared/fairness/recent-use.ts';
+import type { Logger } from '../../shared/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+
+/** How much an account may have refused in the long run, in bytes per millisecond: 4 MB/s. */
+const bytesPerMs = 4_000;
+/** How much it may have refused in one go, in milliseconds at that rate: 32 MB. */
+const burstMs = 8_000;
+/** How long a body waits before it is rejected. No account has to make up for more. */
+const defaultMaxWaitMs = 15_000;
+
+export interface RefusedBodiesOptions {
+  readonly log: Pick<Logger, 'warn'>;
+  /** For tests, like the clock in milliseconds. */
+  readonly maxWaitMs?: number;
+  readonly nowMs?: () => number;
+}
+
+/**
+ * Limits the large bodies that an account sends for nothing. Reading, storing and checking one takes processor time of
+ * the api, Redis and a worker, and if its request is then refused, for example because of an image in it, it costs its
+ * sender nothing. An account that has had much refused waits with its next large body until the time since then makes
+ * up for it. What it has to make up for is kept in milliseconds at the allowed rate.
+ */
+export class RefusedBodies {
+  readonly #recent: RecentUse;
+  readonly #maxWaitMs: number;
+  readonly #nowMs: () => number;
+  readonly #warn: (line: string, fields: object) => void;
+
+  constructor({ log, maxWaitMs = defaultMaxWaitMs, nowMs = () => performance.now() }: RefusedBodiesOptions) {
+    this.#maxWaitMs = maxWaitMs;
+    this.#nowMs = nowMs;
+    this.#recent = new RecentUse({ decayRate: 1, maxUseMs: burstMs + maxWaitMs, nowMs });
+    this.#warn = createThrottledWarning((line, fields) => log.warn(fields, line));
+  }
+
+  /**
+   * Waits until the account may send a large body. Of those that wait, one continues at a time, because whether its
+   * request is refused is known only afterwards: until then, its bytes count as refused.
+   * @returns the bytes that count as refused, for `add`
+   * @throws AppError `rate_limit_exceeded` if that takes too long; the signal's reason when it is aborted
+   */
+  async waitToSend(accountId: string, bytes: number, signal: AbortSignal): Promise<number> {
+    if (this.#excessMs(accountId) <= 0) return 0;
+    this.#warn('large bodies of an account wait, because its last ones were refused', {
+      account_id: accountId,
+    });
+    const untilMs = this.#nowMs() + this.#maxWaitMs;
+    for (let waitMs = this.#excessMs(accountId); waitMs > 0; waitMs = this.#excessMs(accountId)) {
+      if (this.#nowMs() + waitMs > untilMs) throw createError(waitMs);
+      await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+    this.add(accountId, bytes);
+    return bytes;
+  }
+
+  /** Records that a request of the account was refused after this much of its body had been read. */
+  add(accountId: string, bytes: number): void {
+    this.#recent.add(accountId, bytes / bytesPerMs);
+  }
+
+  /** How long it takes until the account may send a large body (ms); not above 0 if it may. */
+  #excessMs(accountId: string): number {
+    return this.#recent.of(accountId) - burstMs;
+  }
+}
+
+function createError(waitMs: number): AppError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  return new AppError('rate_limit_exceeded', {
+    message: `Your last large requests were refused, and others of yours wait already. Correct what their errors name, and try again in ${seconds} s.`,
+    headers: { 'retry-after': String(seconds) },
+  });
+}
