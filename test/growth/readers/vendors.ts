@@ -109,7 +109,7 @@ export const vendorReaders: readonly Reader[] = [
     },
     { maxSize, tokens: ['{', '}', '[', '\n', 'data: '] },
   ),
-  readsStream('stream of OpenAI', () => createOpenAiStream(apiKey)),
+  readsStream('stream of OpenAI', () => createOpenAiStream({ apiKey })),
   readsStream('stream of Anthropic', () => createAnthropicStream(anthropic(), apiKey)),
   readsStream('stream of Gemini', () =>
     createGeminiStream({ model: 'gemini-3-pro', apiKey, oneCall: false }),

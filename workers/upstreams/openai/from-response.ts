@@ -1,25 +1,25 @@
-import { type ChatEvent, type FinishReason, UpstreamError, type UpstreamUsage } from '../upstream.ts';
+import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
+import { ChoiceReader, type ChoiceOptions } from './choice-reader.ts';
 import { toEmbeddedError } from './from-error.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { lookUp, parseRecord, readArray, readCount, readText } from '../json-value.ts';
-import { createToolCallNormalizer } from './tool-calls.ts';
-import { readCitations } from './url-citations.ts';
+import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
 
 /** Translates a complete chat response into the events of an equivalent stream. Pure. */
-export function fromChatResponse(text: string, apiKey: string | null): ChatEvent[] {
+export function fromChatResponse(text: string, options: ChoiceOptions): ChatEvent[] {
   const body = parseRecord(text, 'a chat answer');
   if (isErrorBody(body)) {
-    throw toEmbeddedError(body, apiKey);
+    throw toEmbeddedError(body, options.apiKey);
   }
   const events: ChatEvent[] = [];
+  const choices = new ChoiceReader(options);
   for (const [position, choice] of readArray(body['choices']).entries()) {
     if (isRecord(choice)) {
-      const index = readCount(choice['index']) ?? position;
       const message = isRecord(choice['message']) ? choice['message'] : {};
-      const finish = toFinish(index, readText(choice['finish_reason']));
-      events.push(toDelta(choice, message, index), ...readCitations(index, message), finish);
+      const complete = { ...message, role: 'assistant', content: message['content'] ?? '' };
+      choices.take(choice, readCount(choice['index']) ?? position, toPieces(complete), events);
     }
   }
+  events.push(...choices.finish());
   const usage = readUsage(body, null);
   if (events.length === 0) {
     events.push(...toEmptyResponse(usage));
@@ -28,6 +28,16 @@ export function fromChatResponse(text: string, apiKey: string | null): ChatEvent
     events.push({ type: 'usage', usage });
   }
   return events;
+}
+
+/** In a complete message, each entry is a separate call, even if a server gives all of them the same ID or index. */
+function toPieces(message: JsonRecord): JsonRecord {
+  const calls = readArray(message['tool_calls']);
+  if (calls.length === 0) return message;
+  return {
+    ...message,
+    tool_calls: calls.map((call, index) => ({ ...(isRecord(call) ? call : {}), index })),
+  };
 }
 
 /**
@@ -39,46 +49,24 @@ export function toEmptyResponse(usage: UpstreamUsage | null): ChatEvent[] {
   if (!usage?.promptTokens && !usage?.completionTokens) {
     throw new UpstreamError('unavailable', 'the upstream sent a chat answer without choices');
   }
-  return [{ type: 'delta', index: 0, delta: { role: 'assistant', content: '' } }, toFinish(0, null)];
+  return [
+    { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } },
+    { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
+  ];
 }
 
-function toDelta(choice: JsonRecord, message: JsonRecord, index: number): ChatEvent {
-  const output = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
-  // In a complete message, each entry is a separate call, even if a server gives all of them the same ID.
-  const calls = readArray(output['tool_calls']);
-  if (calls.length > 0) {
-    output['tool_calls'] = calls.map((call, position) => ({
-      index: position,
-      ...(isRecord(call) ? call : {}),
-    }));
-  }
-  const delta = createToolCallNormalizer().normalize(index, { role: 'assistant', content: '', ...output });
-  const logprobs = choice['logprobs'] ?? null;
-  return logprobs === null ? { type: 'delta', index, delta } : { type: 'delta', index, delta, logprobs };
-}
-
-/** Whether the body of a 200, or a chunk of a stream, is an error: `{"error": …}`, unless that is null. */
+/**
+ * Whether the body of a 200, or a chunk of a stream, is an error: `{"error": …}`, unless that is null, or one of the
+ * forms without that field: `{"object": "error", …}`, `{"code": 500, "message": …}`, `{"detail": …}`.
+ */
 export function isErrorBody(body: JsonRecord): boolean {
-  const error = body['error'] ?? null;
-  return error !== null || (body['object'] === 'error' && body['choices'] === undefined);
-}
-
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  stop: 'stop',
-  length: 'length',
-  tool_calls: 'tool_calls',
-  content_filter: 'content_filter',
-  // The older name of tool calls.
-  function_call: 'tool_calls',
-  // Passed through by servers in front of other models.
-  max_tokens: 'length',
-  tool_use: 'tool_calls',
-  safety: 'content_filter',
-};
-
-export function toFinish(index: number, native: string | null): ChatEvent {
-  const finishReason = lookUp(FINISH_REASONS, native) ?? 'stop';
-  return { type: 'finish', index, finishReason, nativeFinishReason: native };
+  if ((body['error'] ?? null) !== null) return true;
+  if (body['choices'] !== undefined || body['data'] !== undefined) return false;
+  if (body['object'] === 'error') return true;
+  const hasMessage = readText(body['message']) !== null;
+  return (
+    (body['detail'] ?? null) !== null || (hasMessage && (body['code'] ?? body['status'] ?? null) !== null)
+  );
 }
 
 /**

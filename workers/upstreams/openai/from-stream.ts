@@ -1,35 +1,36 @@
 import type { ChatStreamTranslator } from '../chat-stream.ts';
-import { createSseParser } from '../sse-parser.ts';
+import { createSseParser, type SseEvent } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';
-import { toEmptyResponse, isErrorBody, readUsage, toFinish } from './from-response.ts';
-import { isRecord } from '../../../shared/encoding/json-record.ts';
-import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
+import { toEmptyResponse, isErrorBody, readUsage } from './from-response.ts';
+import { ChoiceReader, type ChoiceOptions } from './choice-reader.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { parseRecord, readArray, readCount } from '../json-value.ts';
 import { TextChunkReader } from './text-chunk.ts';
-import { createToolCallNormalizer } from './tool-calls.ts';
-import { readCitations } from './url-citations.ts';
 
 const DONE = '[DONE]';
 /** An image is one line, as a data URI. The limit is the same as for a complete response. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
+export interface ChatStreamOptions extends ChoiceOptions {
+  /** Number of requested choices; a stream that is cut off before all of them have arrived is incomplete. */
+  readonly choices?: number;
+}
+
 /**
  * Translates a chat stream as OpenAI sends it, and with the deviations of compatible servers: usage on any chunk, a
- * repeated last chunk, or an end with `finish_reason` but without `[DONE]`, or the reverse. A repeated piece of text
- * cannot be distinguished from a model that repeats itself, so it is passed on. A repeated end or usage is used once.
+ * repeated last chunk, output after a finish reason, or an end with `finish_reason` but without `[DONE]`, or the
+ * reverse. A repeated piece of text cannot be distinguished from a model that repeats itself, so it is passed on. A
+ * repeated end or usage is used once.
  *
  * Usage before the end is partial until its count of completion tokens grows, because some servers send zeros, or the
  * numbers of their first chunk, until they send the real ones. It stays partial if output follows it but the count
  * never grows.
- *
- * @param choices number of requested choices; a stream that is cut off before all of them have arrived is incomplete
  */
-export function createChatStreamTranslator(apiKey: string | null, choices = 1): ChatStreamTranslator {
+export function createChatStreamTranslator(options: ChatStreamOptions): ChatStreamTranslator {
   const parser = createSseParser({ maxEventLength: MAX_EVENT_BYTES });
   const textChunks = new TextChunkReader();
-  const toolCalls = createToolCallNormalizer();
-  const openChoices = new Set<number>();
-  const finishedChoices = new Set<number>();
+  const choices = new ChoiceReader(options);
   let usage: UpstreamUsage | null = null;
   let isGrowing = false;
   let isLastReportPartial = false;
@@ -41,10 +42,17 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   let isDone = false;
   let hasEnded = false;
 
-  function takeData(data: string, events: ChatEvent[]): void {
+  function takeEvent({ event, data }: SseEvent, events: ChatEvent[]): void {
     if (isDone) {
       return;
     }
+    if (event === 'error') {
+      throw toEmbeddedError(parseErrorText(data), options.apiKey);
+    }
+    takeData(data, events);
+  }
+
+  function takeData(data: string, events: ChatEvent[]): void {
     const text = textChunks.read(data);
     if (text !== null) {
       takeText(text, events);
@@ -61,7 +69,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     }
     const chunk = parseRecord(data, 'a chunk');
     if (isErrorBody(chunk)) {
-      throw toEmbeddedError(chunk, apiKey);
+      throw toEmbeddedError(chunk, options.apiKey);
     }
     const previousUsage = usage;
     usage = readUsage(chunk, previousUsage);
@@ -74,7 +82,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     const before = events.length;
     for (const choice of choicesInChunk) {
       if (isRecord(choice)) {
-        takeChoice(choice, readCount(choice['index']) ?? 0, events);
+        takeChoice(choice, events);
       }
     }
     // Output in a chunk with usage is included in its counts.
@@ -90,10 +98,7 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
   /** Takes a chunk whose only choice is the first one, with nothing but this text. */
   function takeText(content: string, events: ChatEvent[]): void {
     endsWithUsage = false;
-    if (finishedChoices.has(0)) {
-      return;
-    }
-    openChoices.add(0);
+    choices.open(0);
     hasOutput ||= content !== '';
     hasOutputSinceUsage = true;
     events.push({ type: 'delta', index: 0, delta: { content } });
@@ -118,30 +123,16 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     events.push({ type: 'usage', usage: reported, ...(isPartial && { isPartial }) });
   }
 
-  function takeChoice(choice: Readonly<Record<string, unknown>>, index: number, events: ChatEvent[]): void {
-    if (finishedChoices.has(index)) {
-      return;
-    }
-    openChoices.add(index);
+  function takeChoice(choice: JsonRecord, events: ChatEvent[]): void {
     const delta = isRecord(choice['delta']) ? choice['delta'] : {};
-    hasOutput ||= Object.entries(delta).some(([name, value]) => name !== 'role' && (value ?? '') !== '');
-    const logprobs = choice['logprobs'] ?? null;
-    if (logprobs !== null) {
-      events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta), logprobs });
-    } else if (Object.keys(delta).length > 0) {
-      events.push({ type: 'delta', index, delta: toolCalls.normalize(index, delta) });
+    const before = events.length;
+    choices.take(choice, readCount(choice['index']) ?? 0, delta, events);
+    for (let i = before; i < events.length; i++) {
+      const event = events[i]!;
+      if (event.type === 'delta') {
+        hasOutput ||= Object.entries(event.delta).some(([name, value]) => name !== 'role' && value !== '');
+      }
     }
-    events.push(...readCitations(index, delta));
-    const native = readText(choice['finish_reason']);
-    if (native !== null) {
-      finish(index, native, events);
-    }
-  }
-
-  function finish(index: number, native: string | null, events: ChatEvent[]): void {
-    openChoices.delete(index);
-    finishedChoices.add(index);
-    events.push(toFinish(index, native));
   }
 
   function finishAll(events: ChatEvent[]): void {
@@ -149,26 +140,21 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       return;
     }
     hasEnded = true;
-    for (const index of openChoices) {
-      finish(index, null, events);
-    }
-    if (finishedChoices.size === 0) {
-      events.push(...toEmptyResponse(usage));
-    }
+    events.push(...(choices.count === 0 ? toEmptyResponse(usage) : choices.finish()));
     if (usage !== null && isLastReportPartial && !hasOutputSinceUsage) {
       reportUsage(usage, false, events);
     }
   }
 
   /** The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream. */
-  function takeLast(data: string, events: ChatEvent[]): void {
-    if (data.trim() === DONE || isJson(data)) {
-      takeData(data, events);
+  function takeLast(last: SseEvent, events: ChatEvent[]): void {
+    if (last.data.trim() === DONE || isJson(last.data)) {
+      takeEvent(last, events);
     }
   }
 
   function isFinished(): boolean {
-    return openChoices.size === 0 && finishedChoices.size >= choices;
+    return choices.count >= (options.choices ?? 1) && choices.isEachFinished;
   }
 
   return {
@@ -181,15 +167,15 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
     },
 
     push(bytes, events) {
-      for (const { data } of parser.push(bytes)) {
-        takeData(data, events);
+      for (const event of parser.push(bytes)) {
+        takeEvent(event, events);
       }
     },
 
     end() {
       const events: ChatEvent[] = [];
       for (const event of isDone ? [] : parser.end()) {
-        takeLast(event.data, events);
+        takeLast(event, events);
       }
       if (!hasEnded && !isFinished() && !endsWithUsage) {
         throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
@@ -198,6 +184,16 @@ export function createChatStreamTranslator(apiKey: string | null, choices = 1): 
       return events;
     },
   };
+}
+
+/** The data of an `error` event, which may be JSON or a text. */
+function parseErrorText(data: string): unknown {
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === 'string' ? { message: value } : value;
+  } catch {
+    return { message: data };
+  }
 }
 
 /** Whether there is a delta from this index on. */

@@ -16,6 +16,8 @@ import {
   type Upstream,
   type UpstreamTarget,
 } from '../upstream.ts';
+import { UnknownFinishWords } from '../unknown-finish-words.ts';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { findFittingLimit } from './fit-limit.ts';
 import { toUpstreamError } from './from-error.ts';
 import { ReasoningRecorder, restoreReasoning } from './save-reasoning.ts';
@@ -34,9 +36,10 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  */
 export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
+  const unknownWords = new UnknownFinishWords();
 
   return {
-    chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    chat: (target, body, stream, context) => chat(client, unknownWords, target, body, stream, context),
     needsImageBytes,
 
     async embed(
@@ -69,6 +72,7 @@ function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
 
 async function* chat(
   client: HttpClient,
+  unknownWords: UnknownFinishWords,
   target: UpstreamTarget,
   body: ChatBody,
   stream: boolean,
@@ -78,13 +82,18 @@ async function* chat(
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
   const response = await postChat(client, request, stream, target, context);
+  const options = {
+    apiKey: target.apiKey,
+    isFunctionForced: isFunctionForced(body),
+    onUnknownFinish: (word: string) => unknownWords.note(word, context.log),
+  };
   // Servers that cannot stream send a complete response even if a stream was requested.
   const reasoning = new ReasoningRecorder(target.model);
   if (!stream || isJson(response)) {
-    yield reasoning.take(fromChatResponse(await readText(response, MAX_BODY_BYTES), target.apiKey));
+    yield reasoning.take(fromChatResponse(await readText(response, MAX_BODY_BYTES), options));
     return;
   }
-  const translator = createChatStreamTranslator(target.apiKey, readChoices(body));
+  const translator = createChatStreamTranslator({ ...options, choices: readChoices(body) });
   for await (const events of readChatStream(response, translator, context)) {
     yield reasoning.take(events);
   }
@@ -121,6 +130,9 @@ async function postChat(
     }
   }
 }
+
+const isFunctionForced = ({ tool_choice: choice }: ChatBody): boolean =>
+  isRecord(choice) && choice['type'] === 'function';
 
 function readChoices(body: ChatBody): number {
   return typeof body['n'] === 'number' ? body['n'] : 1;

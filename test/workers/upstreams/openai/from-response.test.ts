@@ -28,7 +28,7 @@ const DOCUMENTED = {
 };
 
 function translate(body: object): ReturnType<typeof fromChatResponse> {
-  return fromChatResponse(JSON.stringify(body), null);
+  return fromChatResponse(JSON.stringify(body), { apiKey: null });
 }
 
 test('the documented response becomes a delta, a finish and usage', (t) => {
@@ -74,7 +74,7 @@ test('several choices, log probabilities and the vendor’s own finish reason ar
   });
   const events = translate({ choices: [choice(0, 'max_tokens'), choice(1, 'eos')] });
   t.like(events[0], { delta: { content: '0', reasoning_content: 'hm' }, logprobs: { content: [] } });
-  t.like(events[1], { index: 0, finishReason: 'length', nativeFinishReason: 'max_tokens' });
+  t.like(events[2], { index: 0, finishReason: 'length', nativeFinishReason: 'max_tokens' });
   t.like(events[3], { index: 1, finishReason: 'stop', nativeFinishReason: 'eos' });
   t.is(events.length, 4);
 });
@@ -93,7 +93,7 @@ test('an error within a 200 response, missing choices and invalid JSON are error
     ['', 'unavailable'],
   ];
   for (const [text, failure] of failures) {
-    const error = t.throws(() => fromChatResponse(text, null), { instanceOf: UpstreamError });
+    const error = t.throws(() => fromChatResponse(text, { apiKey: null }), { instanceOf: UpstreamError });
     t.is(error?.failure, failure as UpstreamError['failure'], text);
   }
   t.is(translate({ ...DOCUMENTED, error: null }).length, 3);
@@ -101,7 +101,7 @@ test('an error within a 200 response, missing choices and invalid JSON are error
 
 test('a response without choices but with usage is an empty response', (t) => {
   const body = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 5_000 } };
-  t.like(fromChatResponse(JSON.stringify(body), null), [
+  t.like(fromChatResponse(JSON.stringify(body), { apiKey: null }), [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } },
     { type: 'finish', index: 0, finishReason: 'stop', nativeFinishReason: null },
     { type: 'usage', usage: { promptTokens: 5, completionTokens: 5_000 } },

@@ -6,7 +6,7 @@ import { createChatStreamTranslator } from '../../../../workers/upstreams/openai
 import { translatePieces, type ChatOutcome } from '../../../support/chat-events.ts';
 
 const translate = (pieces: readonly Uint8Array[]): ChatOutcome =>
-  translatePieces(createChatStreamTranslator('sk-proj-1234567890'), pieces);
+  translatePieces(createChatStreamTranslator({ apiKey: 'sk-proj-1234567890' }), pieces);
 
 function translateText(text: string): ChatOutcome {
   return translate([Buffer.from(text)]);
@@ -284,9 +284,9 @@ test('each choice has its own deltas and finish', (t) => {
   t.deepEqual(outcome, [
     delta({ content: 'a' }),
     delta({ content: 'b' }, 1),
-    { type: 'finish', index: 1, finishReason: 'length', nativeFinishReason: 'length' },
     delta({ content: 'c' }),
     { type: 'finish', index: 0, finishReason: 'content_filter', nativeFinishReason: 'content_filter' },
+    { type: 'finish', index: 1, finishReason: 'length', nativeFinishReason: 'length' },
   ]);
 });
 
@@ -323,25 +323,16 @@ test('an event that is not a JSON object is an error', (t) => {
   }
 });
 
-test('log probabilities, reasoning and legacy function calls pass through', (t) => {
+test('log probabilities pass through', (t) => {
   const logprobs = { content: [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }], refusal: null };
   const outcome = translateText(
     toStream(
-      toChunk({ reasoning_content: 'hm' }),
-      toChunk({ reasoning: 'hm' }),
       { choices: [{ index: 0, delta: { content: 'a' }, logprobs, finish_reason: null }] },
-      toChunk({ function_call: { name: 'f', arguments: '{}' } }),
-      toChunk({}, 'function_call'),
+      toChunk({}, 'stop'),
       '[DONE]',
     ),
   );
-  t.deepEqual(outcome, [
-    delta({ reasoning_content: 'hm' }),
-    delta({ reasoning: 'hm' }),
-    { type: 'delta', index: 0, delta: { content: 'a' }, logprobs },
-    delta({ function_call: { name: 'f', arguments: '{}' } }),
-    { type: 'finish', index: 0, finishReason: 'tool_calls', nativeFinishReason: 'function_call' },
-  ]);
+  t.deepEqual(outcome, [{ type: 'delta', index: 0, delta: { content: 'a' }, logprobs }, STOP]);
 });
 
 test('chunks without choices, comments and filter results yield no events', (t) => {

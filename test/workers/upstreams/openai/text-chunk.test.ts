@@ -55,7 +55,10 @@ function translate(stream: readonly object[], { isAscii, isVaried }: StreamOptio
     return `data: ${isAscii ? toAscii(json) : json}\n\n`;
   });
   const bytes = Buffer.from(`${data.join('')}data: [DONE]\n\n`);
-  return translatePieces(createChatStreamTranslator(null), [bytes.subarray(0, 7), bytes.subarray(7)]);
+  return translatePieces(createChatStreamTranslator({ apiKey: null }), [
+    bytes.subarray(0, 7),
+    bytes.subarray(7),
+  ]);
 }
 
 test('chunks that are compared with an earlier one give the same events as chunks that are parsed', (t) => {

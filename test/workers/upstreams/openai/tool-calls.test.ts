@@ -14,13 +14,11 @@ function join(...deltas: Piece[][]): { id: string; name: string; arguments: stri
   const normalizer = createToolCallNormalizer();
   const calls: { id: string; name: string; arguments: string }[] = [];
   for (const pieces of deltas) {
-    const delta = normalizer.normalize(0, { tool_calls: pieces });
-    for (const piece of delta['tool_calls'] as Piece[]) {
-      const index = piece.index ?? Number.NaN;
-      const call = (calls[index] ??= { id: '', name: '', arguments: '' });
+    for (const piece of normalizer.normalize(0, { tool_calls: pieces })) {
+      const call = (calls[piece.index] ??= { id: '', name: '', arguments: '' });
       call.id += piece.id ?? '';
-      call.name += piece.function?.name ?? '';
-      call.arguments += piece.function?.arguments ?? '';
+      call.name += piece.function.name ?? '';
+      call.arguments += piece.function.arguments;
     }
   }
   return calls;
@@ -74,16 +72,58 @@ test('a call without an id gets one, and pieces without index and id continue th
 test('indices are renumbered from zero, separately for each choice', (t) => {
   t.deepEqual(join([{ index: 1, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }]), [A]);
   const normalizer = createToolCallNormalizer();
-  const delta = {
-    tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }],
-  };
-  t.deepEqual(normalizer.normalize(0, delta), delta);
-  t.deepEqual(normalizer.normalize(1, delta), delta);
+  const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } } as const;
+  t.deepEqual(normalizer.normalize(0, { tool_calls: [call] }), [call]);
+  t.deepEqual(normalizer.normalize(1, { tool_calls: [call] }), [call]);
 });
 
-test('deltas without tool calls pass untouched', (t) => {
+test('deltas without tool calls have none', (t) => {
   const normalizer = createToolCallNormalizer();
-  for (const delta of [{ content: 'x' }, { tool_calls: null }, { tool_calls: [] }]) {
-    t.is(normalizer.normalize(0, delta), delta);
+  for (const delta of [{ content: 'x' }, { tool_calls: null }, { tool_calls: [] }, { tool_calls: {} }]) {
+    t.deepEqual(normalizer.normalize(0, delta), []);
   }
+  t.false(normalizer.hasCalls(0));
+});
+
+test('arguments that are not a text become JSON, and other fields of a call are left out', (t) => {
+  const call = {
+    id: 7,
+    type: 'tool',
+    function: { name: 'f', arguments: { x: [1] }, strict: true },
+    extra: 1,
+  };
+  t.deepEqual(createToolCallNormalizer().normalize(0, { tool_calls: [call] }), [
+    { index: 0, id: '7', type: 'function', function: { name: 'f', arguments: '{"x":[1]}' } },
+  ]);
+  for (const [value, text] of [
+    [null, ''],
+    [[], '[]'],
+    [1, '1'],
+    ['', ''],
+  ] as const) {
+    const [piece] = createToolCallNormalizer().normalize(0, {
+      tool_calls: [{ id: 'a', function: { name: 'f', arguments: value } }],
+    });
+    t.is(piece!.function.arguments, text);
+  }
+});
+
+test('a name that comes after the id of its call is passed on once', (t) => {
+  t.deepEqual(
+    join(
+      [{ index: 0, id: 'a', type: 'function' }],
+      [{ index: 0, function: { name: 'f', arguments: '{"x"' } }],
+      [{ index: 0, function: { name: 'f', arguments: ':1}' } }],
+    ),
+    [A],
+  );
+});
+
+test('the older form of a call is one tool call', (t) => {
+  const normalizer = createToolCallNormalizer();
+  const [first] = normalizer.normalize(0, { function_call: { name: 'f', arguments: '{"x"' } });
+  t.like(first, { index: 0, type: 'function', function: { name: 'f', arguments: '{"x"' } });
+  t.deepEqual(normalizer.normalize(0, { function_call: { arguments: ':1}' } }), [
+    { index: 0, function: { arguments: ':1}' } },
+  ]);
 });
