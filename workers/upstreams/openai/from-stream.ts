@@ -40,6 +40,8 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
   /** Whether the last chunk was only the usage of hidden output, after which nothing follows. */
   let endsWithUsage = false;
   let isDone = false;
+  /** Whether the ends of the choices were reported. */
+  let hasFinished = false;
   let hasEnded = false;
 
   function takeEvent({ event, data }: SseEvent, events: ChatEvent[]): void {
@@ -81,9 +83,13 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
       (usage?.completionTokens ?? 0) > 0;
     const before = events.length;
     for (const choice of choicesInChunk) {
-      if (isRecord(choice)) {
+      if (isRecord(choice) && !hasFinished) {
         takeChoice(choice, events);
       }
+    }
+    // Nothing but the end follows the usage of a finished response.
+    if (choicesInChunk.length === 0 && usage !== previousUsage && isFinished()) {
+      finishChoices(events);
     }
     // Output in a chunk with usage is included in its counts.
     hasOutputSinceUsage = usage === previousUsage && (hasOutputSinceUsage || hasDelta(events, before));
@@ -97,6 +103,9 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
 
   /** Takes a chunk whose only choice is the first one, with nothing but this text. */
   function takeText(content: string, events: ChatEvent[]): void {
+    if (hasFinished) {
+      return;
+    }
     endsWithUsage = false;
     choices.open(0);
     hasOutput ||= content !== '';
@@ -135,12 +144,20 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
     }
   }
 
+  function finishChoices(events: ChatEvent[]): void {
+    if (hasFinished) {
+      return;
+    }
+    hasFinished = true;
+    events.push(...(choices.count === 0 ? toEmptyResponse(usage) : choices.finish()));
+  }
+
   function finishAll(events: ChatEvent[]): void {
     if (hasEnded) {
       return;
     }
     hasEnded = true;
-    events.push(...(choices.count === 0 ? toEmptyResponse(usage) : choices.finish()));
+    finishChoices(events);
     if (usage !== null && isLastReportPartial && !hasOutputSinceUsage) {
       reportUsage(usage, false, events);
     }

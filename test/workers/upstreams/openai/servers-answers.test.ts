@@ -200,7 +200,7 @@ const reasons: readonly {
     reason: 'tool_calls',
     isCall: true,
   },
-  { words: [null, 'null', '', 7, undefined], reason: 'stop' },
+  { words: [null, 'null', '', 7], reason: 'stop' },
   { words: ['length'], reason: 'length', isCall: true },
 ];
 
@@ -298,7 +298,9 @@ for (const { body, failure } of errors) {
     const text = JSON.stringify(body);
     const whole = t.throws(() => fromChatResponse(text, { apiKey: null }), { instanceOf: UpstreamError });
     t.is(whole?.failure, failure);
-    for (const lines of [`data: ${text}\n\n`, `event: error\ndata: ${text}\n\n`]) {
+    const streams = [`data: ${text}\n\n`];
+    if (!('choices' in body)) streams.push(`event: error\ndata: ${text}\n\n`);
+    for (const lines of streams) {
       const events = translatePieces(createChatStreamTranslator({ apiKey: null }), [Buffer.from(lines)]);
       t.is((events[0] as UpstreamError).failure, failure);
     }
