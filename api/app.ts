@@ -170,7 +170,7 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(requestContext(services.log, trustProxy));
   // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
-  app.use(renderError(services.log));
+  app.use(renderError(services.log, services.config.supportEmail));
   app.use(meterRequests(services));
   app.use(checkHead);
   app.use(refuseDoubledSlash);

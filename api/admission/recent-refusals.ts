@@ -15,6 +15,7 @@ const codes: ReadonlySet<ErrorCode> = new Set([
   'rate_limit_exceeded',
   'insufficient_balance',
   'content_too_long',
+  'context_length_exceeded',
 ]);
 
 /**

@@ -10,6 +10,10 @@ const bytesPerMs = 4_000;
 const burstMs = 8_000;
 /** How long a body waits before it is rejected. No account has to make up for more. */
 const defaultMaxWaitMs = 15_000;
+/** By this much a timer may be early. A body that waits as long as any has to is not rejected for it. */
+const timerMs = 20;
+
+const ignore = (): void => undefined;
 
 export interface RefusedBodiesOptions {
   readonly log: Pick<Logger, 'warn'>;
@@ -26,6 +30,8 @@ export interface RefusedBodiesOptions {
  */
 export class RefusedBodies {
   readonly #recent: RecentUse;
+  /** Ends when the last body of the account that waits has stopped waiting. */
+  readonly #lastOf = new Map<string, Promise<void>>();
   readonly #maxWaitMs: number;
   readonly #nowMs: () => number;
   readonly #warn: (line: string, fields: object) => void;
@@ -44,14 +50,29 @@ export class RefusedBodies {
    * @throws AppError `rate_limit_exceeded` if that takes too long; the signal's reason when it is aborted
    */
   async waitToSend(accountId: string, bytes: number, signal: AbortSignal): Promise<number> {
-    if (this.#excessMs(accountId) <= 0) return 0;
+    if (this.#excessMs(accountId) <= 0 && !this.#lastOf.has(accountId)) return 0;
     this.#warn('large bodies of an account wait, because its last ones were refused', {
       account_id: accountId,
     });
     const untilMs = this.#nowMs() + this.#maxWaitMs;
+    const waiting = (this.#lastOf.get(accountId) ?? Promise.resolve()).then(() =>
+      this.#wait(accountId, bytes, untilMs, signal),
+    );
+    const ended = waiting.then(ignore, ignore);
+    this.#lastOf.set(accountId, ended);
+    try {
+      return await waiting;
+    } finally {
+      if (this.#lastOf.get(accountId) === ended) this.#lastOf.delete(accountId);
+    }
+  }
+
+  /** Waits as the first in line. */
+  async #wait(accountId: string, bytes: number, untilMs: number, signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted();
     for (let waitMs = this.#excessMs(accountId); waitMs > 0; waitMs = this.#excessMs(accountId)) {
-      if (this.#nowMs() + waitMs > untilMs) throw createError(waitMs);
-      await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      if (this.#nowMs() + waitMs > untilMs + timerMs) throw createError(waitMs);
+      await delay(Math.ceil(waitMs), undefined, { signal }).catch(() => signal.throwIfAborted());
     }
     this.add(accountId, bytes);
     return bytes;

@@ -53,10 +53,12 @@ export async function toAccountError(
     case 'banned':
       return new AppError('account_banned');
     case 'rate_limited': {
-      const seconds = Math.min(59, Math.max(1, refusal.retryAfterSeconds));
+      // OpenAI's clients wait exactly as long as the second header says, and ignore more than a minute.
+      const milliseconds = Math.min(60_000, Math.max(1, refusal.retryAfterMs));
+      const seconds = Math.ceil(milliseconds / 1_000);
       return new AppError('rate_limit_exceeded', {
         message: `The limit of ${refusal.rateLimit.limit} requests per minute is reached. Try again in ${seconds} s.`,
-        headers: { 'retry-after': String(seconds) },
+        headers: { 'retry-after': String(seconds), 'retry-after-ms': String(milliseconds) },
       });
     }
     default:

@@ -1,5 +1,6 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
+import { isOneEditApart } from '../../shared/contract/one-edit-apart.ts';
 import { modelDisabled, modelNotFound } from '../../shared/contract/model-errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
 import type { Services } from '../services.ts';
@@ -10,7 +11,14 @@ import type { Services } from '../services.ts';
  */
 export function findModel({ catalog }: Services, id: string, types: readonly ModelType[]): CatalogModel {
   const model = catalog.find(id);
-  if (model === undefined) throw modelNotFound(id, ['body', 'model']);
+  if (model === undefined) {
+    const names = catalog.current.models.flatMap((one) => [one.id, ...one.aliases]);
+    throw modelNotFound(
+      id,
+      ['body', 'model'],
+      names.find((name) => isOneEditApart(id, name)),
+    );
+  }
   if (!types.includes(model.type)) {
     throw invalidField(
       ['body', 'model'],

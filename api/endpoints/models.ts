@@ -12,9 +12,12 @@ const cacheControl = 'public, no-cache';
 export const listModels = defineEndpoint(operations.listModels, [beginInTurns], ({ catalog }) => {
   const bodies = new PreparedBodies();
   return async (context) => {
-    const { type } = context.state.query;
-    const body = bodies.get(catalog.state, type ?? '', () => {
-      const models = catalog.current.models.filter((model) => type === undefined || model.type === type);
+    const { type, active } = context.state.query;
+    const body = bodies.get(catalog.state, `${type ?? ''} ${active ?? ''}`, () => {
+      const models = catalog.current.models.filter(
+        (model) =>
+          (type === undefined || model.type === type) && (active === 'all' || model.routes.length > 0),
+      );
       return PreparedBody.ofJson({
         object: 'list',
         data: models.map((model) => presentModel(model, catalog.isActive(model))),

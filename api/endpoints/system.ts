@@ -1,6 +1,7 @@
 import { operations } from '../../shared/contract/operations.ts';
 import { apiVersion, type Health } from '../../shared/contract/system.ts';
 import { queueNames } from '../../shared/queue/job-kinds.ts';
+import { findEvictionPolicy } from '../../shared/redis/eviction-policy.ts';
 import { within } from '../../shared/runtime/within.ts';
 import { StatsCache } from '../../shared/traffic/stats-cache.ts';
 import { defineEndpoint } from '../endpoint.ts';
@@ -29,8 +30,11 @@ export const getHealth = defineEndpoint(operations.getHealth, [beginInTurns], (s
 });
 
 async function checkHealth({ redis, mongo, objects, workers }: Services): Promise<Health> {
-  const [redisOk, mongodbOk, s3Ok, workersOk] = await Promise.all([
+  const [redisOk, keepsKeys, mongodbOk, s3Ok, workersOk] = await Promise.all([
     succeeds(async () => await redis.ping()),
+    succeeds(async () => {
+      if ((await findEvictionPolicy(redis)) !== null) throw new Error('Redis may evict keys');
+    }),
     succeeds(async () => await mongo.db.command({ ping: 1 })),
     succeeds(async (signal) => await objects.check(signal)),
     succeeds(async () => {
@@ -42,7 +46,7 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
   const statusOf = (ok: boolean): 'ok' | 'down' => (ok ? 'ok' : 'down');
   return {
     // Without Redis no request is admitted. Without any of the others, some operations still work.
-    status: !redisOk ? 'down' : mongodbOk && s3Ok && workersOk ? 'ok' : 'degraded',
+    status: !redisOk ? 'down' : keepsKeys && mongodbOk && s3Ok && workersOk ? 'ok' : 'degraded',
     version: apiVersion,
     checks: {
       redis: statusOf(redisOk),

@@ -9,7 +9,7 @@ type Location = readonly (string | number)[];
 /**
  * Reads and tokenizes the files of a chat in order. A few kilobytes of PDF can unpack to a million tokens, so the
  * reservation for a file depends on its content, not its size.
- * @throws AppError `validation_failed`, `content_too_long`, `queue_full`; the signal's reason
+ * @throws AppError `validation_failed`, `context_length_exceeded`, `queue_full`; the signal's reason
  */
 export async function readFiles(
   documents: DocumentReader,
@@ -54,7 +54,7 @@ function toFileError({ fault, kind }: FileFault, model: CatalogModel, loc: Locat
       return invalidField(
         loc,
         `The ${name} is longer than the model's context of ${model.context} tokens. Send fewer pages of it.`,
-        { code: 'content_too_long' },
+        { code: 'context_length_exceeded' },
       );
     case 'protected':
       return invalidField(loc, `The ${name} needs a password. Send it without protection.`);

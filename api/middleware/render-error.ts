@@ -10,8 +10,11 @@ import { hasIdempotencyKey } from '../present/possible-charge.ts';
 import { suggestPath } from '../present/unserved-paths.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
-/** Converts every thrown error into an error response. No other code does that. */
-export function renderError(log: Logger): ApiMiddleware {
+/**
+ * Converts every thrown error into an error response. No other code does that.
+ * @param supportEmail the address for callers who are banned; null if there is none
+ */
+export function renderError(log: Logger, supportEmail: string | null = null): ApiMiddleware {
   return async (context, next) => {
     try {
       await next();
@@ -37,10 +40,24 @@ export function renderError(log: Logger): ApiMiddleware {
       context.status = error.status;
       const hasKey = hasIdempotencyKey(context.req.headers);
       context.set(errorHeaders(error, hasKey));
-      context.body = presentError(error, { translatesErrors: context.state.translatesErrors, hasKey });
+      context.body = presentError(withSupport(error, supportEmail), {
+        translatesErrors: context.state.translatesErrors,
+        hasKey,
+      });
       if (isSlow) await respondThenDrain(context);
     }
   };
+}
+
+/** Returns the error, with the address to write to if its caller is banned. */
+function withSupport(error: AppError, supportEmail: string | null): AppError {
+  if (error.code !== 'account_banned' || supportEmail === null) return error;
+  const { publicMessage, publicMessageRu, kind } = error;
+  return new AppError('account_banned', {
+    message: `${publicMessage} Write to ${supportEmail}.`,
+    messageRu: `${publicMessageRu ?? kind.ru} Пишите на ${supportEmail}.`,
+    cause: error,
+  });
 }
 
 /** Whether the request body is incomplete, and is large, of unknown length, or withheld until a `100 Continue`. */

@@ -1,3 +1,4 @@
+import { createImageUsage } from '../../shared/contract/image-usage.ts';
 import type { ImageResultHeader } from '../../shared/reply/result.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import type { ChunkedBody } from './send-chunks.ts';
@@ -74,11 +75,11 @@ function listParts(
     if (image.length > 0) parts.push({ image });
     text = '","url":null}';
   }
-  const usage = {
+  const usage = createImageUsage(header.tokens ?? {}, {
     total_time: header.durationMs / 1_000,
     cost_request: toRubNumber(BigInt(header.costNano)),
     free_request: header.free,
-  };
+  });
   parts.push({ text: Buffer.from(`${text}],"usage":${JSON.stringify(usage)}}`) });
   return parts;
 }

@@ -42,6 +42,10 @@ const substitutes: readonly (readonly [path: RegExp, hint: string])[] = [
   ],
 ];
 
+/** A base URL that ends in a method, to which a client has added one. */
+const doubledMethod =
+  /^\/v1(\/(?:chat\/completions|completions|embeddings|images\/generations|images\/edits))\/(?:v1\/)?(?:chat|completions|embeddings|images|models)(?:\/|$)/;
+
 const findFirstPart = (path: string): string => path.split('/')[1] ?? '';
 
 /** First path segments of the operations under the version segment. */
@@ -53,6 +57,9 @@ const firstParts = new Set(
 
 /** Suggests, in a sentence or two, what to call instead of an unknown path. */
 export function suggestPath(path: string): string {
+  const doubled = doubledMethod.exec(path)?.[1];
+  if (doubled !== undefined)
+    return `Clients add the method to the base URL themselves: cut ${doubled} from it, so that it ends in /v1.`;
   const hint = substitutes.find(([pattern]) => pattern.test(path))?.[1];
   if (hint !== undefined) return hint;
   if (path.startsWith('/v1/v1/')) return 'It has /v1 twice: check the base URL, which ends in /v1.';

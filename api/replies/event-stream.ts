@@ -14,6 +14,8 @@ const headers = {
 };
 
 const eventEnd = '\n\n';
+/** A comment is a line of its own. To some clients, a blank line after it would be the end of an empty event. */
+const commentOf = (text: string): string => `:${text}\n`;
 
 /**
  * A response of server-sent events. Writes comments while it is silent, and never inside an event, which may be written
@@ -41,7 +43,7 @@ export class EventStream {
     this.#describeSilence = describeSilence;
     this.#timer = setTimeout(() => this.#checkSilence(), firstCommentMs);
     onProbe(response, () => {
-      if (!this.#isClosed && !this.isMidEvent && response.headersSent) response.write(`:${eventEnd}`);
+      if (!this.#isClosed && !this.isMidEvent && response.headersSent) response.write(commentOf(''));
     });
   }
 
@@ -97,7 +99,7 @@ export class EventStream {
     const text = this.isMidEvent ? null : this.#describeSilence();
     if (text === null) return;
     this.#wasComment = true;
-    this.#write(`: ${text}${eventEnd}`);
+    this.#write(commentOf(` ${text}`));
   }
 }
 

@@ -131,7 +131,7 @@ export async function createAccount({
   };
 }
 
-async function showAccount(context: AdminContext): Promise<unknown> {
+async function showAccount(context: AdminContext) {
   const id = await findAccountId(context);
   const [stored, owner] = await Promise.all([context.accounts.findById(id), describeOwner(context, id)]);
   return { ...describeAccount(await context.hotAccounts.get(id), stored?.banReason ?? null), ...owner };
@@ -164,8 +164,15 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
   await hotAccounts.load(id);
   const event = createRefillEvent(randomUUID(), id, 'admin');
-  await runRefill(redis, { amountNano, freeRequests, event });
-  return await showAccount(context);
+  const changedNano = (await runRefill(redis, { amountNano, freeRequests, event })) ?? 0n;
+  if (changedNano > amountNano) {
+    context.warn(
+      `Took ${toRubNumber(-changedNano)} of ${toRubNumber(-amountNano)} roubles: no more was free. A balance cannot fall ` +
+        'below what its running requests have reserved.',
+    );
+  }
+  const account = await showAccount(context);
+  return amountNano < 0n ? { ...account, taken: toRubNumber(-changedNano) } : account;
 }
 
 /** Reads the limits given as options. The others stay unchanged. */

@@ -1,3 +1,4 @@
+import { readTypedCode, toLatinLookalikes } from '../encoding/typed-text.ts';
 import {
   createCipheriv,
   createDecipheriv,
@@ -75,10 +76,15 @@ export function createRefillCode(): string {
   return groups.join('-');
 }
 
-/** Hashes a code for storage and lookup. Case, spaces and dashes in the input do not matter. */
+/** Hashes a code for storage and lookup. How it was typed does not matter, in Latin or in Cyrillic letters. */
 export function hashRefillCode(code: string): string {
   return hashSecret(stripRefillCode(code));
 }
+
+const wholeCode = new RegExp(`^[${codeAlphabet}]{${codeGroups * codeGroupLength}}$`);
+
+/** Whether a typed text can be a code at all. */
+export const canBeRefillCode = (text: string): boolean => wholeCode.test(stripRefillCode(text));
 
 /** Formats a code as it was issued, however it was typed: upper case, in groups separated by dashes. */
 export function formatRefillCode(code: string): string {
@@ -86,5 +92,5 @@ export function formatRefillCode(code: string): string {
 }
 
 function stripRefillCode(code: string): string {
-  return code.toUpperCase().replaceAll(/[\s-]/g, '');
+  return toLatinLookalikes(readTypedCode(code).toUpperCase());
 }

@@ -6,4 +6,4 @@ import type { RateLimit } from './rate-window.ts';
  */
 export type AccountRefusal =
   | { readonly outcome: 'unknown' | 'revoked' | 'banned' }
-  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterSeconds: number };
+  | { readonly outcome: 'rate_limited'; readonly rateLimit: RateLimit; readonly retryAfterMs: number };

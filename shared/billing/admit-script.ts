@@ -212,7 +212,7 @@ export async function runAdmission(
     case 'attached':
       return { outcome, rateLimit, requestId: String(values[0]) };
     case 'rate_limited':
-      return { outcome, rateLimit, retryAfterSeconds: Number(values[0]) };
+      return { outcome, rateLimit, retryAfterMs: Number(values[0]) };
     case 'insufficient':
       return {
         outcome,

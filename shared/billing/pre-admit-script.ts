@@ -73,7 +73,7 @@ export async function runPreAdmission(
         slotsTaken: Number(values[3]),
       };
     case 'rate_limited':
-      return { outcome, rateLimit, retryAfterSeconds: Number(values[0]) };
+      return { outcome, rateLimit, retryAfterMs: Number(values[0]) };
     case 'unknown':
     case 'revoked':
     case 'banned':

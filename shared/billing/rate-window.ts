@@ -21,7 +21,7 @@ export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown
  * one limit's worth of requests early, but never denies it any.
  *
  * `takeSlots` returns how many slots are used now, which the calling script stores as `win`. If too few remain, it
- * takes none and also returns the error reply. A request that needs no more slots than it has already taken never
+ * takes none and also returns the error reply, with the milliseconds until enough are free. A request that needs no more slots than it has already taken never
  * fails. If `isCheck` is true, it only checks and takes none.
  */
 export const rateWindowLua = `
@@ -52,14 +52,14 @@ local function takeSlots(window, used, limit, slots, isCheck)
   if slots <= 0 then return used end
 
   if used + slots > limit then
-    local missing, wait, reset = used + slots - limit, 1, 1
+    local missing, waitMs, reset = used + slots - limit, 1000, 1
     for _, bucket in ipairs(redis.call('LRANGE', window, 0, -1)) do
       local second, count = string.match(bucket, '(%d+):(%d+)')
       reset = tonumber(second) + 60 - now
-      if missing > 0 then wait = reset end
+      if missing > 0 then waitMs = (tonumber(second) + 60) * 1000 - tonumber(nowMs) end
       missing = missing - tonumber(count)
     end
-    return used, {'rate_limited', limit, limit - used, reset, wait}
+    return used, {'rate_limited', limit, limit - used, reset, waitMs}
   end
   if isCheck then return used end
 

@@ -32,7 +32,7 @@ if isCode == '1' then
   entry[#entry + 1] = redis.call('HINCRBY', account, 'codes', 1)
 end
 redis.call('XADD', stream, '*', unpack(entry))
-return {'credited'}
+return {'credited', text}
 `);
 
 export interface Refill {
@@ -42,12 +42,12 @@ export interface Refill {
 }
 
 /**
- * @returns true if it was credited now; false if this refill id was credited before
+ * @returns the nano-roubles that were credited, or taken; null if this refill id was credited before
  * @throws AppError `validation_failed` above the cap; `internal_error` if the account is not loaded
  */
-export async function runRefill(redis: RedisClient, refill: Refill): Promise<boolean> {
+export async function runRefill(redis: RedisClient, refill: Refill): Promise<bigint | null> {
   const { accountId, refillId } = refill.event;
-  const [outcome] = (await script.run(
+  const [outcome, amount] = (await script.run(
     redis,
     [
       redisKeys.account(accountId),
@@ -63,12 +63,12 @@ export async function runRefill(redis: RedisClient, refill: Refill): Promise<boo
       accountId,
       refillId,
     ],
-  )) as [string];
+  )) as [string, string?];
   if (outcome === 'capped') {
     throw new AppError('validation_failed', { message: 'A balance cannot exceed 9 000 000 roubles.' });
   }
   if (outcome === 'unknown') {
     throw new AppError('internal_error', { message: `account ${accountId} is not loaded into Redis` });
   }
-  return outcome === 'credited';
+  return outcome === 'credited' ? BigInt(amount!) : null;
 }

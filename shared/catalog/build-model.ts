@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model, Pricing } from '../contract/models.ts';
 import { defaultEncoding } from '../pricing/count-tokens.ts';
+import { findOpenAiDialect, listUnsupportedFields } from './openai-dialect.ts';
 import type {
   CatalogModel,
   CatalogRoute,
@@ -31,8 +32,14 @@ export function buildModel(
   const routes = entry.routes.flatMap((route): CatalogRoute[] => {
     const upstream = upstreams.get(route.upstream);
     if (upstream === undefined) return [];
-    const drops = new Set([...upstream.drops, ...route.drops]);
     const model = route.model ?? entry.id;
+    const dialect = findOpenAiDialect(upstream.dialect, upstream.baseUrl, model);
+    const unsupported = upstream.kind === 'openai' ? listUnsupportedFields(dialect) : [];
+    const drops = new Set([
+      ...unsupported.filter((field) => !route.accepts.includes(field)),
+      ...upstream.drops,
+      ...route.drops,
+    ]);
     return [
       {
         id: `${entry.id} ${upstream.name} ${model}`,
@@ -41,7 +48,9 @@ export function buildModel(
         weight: route.weight,
         maxConcurrency: route.maxConcurrency ?? null,
         thinking: route.thinking ?? null,
+        dialect,
         drops,
+        accepts: route.accepts,
         onDisconnect: route.onDisconnect,
         maxTokens: route.maxTokens,
       },

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
 import { ModelType, Pricing, type Model } from '../contract/models.ts';
 import { encodingNames, type EncodingName } from '../pricing/count-tokens.ts';
+import { openAiDialects, type OpenAiDialect } from './openai-dialect.ts';
 
 /** Defaults and limits of a dialect. To add a dialect, add an entry here. */
 export interface UpstreamKindRules {
@@ -66,6 +67,10 @@ export interface CatalogUpstream {
   readonly kind: UpstreamKind;
   /** Without a trailing slash. Empty for `builtin`. */
   readonly baseUrl: string;
+  /** Of the server, if the catalog says so. Only for `openai`. */
+  readonly dialect: OpenAiDialect | null;
+  /** Sent with each call. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Empty if the server needs none. */
   readonly apiKeys: readonly string[];
   /** Concurrent calls, across all workers. */
@@ -108,8 +113,12 @@ export interface CatalogRoute {
   readonly maxConcurrency: number | null;
   /** How reasoning is requested from the vendor's model. Null means it is derived from the model's name. */
   readonly thinking: 'budget' | 'effort' | null;
-  /** Request fields to omit, from the route and its upstream. */
+  /** Which servers it is like, of those with OpenAI's API. Only used for `openai`. */
+  readonly dialect: OpenAiDialect;
+  /** Request fields to omit: those that the dialect does not know, and those of the route and its upstream. */
   readonly drops: ReadonlySet<string>;
+  /** Request fields of its server that are not part of the specification. */
+  readonly accepts: readonly string[];
   readonly onDisconnect: OnDisconnect;
   readonly maxTokens: MaxTokensScope;
 }
@@ -185,6 +194,8 @@ const drops = () => Type.Array(Type.String({ minLength: 1 }), { default: [] });
 export const UpstreamEntry = Type.Object({
   kind: StringEnum(Object.keys(upstreamKinds) as UpstreamKind[]),
   baseUrl: Type.Optional(Type.String()),
+  dialect: Type.Optional(StringEnum([...openAiDialects])),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String({ minLength: 1 }))),
   apiKeys: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
   maxConcurrency: Type.Optional(positiveInteger()),
   maxConcurrencyPerKey: Type.Optional(positiveInteger()),
@@ -211,6 +222,7 @@ export const RouteEntry = Type.Object({
   maxConcurrency: Type.Optional(positiveInteger()),
   thinking: Type.Optional(StringEnum(['budget', 'effort'])),
   drops: drops(),
+  accepts: Type.Array(Type.String({ pattern: '^[a-zA-Z_][a-zA-Z0-9_]{0,63}$' }), { default: [] }),
   onDisconnect: StringEnum(['cancel', 'drain'], { default: 'cancel' }),
   maxTokens: StringEnum(['all', 'answer'], { default: 'all' }),
 });

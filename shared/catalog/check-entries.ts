@@ -20,6 +20,23 @@ const imageSize = /^[1-9]\d{0,4}x[1-9]\d{0,4}$/;
 const keyFromEnv = /^env:([A-Za-z_]\w*)$/;
 /** Characters allowed in an HTTP header. */
 export const usableKey = /^[\x21-\x7e]+$/;
+/** Also allows spaces within. */
+export const usableHeader = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+const headerName = /^[\w!#$%&'*+.^`|~-]{1,100}$/;
+/** Headers that describe the request itself, or its connection. */
+const ownHeaders = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 /** Returns the variable that `env:NAME` refers to, or null for a literal key. */
 export function readKeyVariable(key: string): string | null {
@@ -56,6 +73,21 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
       add(['apiKeys', i], 'must be printable ASCII without spaces');
     }
   }
+  for (const [header, value] of Object.entries(entry.headers ?? {})) {
+    if (!headerName.test(header)) add(['headers', header], 'is not the name of an HTTP header', 'key');
+    else if (ownHeaders.has(header.toLowerCase())) add(['headers', header], 'is set by the gateway', 'key');
+    if (/^\$\{?\w+\}?$/.test(value)) {
+      add(['headers', header], 'must be written as env:NAME to use the variable NAME');
+    } else if (value.startsWith('env:') && readKeyVariable(value) === null) {
+      add(['headers', header], 'must be env:NAME with a name of letters, digits and underscores');
+    } else if (!usableHeader.test(value)) {
+      add(['headers', header], 'must be printable ASCII');
+    }
+  }
+  if (entry.headers !== undefined && rules.baseUrl === 'none')
+    add(['headers'], `is not allowed for kind ${entry.kind}`, 'key');
+  if (entry.dialect !== undefined && entry.kind !== 'openai')
+    add(['dialect'], 'is only allowed for kind openai', 'key');
   return issues;
 }
 

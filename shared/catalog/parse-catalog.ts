@@ -12,7 +12,7 @@ import {
   type UpstreamKindRules,
 } from './catalog-schema.ts';
 import { checkCatalog } from './check-catalog.ts';
-import { readKeyVariable, usableKey } from './check-entries.ts';
+import { readKeyVariable, usableHeader, usableKey } from './check-entries.ts';
 import { findSuspiciousPrices, findUnlistedOptions } from './check-pricing.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
 import { stripTrailing } from '../runtime/strip-trailing.ts';
@@ -73,8 +73,11 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
   const keyProblems = new Map<string, string[]>();
   for (const [name, entry] of file.upstreams) {
     const { apiKeys, problems } = resolveKeys(entry.apiKeys ?? [], options.env);
-    if (problems.length > 0) keyProblems.set(name, problems);
-    if (problems.length === 0 || apiKeys.length > 0) upstreams.set(name, buildUpstream(name, entry, apiKeys));
+    const { headers, problems: headerProblems } = resolveHeaders(entry.headers ?? {}, options.env);
+    const allProblems = [...problems, ...headerProblems];
+    if (allProblems.length > 0) keyProblems.set(name, allProblems);
+    if (headerProblems.length === 0 && (problems.length === 0 || apiKeys.length > 0))
+      upstreams.set(name, buildUpstream(name, entry, apiKeys, headers));
   }
   const entries = [...file.models.values()];
   const models = entries.map((entry) =>
@@ -139,6 +142,23 @@ function resolveKeys(
   return { apiKeys: [...apiKeys], problems };
 }
 
+/** Returns the headers in lower case, and the reasons why some have no value. */
+function resolveHeaders(
+  headers: Readonly<Record<string, string>>,
+  env: ParseCatalogOptions['env'],
+): { headers: Record<string, string>; problems: string[] } {
+  const resolved: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const [name, text] of Object.entries(headers)) {
+    const variable = readKeyVariable(text);
+    const given: unknown = variable === null ? text : env[variable];
+    const value = typeof given === 'string' ? given.trim() : '';
+    if (usableHeader.test(value)) resolved[name.toLowerCase()] = value;
+    else problems.push(value === '' ? `${variable} is not set` : `${variable} is not a usable header`);
+  }
+  return { headers: resolved, problems };
+}
+
 function describeMissingKeys(
   upstream: string,
   problems: readonly string[],
@@ -165,13 +185,20 @@ function describeMissingKeys(
  */
 const defaultStreamFirstByteMs = 120_000;
 
-function buildUpstream(name: string, entry: UpstreamEntry, apiKeys: readonly string[]): CatalogUpstream {
+function buildUpstream(
+  name: string,
+  entry: UpstreamEntry,
+  apiKeys: readonly string[],
+  headers: Readonly<Record<string, string>>,
+): CatalogUpstream {
   const rules: UpstreamKindRules = upstreamKinds[entry.kind];
   const defaultUrl = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
   return {
     name,
     kind: entry.kind,
     baseUrl: stripTrailing(entry.baseUrl ?? defaultUrl, '/'),
+    dialect: entry.dialect ?? null,
+    headers,
     apiKeys,
     maxConcurrency: entry.maxConcurrency ?? rules.maxConcurrency,
     maxConcurrencyPerKey: entry.maxConcurrencyPerKey ?? null,

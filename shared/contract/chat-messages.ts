@@ -81,7 +81,7 @@ export const Message = Type.Object(
     role: StringEnum(['user', 'assistant', 'system', 'developer', 'tool']),
     content: Type.Optional(
       Type.Unsafe<string | Static<typeof ContentItem>[] | null>({
-        anyOf: [{ type: 'string' }, Type.Array(ContentItem, { minItems: 1 }), { type: 'null' }],
+        anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
         default: '',
         description:
           'A text, or a list of texts, images and files. A model takes the kinds of its `input_modalities`. May be empty ' +

@@ -3,8 +3,11 @@ import { chatExample } from './chat-examples.ts';
 import { ChatResponse } from './chat-response.ts';
 import { Message } from './chat-messages.ts';
 import { chatStream } from './chat-stream.ts';
-import { EndUser, Nullable, StringEnum } from './fields.ts';
+import { EndUser, lateDefault, Nullable, StringEnum } from './fields.ts';
 import { creationErrors, defineOperation } from './operation.ts';
+
+/** From the specification. */
+export const defaultTemperature = 0.7;
 
 export const Tool = Type.Object(
   {
@@ -86,7 +89,9 @@ export const ChatRequest = Type.Object(
         Type.Integer({ minimum: 0, description: 'The newer name of `max_tokens`; wins where both are set.' }),
       ),
     ),
-    temperature: bounded('0 is the most predictable; 2 the most varied.', 0, 2, { default: 0.7 }),
+    temperature: bounded('0 is the most predictable; 2 the most varied.', 0, 2, {
+      [lateDefault]: defaultTemperature,
+    }),
     top_p: bounded('Picks from the likeliest tokens that make up this share.', 0, 1),
     top_k: Type.Optional(
       Nullable(

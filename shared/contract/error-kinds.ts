@@ -141,6 +141,14 @@ export const errorKinds = {
     en: 'The request is not valid. Correct what is named, and send it again.',
     ru: 'Запрос не прошёл проверку. Исправьте указанное и отправьте его снова.',
   },
+  context_length_exceeded: {
+    status: 400,
+    retry: false,
+    expose: true,
+    type: 'invalid_request_error',
+    en: 'The chat is longer than the context of the model. Shorten it, or choose a model with a larger context.',
+    ru: 'Диалог длиннее контекста модели. Сократите его или выберите модель с большим контекстом.',
+  },
   content_too_long: {
     status: 422,
     retry: false,
@@ -158,7 +166,7 @@ export const errorKinds = {
     ru: 'Эта модель сейчас недоступна. Выберите активную из GET /v1/models или повторите позже.',
   },
   upstream_rejected: {
-    status: 422,
+    status: 400,
     retry: false,
     expose: true,
     type: 'invalid_request_error',

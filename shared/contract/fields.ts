@@ -26,6 +26,9 @@ export const wrongTypeHint = 'wrongTypeHint';
  */
 export const lateItems = 'lateItems';
 
+/** The default of a field that is filled in when the model is known, because not every model gets it. */
+export const lateDefault = 'lateDefault';
+
 /** A closed set of strings, as one `enum` keyword. */
 export function StringEnum<const T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options });

@@ -1,24 +1,10 @@
 import Type, { type Static } from 'typebox';
-import { CostRequest, FreeRequest, Nullable, TotalTime } from './fields.ts';
+import { Nullable } from './fields.ts';
+import { createImageUsage, ImageUsage } from './image-usage.ts';
 import type { AdditionalResponse } from './operation.ts';
 
 /** Prefix of the event names of the two operations, as OpenAI names them. */
 export type ImageEventKind = 'image_generation' | 'image_edit';
-
-const tokens = (description: string) => Type.Optional(Type.Integer({ description }));
-
-export const ImageStreamUsage = Type.Object(
-  {
-    total_tokens: tokens('The sum of both; only where the vendor counted.'),
-    input_tokens: tokens('Of the prompt and the input images, as the vendor counted.'),
-    output_tokens: tokens('Of the image, as the vendor counted.'),
-    total_time: TotalTime,
-    cost_request: CostRequest,
-    free_request: FreeRequest,
-  },
-  { title: 'ImageStreamUsage' },
-);
-export type ImageStreamUsage = Static<typeof ImageStreamUsage>;
 
 /** The data of one event of a streamed image. */
 export const ImageEvent = Type.Object(
@@ -39,7 +25,7 @@ export const ImageEvent = Type.Object(
     revised_prompt: Type.Optional(
       Nullable(Type.String({ description: 'Of the last event: the prompt as the vendor changed it.' })),
     ),
-    usage: Type.Optional(ImageStreamUsage),
+    usage: Type.Optional(ImageUsage),
   },
   { title: 'ImageEvent' },
 );
@@ -62,7 +48,7 @@ export function createImageStream(kind: ImageEventKind, body: object): Additiona
     b64_json: tinyPng,
     ...event,
     revised_prompt: null,
-    usage: { total_time: 0.731, cost_request: 0.05, free_request: false },
+    usage: createImageUsage({}, { total_time: 0.731, cost_request: 0.05, free_request: false }),
   };
   return {
     status: 200,

@@ -1,13 +1,9 @@
 import Type from 'typebox';
-import { CostRequest, CreatedSeconds, FreeRequest, Nullable, RequestId, TotalTime } from './fields.ts';
+import { CreatedSeconds, Nullable, RequestId } from './fields.ts';
 import { ImageEditForm, imageFields, ImageEditRequest, ImageRequest } from './image-request.ts';
 import { createImageStream, tinyPng } from './image-stream.ts';
+import { createImageUsage, ImageUsage } from './image-usage.ts';
 import { creationErrors, defineOperation } from './operation.ts';
-
-export const ImageUsage = Type.Object(
-  { total_time: TotalTime, cost_request: CostRequest, free_request: FreeRequest },
-  { title: 'ImageUsage' },
-);
 
 export const Image = Type.Object(
   {
@@ -46,7 +42,7 @@ const exampleResponse = {
   id: '019aa652-f259-7b68-b0d2-3f6c1e5a9d80',
   created: 1_763_727_045,
   data: [{ revised_prompt: null, b64_json: null, url: exampleLink }],
-  usage: { total_time: 0.731, cost_request: 0.05, free_request: false },
+  usage: createImageUsage({}, { total_time: 0.731, cost_request: 0.05, free_request: false }),
 };
 
 export const createImage = defineOperation({

@@ -1,9 +1,13 @@
 import { shorten } from '../runtime/shorten.ts';
 import { AppError, invalidField } from './errors.ts';
 
-/** @param loc the location of the model in the request; omitted if the model is in the URL */
-export function modelNotFound(id: string, loc: readonly string[] = []): AppError {
-  const msg = `There is no model "${shorten(id)}". GET /v1/models lists those there are.`;
+/**
+ * @param loc the location of the model in the request; omitted if the model is in the URL
+ * @param similar a model with almost the same name
+ */
+export function modelNotFound(id: string, loc: readonly string[] = [], similar?: string): AppError {
+  const hint = similar === undefined ? '' : ` Did you mean "${similar}"?`;
+  const msg = `There is no model "${shorten(id)}".${hint} GET /v1/models lists those there are.`;
   const issues = loc.length === 0 ? [] : [{ loc, msg, type: 'model_not_found' }];
   return new AppError('model_not_found', { message: msg, issues });
 }

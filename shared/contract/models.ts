@@ -184,7 +184,9 @@ export const listModels = defineOperation({
   operationId: 'listModels',
   tag: 'Models',
   summary: 'List the models and their prices',
-  description: 'Models that cannot be used now are listed too, with `"active": false`.',
+  description:
+    'The models of this service. One that its operator disabled is listed with `"active": false`. Models for which the ' +
+    'service has no key or address are left out, unless `active=all` is sent; `GET /v1/models/{model_id}` shows them too.',
   method: 'get',
   path: '/models',
   auth: 'none',
@@ -192,6 +194,11 @@ export const listModels = defineOperation({
   query: Type.Object({
     type: Type.Optional(
       Type.Unsafe<ModelType>({ ...ModelType, description: 'Only models of this type; all, where left out.' }),
+    ),
+    active: Type.Optional(
+      StringEnum(['all'], {
+        description: '`all`: also models for which this service has no key or address.',
+      }),
     ),
   }),
   response: ModelList,

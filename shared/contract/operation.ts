@@ -149,6 +149,7 @@ export const creationErrors = [
   'idempotency_conflict',
   'model_disabled',
   'content_too_long',
+  'context_length_exceeded',
   'unsafe_url',
   'upstream_rejected',
   'rate_limit_exceeded',

@@ -107,7 +107,15 @@ export const CodeVerification = Type.Object({
     description:
       'Whether all other sessions of the user are ended, before the new one is started. None of them can end the new one.',
   }),
-  timezone: Type.Optional(Nullable(Timezone)),
+  timezone: Type.Optional(
+    Nullable(
+      Type.String({
+        maxLength: 1_024,
+        description:
+          'An IANA name, such as `Europe/Moscow`. Anything else is taken for UTC: a browser may not know its time zone.',
+      }),
+    ),
+  ),
 });
 export type CodeVerification = Static<typeof CodeVerification>;
 

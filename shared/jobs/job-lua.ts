@@ -10,6 +10,7 @@ const maxFailedBodies = 1_000;
 export const finalFailures: readonly string[] = [
   'account_banned',
   'content_too_long',
+  'context_length_exceeded',
   'deadline_exceeded',
   'unsafe_url',
   'validation_failed',

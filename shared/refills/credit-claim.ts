@@ -34,7 +34,8 @@ export async function creditClaim(
   };
   let isCredited: boolean;
   try {
-    if (await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }))) return 'now';
+    const creditedNano = await callRedis(() => runRefill(redis, { amountNano, freeRequests, event }));
+    if (creditedNano !== null) return 'now';
     isCredited = !(await isRefillVoided(redis, accountId, refillId));
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'validation_failed') throw error;

@@ -1,3 +1,4 @@
+import { canBeRefillCode } from '../accounts/credentials.ts';
 import { AppError, invalidField } from '../contract/errors.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
 import { changeAccount } from '../account-changes/change-account.ts';
@@ -35,6 +36,8 @@ export async function redeemCode(
   code: string,
 ): Promise<RedemptionClaim> {
   const { codes } = deps;
+  // A typing error, which is not a guess.
+  if (!canBeRefillCode(code)) throw noRefillCode();
   const newClaim = await codes.claim(code, accountId, createTimeOrderedId());
   const found = newClaim === null ? await codes.find(code) : null;
   const claim = newClaim ?? (found && findClaimOf(found, accountId));
@@ -105,6 +108,12 @@ async function rejectUnknownCode(deps: RedeemDeps, accountId: string): Promise<A
       'Аккаунт заблокирован: введено слишком много несуществующих кодов. Обратитесь в поддержку сервиса.',
   });
 }
+
+const noRefillCode = (): AppError =>
+  invalidCode(
+    'A code has 20 letters and digits, such as 7KQM-2WXY-9ABC-DEFG-HJKM, without 0, 1, I, L and O. Check what you typed.',
+    'Код состоит из 20 латинских букв и цифр, например 7KQM-2WXY-9ABC-DEFG-HJKM, без 0, 1, I, L и O. Проверьте ввод.',
+  );
 
 const invalidCode = (message: string, messageRu: string): AppError =>
   invalidField(['body', 'code'], message, { code: 'invalid_code', type: 'invalid_code', msgRu: messageRu });

@@ -1,3 +1,5 @@
+import type { ImageTokens } from '../contract/image-usage.ts';
+
 /** The header in a `result` frame of an embedding or image request. Sent as JSON, followed by raw bytes. */
 export interface ResultHeader {
   /** Unix seconds. */
@@ -14,6 +16,8 @@ export interface EmbeddingResultHeader extends ResultHeader {
 }
 
 export interface ImageResultHeader extends ResultHeader {
+  /** Absent from responses that were stored by earlier versions. */
+  readonly tokens?: ImageTokens;
   readonly images: readonly {
     readonly revisedPrompt: string | null;
     /** Its key in the object store; null if its bytes follow the header. */

@@ -77,6 +77,9 @@ export class ObjectStore {
       region: config.region,
       credentials: { accessKeyId: config.accessKeyId, secretAccessKey: config.secretAccessKey },
       forcePathStyle: true,
+      // Many servers do not know the checksums and trailers that the SDK adds by default.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
       maxAttempts: 3,
       // The SDK logs to the console when it cannot resend a stream, but it also throws an error.
       logger: quietLogger,

@@ -5,6 +5,7 @@ import { CatalogStore } from '../catalog/catalog-store.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
 import { PriceStore } from '../ledger/price-store.ts';
 import { PayloadStore } from '../queue/payload-store.ts';
+import { checkEviction } from '../redis/eviction-policy.ts';
 import { locateRedis } from '../redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady, type RedisClient } from '../redis/redis-client.ts';
 import { Subscriber } from '../redis/subscriber-client.ts';
@@ -46,6 +47,7 @@ export async function openStores(config: Config, env: NodeJS.ProcessEnv, log: Lo
   const subscriber = new Subscriber(redisUrl, log);
   const clients = [payloadRedis, redis];
   await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
+  await checkEviction(redis, log, { isProduction: env['NODE_ENV'] === 'production' });
   const mongo = openMongo(config.mongodbUrl, log);
   const prices = new PriceStore(mongo.db);
   const catalog = await CatalogStore.open({

@@ -1,3 +1,4 @@
+import { trimTyped } from '../encoding/typed-text.ts';
 import { normalizeMailDomain } from '../encoding/mail-domain.ts';
 
 /** RFC 5321, 4.5.3.1. A path has at most 256 characters, including the brackets around the address. */
@@ -79,7 +80,7 @@ const problems = {
 export function normalizeEmail(text: string): NormalizedEmail {
   if (text.length > maxTextLength) return problems.tooLong;
   if (/\p{Cc}/u.test(text)) return problems.hasControls;
-  const trimmed = text.trim();
+  const trimmed = trimTyped(text);
   const problem = findProblem(trimmed);
   if (problem !== null) return problem;
 

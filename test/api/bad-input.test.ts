@@ -319,7 +319,8 @@ const cases: Readonly<Record<string, Case>> = {
       ['messages'],
       /50 tokens/,
     ),
-    code: 'content_too_long',
+    status: 400,
+    code: 'context_length_exceeded',
   },
 
   // Fields of embeddings

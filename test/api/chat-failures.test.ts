@@ -24,7 +24,7 @@ const failures: readonly (readonly [failure: string, model: string, status: numb
     504,
     'upstream_timeout',
   ],
-  ['a vendor that rejects the request', rejecting, 422, 'upstream_rejected'],
+  ['a vendor that rejects the request', rejecting, 400, 'upstream_rejected'],
 ];
 for (const [failure, model, status, code] of failures) {
   for (const stream of [false, true]) {

@@ -84,7 +84,8 @@ test('a page may read a response and the headers that clients need', async (t) =
   t.is(response.headers.get('access-control-allow-origin'), origin);
   const exposed = response.headers.get('access-control-expose-headers')?.split(',') ?? [];
   const expected = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
-  expected.push('x-ratelimit-reset-requests', 'retry-after', 'x-should-retry', 'idempotent-replayed');
+  expected.push('x-ratelimit-reset-requests', 'retry-after', 'retry-after-ms', 'x-should-retry');
+  expected.push('idempotent-replayed');
   expected.push('allow', 'etag', 'vary', 'www-authenticate', 'location', 'preference-applied');
   expected.push('accept-ranges', 'content-disposition', 'content-range', 'last-modified');
   t.deepEqual(exposed.toSorted(), expected.toSorted());

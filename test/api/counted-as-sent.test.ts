@@ -117,8 +117,8 @@ for (const [place, messages] of Object.entries(hiddenIn(longText))) {
   test(`a prompt longer than the context is rejected if it is hidden in ${place}`, async (t) => {
     const account = await stack.createAccount({ balance: '1000' });
     const { status, result } = await chat(account, { model: 'large', messages });
-    t.is(status, 422);
-    t.is(result.error.code, 'content_too_long');
+    t.is(status, 400);
+    t.is(result.error.code, 'context_length_exceeded');
   });
 }
 
@@ -160,8 +160,8 @@ test('the text of a small, dense PDF counts against the context and is included 
   t.true(densePdf.length < 10_000);
   const account = await stack.createAccount({ balance: '1' });
   const tooLong = await chat(account, { model: 'large', messages: pdf(densePdf) });
-  t.is(tooLong.status, 422);
-  t.is(tooLong.result.error.code, 'content_too_long');
+  t.is(tooLong.status, 400);
+  t.is(tooLong.result.error.code, 'context_length_exceeded');
   const inContext = await chat(account, { model: 'huge', messages: pdf(densePdf), max_tokens: 16 });
   t.is(inContext.status, 402);
 });
@@ -175,8 +175,8 @@ test('the text of a form drawn on many pages of a PDF is tokenized once per page
   );
   t.true(bytes.length < 20_000);
   const { status, result } = await chat(account, { model: 'large', messages: pdf(bytes) });
-  t.is(status, 422);
-  t.is(result.error.code, 'content_too_long');
+  t.is(status, 400);
+  t.is(result.error.code, 'context_length_exceeded');
 });
 
 test('PDF pages without text are estimated as images', async (t) => {
@@ -222,7 +222,7 @@ test('text files are tokenized regardless of their name', async (t) => {
       model,
       messages: withFile({ filename: 'a.txt', file_data: large }),
     });
-    t.is(result.error?.code, 'content_too_long');
+    t.is(result.error?.code, 'context_length_exceeded');
   }
 });
 

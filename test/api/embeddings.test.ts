@@ -287,7 +287,7 @@ test('an input that the vendor rejects fails only its own request, not the other
   const results = await Promise.all(texts.map((text, i) => embed(accounts[i]!, 'poisoned', text)));
   for (const [i, result] of results.entries()) {
     if (i === 7) {
-      t.is(result.status, 422);
+      t.is(result.status, 400);
       t.is(result.body.error.code, 'upstream_rejected');
       t.regex(result.body.error.message, /refuses/);
       t.is(await readAmountCharged(stack, accounts[i]!.id, '100'), 0n);
@@ -302,7 +302,7 @@ test('an input that the vendor rejects fails only its own request, not the other
 test('if a vector is not all finite numbers, its request fails but is still charged for its other inputs', async (t) => {
   const account = await stack.createAccount();
   const result = await embed(account, 'overflowing-numbers', ['fine', 'an overflow']);
-  t.is(result.status, 422);
+  t.is(result.status, 400);
   t.is(result.body.error.code, 'upstream_rejected');
   t.is(
     result.body.error.message,

@@ -74,8 +74,8 @@ upstreams:
   broken: { kind: openai, baseUrl: "${simulator.url}/v1", maxConcurrency: 1, maxBatchInputs: 10 }
   gemini: { kind: gemini, baseUrl: "${scripted.url}" }
 models:
-  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 8 }, pricing: { prompt: 1000 }, routes: [{ upstream: narrow, model: emb+poison }] }
-  - { id: overflowing, type: embedding, context: 8192, dimensions: { default: 8 }, pricing: { prompt: 1000 }, routes: [{ upstream: broken, model: emb+overflow }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { prompt: 1000 }, routes: [{ upstream: narrow, model: emb+poison }] }
+  - { id: overflowing, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { prompt: 1000 }, routes: [{ upstream: broken, model: emb+overflow }] }
 ${chat('counted')}
 ${chat('not-counted')}
 ${image('some-refused')}
@@ -116,7 +116,7 @@ async function send(path: string, body: object, freeRequests = 0) {
 test('if the vector of an input is not finite, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'overflow 25' : `text ${i}`));
   const { status, result, row, charged } = await send('/v1/embeddings', { model: 'overflowing', input });
-  t.is(status, 422);
+  t.is(status, 400);
   t.is(result.error!.code, 'upstream_rejected');
   t.is(
     result.error!.message,
@@ -124,18 +124,18 @@ test('if the vector of an input is not finite, the inputs already embedded are c
   );
   t.deepEqual(callsOf('emb+overflow'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
   t.is(charged, 58n * nanoPerToken);
-  t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 58 });
+  t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 400, promptTokens: 58 });
 });
 
 test('if an input is rejected, the inputs already embedded are charged, and the waiting ones are not sent', async (t) => {
   const input = Array.from({ length: 60 }, (_, i) => (i === 25 ? 'poison 25' : `text ${i}`));
   const { status, result, row, charged } = await send('/v1/embeddings', { model: 'vectors', input });
-  t.is(status, 422);
+  t.is(status, 400);
   t.is(result.error!.code, 'upstream_rejected');
   t.regex(result.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
   t.deepEqual(callsOf('emb+poison'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
   t.is(charged, 40n * nanoPerToken);
-  t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 422, promptTokens: 40 });
+  t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 400, promptTokens: 40 });
   t.is(row.details, result.error!.message);
   t.is(row.characters, input.slice(0, 20).join('').length);
 });
@@ -158,7 +158,7 @@ test('if one of several images is rejected, the others are returned and charged 
 test('if all images of a request are rejected, it fails, is not charged, and is not retried', async (t) => {
   const body = { model: 'all-refused', prompt: 'a cat', n: 4 };
   const { status, result, row, charged, accountId } = await send('/v1/images/generations', body, 1);
-  t.is(status, 422);
+  t.is(status, 400);
   t.is(result.error!.code, 'upstream_rejected');
   t.is(calledModels.filter((model) => model === 'all-refused').length, 4);
   t.is(charged, 0n);
@@ -169,7 +169,7 @@ test('if all images of a request are rejected, it fails, is not charged, and is 
 test('if a model priced per token responds without an image, the caller pays for the reported tokens, and the call is not retried', async (t) => {
   const body = { model: 'all-text', prompt: 'a cat', n: 4 };
   const { status, result, row, charged } = await send('/v1/images/generations', body);
-  t.is(status, 422);
+  t.is(status, 400);
   t.is(result.error!.code, 'upstream_rejected');
   t.is(
     result.error!.message,

@@ -130,7 +130,7 @@ test('a failed request has its code and message, and free requests and our own t
   const { items } = (await get<RequestLogPage>(apiKey, '/users/request_logs')).body;
   t.like(items[0], { model_name: 'unreported', success: true, estimated: true, free_requests: false });
   t.like(items[1], { model_name: 'free-chat', cost_request: 0, free_requests: true, is_free_request: true });
-  t.like(items[2], { model_name: 'refusing', success: false, response_code: 422, cost_request: 0 });
+  t.like(items[2], { model_name: 'refusing', success: false, response_code: 400, cost_request: 0 });
   t.regex(items[2]!.details!, /^upstream_rejected: ./);
   t.is(items.length, 3);
 });

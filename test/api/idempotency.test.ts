@@ -228,7 +228,7 @@ test('if two accounts use the same key, their requests are separate and both cha
 
 for (const { failure, body, status } of [
   { failure: "a vendor's 500", body: { model: 'broken-chat' }, status: 502 },
-  { failure: "a vendor's rejection", body: { model: 'refused-chat' }, status: 422 },
+  { failure: "a vendor's rejection", body: { model: 'refused-chat' }, status: 400 },
   { failure: 'a broken stream', body: { model: 'cut-chat', ...streamed }, status: 200 },
   { failure: 'insufficient balance', body: { model: 'dear-chat' }, status: 402 },
   { failure: 'an invalid body', body: { model: 'chat', temperature: 9 }, status: 422 },

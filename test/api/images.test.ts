@@ -88,6 +88,9 @@ interface ImageResponse {
     readonly url: string | null;
   }[];
   readonly usage: {
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+    readonly total_tokens: number;
     readonly total_time: number;
     readonly cost_request: number;
     readonly free_request: boolean;
@@ -124,7 +127,17 @@ test('a response has the fields of the specification, and base64 by default', as
     t.is(image.url, null);
     t.is(image.revised_prompt, 'A picture of: a red boat');
   }
-  t.deepEqual(Object.keys(result.usage).sort(), ['cost_request', 'free_request', 'total_time']);
+  t.deepEqual(Object.keys(result.usage).sort(), [
+    'cost_request',
+    'free_request',
+    'input_tokens',
+    'input_tokens_details',
+    'output_tokens',
+    'total_time',
+    'total_tokens',
+  ]);
+  const { input_tokens: input, output_tokens: output, total_tokens: total } = result.usage;
+  t.is(total, input + output);
   t.is(result.usage.cost_request, 3.69);
   t.false(result.usage.free_request);
   t.is(await readAmountCharged(stack, account.id, '100'), 3_690_000_000n);
@@ -237,7 +250,7 @@ test('if the balance covers only three images, a request for four is a 402', asy
 for (const [model, status, code] of [
   ['failing', 502, 'upstream_error'],
   ['garbling', 502, 'upstream_error'],
-  ['refusing', 422, 'upstream_rejected'],
+  ['refusing', 400, 'upstream_rejected'],
   ['late', 504, 'upstream_timeout'],
 ] as const) {
   test(`if the vendor call fails (model "${model}"), the caller gets a ${status} ${code} without secrets and is not charged`, async (t) => {

@@ -21,7 +21,7 @@ models:
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 13.37, completion: 42.42 }, routes: [{ upstream: vendor, model: gpt-sim+cut-4 }] }
   - { id: refused-chat, type: chat, context: 8192, pricing: { prompt: 13.37, completion: 42.42 }, routes: [{ upstream: vendor, model: gpt-sim+fail-400 }] }
   - { id: dear-chat, type: chat, context: 8192, pricing: { prompt: 1000000, completion: 1000000 }, routes: [{ upstream: vendor, model: gpt-sim }] }
-  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 16, adjustable: true }, pricing: { in_cost_per_million: 7.770003 }, routes: [{ upstream: vendor, model: emb-sim+poison }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536, adjustable: true }, pricing: { in_cost_per_million: 7.770003 }, routes: [{ upstream: vendor, model: emb-sim+poison }] }
   - { id: picture, type: image, context: 8192, pricing: { type: image, cost_per_image: 0.100000007 }, routes: [{ upstream: vendor, model: gpt-image-sim }] }
 `;
 
@@ -115,7 +115,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
 
   const statuses = new Set(sent.map((one) => one.status));
   const inOrder = [...statuses].sort((a, b) => a - b);
-  t.deepEqual(inOrder, [200, 402, 422, 502], 'the requests produced all expected statuses');
+  t.deepEqual(inOrder, [200, 400, 402, 422, 502], 'the requests produced all expected statuses');
   t.true(sent.some((one) => one.receipt?.free) && sent.some((one) => one.receipt === null));
 
   const { db } = stack.mongo;
@@ -131,7 +131,7 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
       .find({ accountId: account.id })
       .toArray();
     // If a request is rejected for one of its parts, its caller still pays for the parts that were in other calls.
-    const rejected = new Set(ownRequests.filter((one) => one.status === 422).map((one) => one.requestId));
+    const rejected = new Set(ownRequests.filter((one) => one.status === 400).map((one) => one.requestId));
     const chargedRejections = rows.filter((row) => rejected.has(row._id));
     const paid =
       ownRequests.reduce((sum, one) => sum + (one.receipt?.costNano ?? 0n), 0n) +
@@ -158,7 +158,11 @@ test('after 200 mixed requests, reported costs, balances and the ledger agree to
     const reached = ownRequests.filter((one) => one.status !== 402);
     const logged = new Set(rows.map((row) => row._id));
     t.true(ownRequests.filter((one) => one.status === 402).every((one) => !logged.has(one.requestId)));
-    t.true(reached.filter((one) => one.status !== 422).every((one) => logged.has(one.requestId)));
+    t.true(
+      reached
+        .filter((one) => one.status !== 400 && one.status !== 422)
+        .every((one) => logged.has(one.requestId)),
+    );
 
     const days = await db.collection('daily_stats').find({ accountId: account.id }).toArray();
     t.is(

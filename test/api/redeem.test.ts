@@ -30,7 +30,7 @@ async function createCode(worth: Partial<NewRefillCode> & { balance?: string } =
   return (await codes.create(1, code))[0]!;
 }
 
-const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
+const unknownCode = (i: number): string => `2222-2222-2222-2222-222${'23456789ABCDEFGHJKMNPQRSTUVWXYZ'[i]}`;
 
 test('a code adds its money and free requests, and the response shows both and the new profile', async (t) => {
   const { id, apiKey } = await stack.createAccount({ balance: '1.5', freeRequests: 2 });
@@ -115,6 +115,23 @@ test('a used, expired or revoked code is reported as such, and does not count as
   t.is((await redeem(other.apiKey, await createCode())).status, 200);
 });
 
+test('a code in Cyrillic letters is redeemed, and what cannot be a code does not count as a guess', async (t) => {
+  const { id, apiKey } = await stack.createAccount({ balance: '1' });
+  for (let i = 0; i <= maxUnknownCodes; i++) {
+    const { status, body } = await redeem(apiKey, `ABCD-EFGH-${i}`);
+    t.is(status, 422);
+    t.is(body.error.code, 'invalid_code');
+    t.regex(body.error.message, /has 20 letters and digits/);
+  }
+  const code = await createCode();
+  const cyrillic = code.replaceAll(
+    /[ABEKMHPCTYX]/g,
+    (letter) => 'АВЕКМНРСТУХ'['ABEKMHPCTYX'.indexOf(letter)]!,
+  );
+  t.is((await redeem(apiKey, cyrillic.toLowerCase())).status, 200);
+  t.is(formatRub((await stack.readAccount(id)).balanceNano), '11');
+});
+
 test('the tenth unknown code within an hour bans the account permanently, and no earlier one does', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   for (let i = 1; i < maxUnknownCodes; i++) {
@@ -171,6 +188,8 @@ test('a code that is not a string, empty, or longer than 256 characters is a 422
   }
   t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
   t.is((await redeem(apiKey, 'A'.repeat(256))).body.error.code, 'invalid_code');
+  t.is(await stack.redis.exists(redisKeys.unknownCodes(id)), 0);
+  await redeem(apiKey, unknownCode(0));
   t.is(await stack.redis.get(redisKeys.unknownCodes(id)), '1');
 });
 

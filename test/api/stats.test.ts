@@ -74,7 +74,7 @@ test('the statistics include requests of every kind and outcome within seconds',
   const calls = [
     { path: '/v1/chat/completions', body: { model: 'talk', messages }, status: 200 },
     { path: '/v1/chat/completions', body: { model: 'failing', messages }, status: 502 },
-    { path: '/v1/chat/completions', body: { model: 'refusing', messages }, status: 422 },
+    { path: '/v1/chat/completions', body: { model: 'refusing', messages }, status: 400 },
     { path: '/v1/embeddings', body: { model: 'vectors', input: 'one two three' }, status: 200 },
     {
       path: '/v1/images/generations',

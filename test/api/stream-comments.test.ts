@@ -37,9 +37,9 @@ test.serial('a waiting stream begins with comments, which contain the position i
   const hold = vendor.hold('chat');
   t.teardown(() => hold.end());
   const first = startChat(stack, account.apiKey, chat);
-  await first.readUntil(': keep-alive\n\n');
+  await first.readUntil(': keep-alive\n');
   const second = startChat(stack, account.apiKey, chat);
-  await second.readUntil(': queued position=1\n\n');
+  await second.readUntil(': queued position=1\n');
   hold.end();
   for (const caller of [first, second]) t.true(parseSse(await caller.rest()).isDone);
 });

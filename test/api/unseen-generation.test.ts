@@ -14,7 +14,7 @@ import { waitFor } from '../support/wait-for.ts';
  */
 
 const graceMs = 300;
-const timeoutMs = 1_500;
+const timeoutMs = 3_000;
 /** Longer than a model pauses between two tokens. */
 const silenceMs = 800;
 

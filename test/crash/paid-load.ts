@@ -22,7 +22,7 @@ models:
   - { id: chat, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, ${route('gpt+slow-60')} }
   - { id: stream, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, ${route('gpt+drip-6')} }
   - { id: free-chat, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 11, completion: 17, free_requests: true }, ${route('gpt+slow-30')} }
-  - { id: embedding, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 3001 }, ${route('emb+slow-40')} }
+  - { id: embedding, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 3001 }, ${route('emb+slow-40')} }
   - { id: image, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 0.157 }, ${route('img+slow-90')} }
 `;
 }

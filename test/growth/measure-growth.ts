@@ -19,10 +19,12 @@ const places = 3;
  */
 const maxRatio = 24;
 /**
- * What a single measurement must exceed to be repeated. Lower, because the first runs of a function are slow. Inputs of
- * half the size must exceed it too: what grows fast does so over a range, while memory may become slow at one size.
+ * What a single measurement must exceed to be repeated. Lower, because the first runs of a function are slow. For inputs of
+ * half the size, a little less is enough: what grows fast does so over a range, while memory may become slow at one
+ * size.
  */
 const suspiciousRatio = 14;
+const halfRatio = 12;
 /** A shorter time says nothing, and harms nobody. */
 const minMs = 2;
 /** The clock of a thread advances in steps of at most this length. */
@@ -71,7 +73,7 @@ async function confirm<T>({ make, run, maxSize }: Work<T>, share: number): Promi
     const { largeMs, smallMs } = await compare(run, inputs);
     if (largeMs < minMs || largeMs < maxRatio * smallMs) return null;
     const atHalf = await compare(run, half);
-    if (atHalf.largeMs < suspiciousRatio * atHalf.smallMs) return null;
+    if (atHalf.largeMs < halfRatio * atHalf.smallMs) return null;
     text = `${largeMs.toFixed(2)} ms for a size of ${size}, ${smallMs.toFixed(2)} ms for an eighth of it`;
   }
   return text;

@@ -22,7 +22,7 @@ async function startRig(t: Parameters<typeof useStack>[0], vendorModel: string, 
   const stack = await useStack(t, {
     catalog: `
 upstreams: { vendor: { kind: openai, baseUrl: "${vendor.url}/v1"${more} } }
-models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 8, adjustable: true }, pricing: { in_cost_per_million: 1000 }, routes: [{ upstream: vendor, model: "${vendorModel}" }] }]
+models: [{ id: emb, type: embedding, context: 8192, dimensions: { default: 1536, adjustable: true }, pricing: { in_cost_per_million: 1000 }, routes: [{ upstream: vendor, model: "${vendorModel}" }] }]
 `,
   });
   return { stack, vendor };
@@ -192,7 +192,7 @@ test('one bad input among those of two hundred requests fails only its own reque
   const results = await Promise.all(requests);
   t.deepEqual(
     results.flatMap(({ status }, i) => (status === 200 ? [] : [`${i}: ${status}`])),
-    ['77: 422'],
+    ['77: 400'],
   );
   t.is(results[77]!.body.error?.code, 'upstream_rejected');
   const row = await findRow(rig.stack, results[77]!.requestId);
@@ -215,7 +215,7 @@ test('an invalid vector fails only its own request, not the others in the same c
   const results = await Promise.all(requests);
   t.deepEqual(
     results.flatMap(({ status }, i) => (status === 200 ? [] : [`${i}: ${status}`])),
-    ['7: 422'],
+    ['7: 400'],
   );
   t.is(results[7]!.body.error?.code, 'upstream_rejected');
   t.is(results[7]!.body.error?.message, 'The model gave the input a vector that is not all finite numbers.');
@@ -239,7 +239,7 @@ test('bad inputs in ten of two hundred requests fail only these requests, and th
   const statuses = (await Promise.all(texts.map(embedText))).map(({ status }) => status);
   t.deepEqual(
     statuses,
-    texts.map((_, i) => (isBad(i) ? 422 : 200)),
+    texts.map((_, i) => (isBad(i) ? 400 : 200)),
   );
 
   const before = rig.vendor.requests.entries.length;
@@ -270,7 +270,7 @@ test('if a vendor rejects all inputs, the search for the bad one ends', async (t
   await waitForQueuedInputs(rig.stack, 200);
   vendorHold.end();
   const results = await Promise.all([first, ...others]);
-  t.true(results.every(({ status }) => status === 422 || status === 502));
+  t.true(results.every(({ status }) => status === 400 || status === 502));
   for (const { id } of accounts) t.is(await readAmountCharged(rig.stack, id, '100'), 0n);
   const seen = new Set<string>();
   let [allowed, merged, extraCalls] = [0, 0, 0];

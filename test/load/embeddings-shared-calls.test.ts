@@ -23,7 +23,7 @@ import { waitFor } from '../support/wait-for.ts';
 const nanoPerToken = 1_000_000n;
 
 const modelOf = (id: string, vendorModel: string, upstream: string): string =>
-  `  - { id: ${id}, type: embedding, context: 8192, dimensions: { default: 8, adjustable: true, max: 1024 }, pricing: { in_cost_per_million: 1000 }, routes: [{ upstream: ${upstream}, model: "${vendorModel}" }] }`;
+  `  - { id: ${id}, type: embedding, context: 8192, dimensions: { default: 1536, adjustable: true }, pricing: { in_cost_per_million: 1000 }, routes: [{ upstream: ${upstream}, model: "${vendorModel}" }] }`;
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:

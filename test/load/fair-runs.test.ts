@@ -25,7 +25,7 @@ ${['slow', 'fast', 'wide']
   .map(
     (name) => `
   - { id: ${name}-image, type: image, context: 8192, pricing: { type: image, cost_per_image: 0.1 }, routes: [{ upstream: ${name}, model: ${name}-image }] }
-  - { id: ${name}-embedding, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: ${name}, model: ${name}-embedding }] }
+  - { id: ${name}-embedding, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: ${name}, model: ${name}-embedding }] }
   - { id: ${name}-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: ${name}, model: ${name}-chat, onDisconnect: drain }] }`,
   )
   .join('')}

@@ -18,7 +18,7 @@ upstreams:
   vendor: { kind: openai, baseUrl: "http://127.0.0.1:9/v1", apiKeys: [sk-vendor-key-0123456789] }
 models:
   - { id: use-lite-en-512, type: embedding, context: 8192, dimensions: { default: 512 }, pricing: { in_cost_per_million: 10 }, routes: [{ upstream: builtin, model: use-lite-en-512 }] }
-  - { id: heavy, type: embedding, context: 8192, dimensions: { default: 8 }, rpm_coefficient: 3, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: vendor, model: m }] }
+  - { id: heavy, type: embedding, context: 8192, dimensions: { default: 1536 }, rpm_coefficient: 3, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: vendor, model: m }] }
 ${models.map((model) => `  - ${model}\n`).join('')}`;
 
 let stack: TestStack;
@@ -184,7 +184,7 @@ test('a large request uses one rate limit slot when its body starts, and the res
 
 test('an account without money may send a large body to a free model, but not to a paid one', async (t) => {
   const freeModel =
-    '{ id: gratis, type: embedding, context: 8192, dimensions: { default: 8 }, ' +
+    '{ id: gratis, type: embedding, context: 8192, dimensions: { default: 1536 }, ' +
     'pricing: { in_cost_per_million: 0 }, routes: [{ upstream: vendor, model: m }] }';
   const stack = await useStack(t, { catalog: catalogOf([freeModel]), workers: [] });
   const { apiKey } = await stack.createAccount({ balance: '0' });

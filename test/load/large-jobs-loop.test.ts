@@ -93,16 +93,17 @@ ${models.join('\n')}
     await waitFor('the probe to report', () => Promise.resolve(readFileSync(log, 'utf8').length > before));
     return readFileSync(log, 'utf8').slice(before).trim().split(' ').map(Number);
   };
-  const account = await stack.createAccount({ balance: '100' });
   const url = await drawLargest();
   const content = [{ type: 'image_url', image_url: { url } }];
   for (const model of ['openai', 'anthropic', 'gemini']) {
+    // Large bodies that are refused slow down their account.
+    const account = await stack.createAccount({ balance: '100' });
     const body = JSON.stringify({ model, max_tokens: 16, messages: [{ role: 'user', content }] });
     await readProbe();
     const responses = await Promise.all(
       Array.from({ length: chats }, () => stack.post('/v1/chat/completions', account.apiKey, body)),
     );
-    for (const response of responses) t.is(response.status, 422, await response.text());
+    for (const response of responses) t.is(response.status, 400, await response.text());
     const [longestMs, stalledMs, peakMb] = await readProbe();
     t.log(
       `${model}: ${body.length} bytes, longest ${longestMs} ms, stalled ${stalledMs} ms, peak ${peakMb} MB`,

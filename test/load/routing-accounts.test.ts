@@ -25,7 +25,7 @@ const cases: readonly FailureCase[] = [
       code: contentCode,
       error: 'Content violates usage guidelines. Team: team-7, Failed check: SAFETY_CHECK_TYPE_BIO',
     }),
-    expected: { status: 422, message: 'Content violates usage guidelines.' },
+    expected: { status: 400, message: 'Content violates usage guidelines.' },
   },
   {
     what: 'a 403 with an unknown message',
@@ -47,7 +47,7 @@ const cases: readonly FailureCase[] = [
     vendorResponse: new ScriptedRefusal(429, {
       error: { message: tooLarge, type: 'tokens', param: null, code: 'rate_limit_exceeded' },
     }),
-    expected: { status: 422, message: 'more tokens than the vendors' },
+    expected: { status: 400, message: 'more tokens than the vendors' },
   },
   {
     what: 'a rate limit hit only by large requests',

@@ -276,7 +276,7 @@ models:
   t.is((await send(stack, apiKey, 'retired')).status, 200);
   t.is(callsOf(vendor, 'gpt+fail-404'), 1);
   // If no route knows the model, the vendor's error is returned after one call.
-  t.like(await send(stack, apiKey, 'gone'), { status: 422, code: 'upstream_rejected' });
+  t.like(await send(stack, apiKey, 'gone'), { status: 502, code: 'upstream_error' });
   t.is(callsOf(vendor, 'gpt-gone+fail-404'), 1);
 });
 

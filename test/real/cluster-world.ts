@@ -22,7 +22,7 @@ ${chat('chat', 'gpt')}
 ${chat('slow-chat', 'gpt+slow-1000')}
 ${chat('drip-20', 'gpt+drip-20')}
 ${chat('drip-100', 'gpt+drip-100')}
-  - { id: embedding, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 3001 }, routes: [{ upstream: vendor, model: emb }] }
+  - { id: embedding, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 3001 }, routes: [{ upstream: vendor, model: emb }] }
   - { id: image, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 0.157 }, routes: [{ upstream: vendor, model: img }] }
 `;
 };

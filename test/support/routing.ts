@@ -15,6 +15,8 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     name: options.upstream ?? `upstream-of-${id}`,
     kind: 'openai',
     baseUrl: 'http://127.0.0.1:9/v1',
+    dialect: null,
+    headers: {},
     apiKeys: options.apiKeys ?? [],
     maxConcurrency: options.maxConcurrency ?? 64,
     maxConcurrencyPerKey: options.maxConcurrencyPerKey ?? null,
@@ -36,7 +38,9 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     weight: options.weight ?? 1,
     maxConcurrency: options.routeConcurrency ?? null,
     thinking: null,
+    dialect: 'compatible',
     drops: new Set(),
+    accepts: [],
     onDisconnect: 'cancel',
     maxTokens: 'all',
   };

@@ -36,12 +36,12 @@ export interface ChunkEvent {
 const end = '[DONE]';
 
 /** Removes the comments, whose number depends on how long the stream was silent. */
-export const withoutComments = (body: string): string => body.replaceAll(/^:.*\n\n/gm, '');
+export const withoutComments = (body: string): string => body.replaceAll(/^:.*\n/gm, '');
 
 export function parseSse(body: string): SseEvents {
   const data = body
     .split('\n\n')
-    .map((block) => block.replaceAll(/^(?:id|event): .*\n/gm, ''))
+    .map((block) => block.replaceAll(/^(?:(?:id|event): |:).*\n/gm, ''))
     .filter((block) => block.startsWith('data: '))
     .map((block) => block.slice('data: '.length));
   const events = data.filter((text) => text !== end).map((text) => JSON.parse(text) as ChunkEvent);

@@ -3,7 +3,16 @@ import type { CallContext, ImageCall, UpstreamTarget } from '../../workers/upstr
 
 /** A route to one of the vendor's models, with defaults for everything not given. */
 export function createTarget(model: string, more: Partial<UpstreamTarget> = {}): UpstreamTarget {
-  return { model, apiKey: 'sk-test-key', drops: new Set(), thinking: null, imageUrls: 'pass', ...more };
+  return {
+    model,
+    apiKey: 'sk-test-key',
+    dialect: 'compatible',
+    drops: new Set(),
+    accepts: [],
+    thinking: null,
+    imageUrls: 'pass',
+    ...more,
+  };
 }
 
 /** The context of a call without saved reasoning, whose messages contain no links. */

@@ -5,6 +5,7 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
 import {
+  type EmbeddingResponse,
   UpstreamError,
   type CallContext,
   type Upstream,
@@ -128,6 +129,7 @@ export class EmbeddingCaller {
       recalled: new Map(),
     };
     const response = await upstream.embed(target, call, context);
+    checkLength(response, dimensions ?? model.dimensions?.default ?? null);
     const bufferRef = response.release === null ? null : new BufferRef(response.release);
     bufferRef?.take();
     const bill = billCall(inputs, response.promptTokens);
@@ -187,4 +189,19 @@ async function beginJobs(inputs: readonly PendingInput[]): Promise<void> {
     inputs.flatMap(({ claims }) => claims.flatMap(({ request }) => request.task.begin ?? [])),
   );
   if (begins.size > 0) await Promise.allSettled([...begins].map((begin) => begin()));
+}
+
+/** A vector of another length than the catalog promises would be of no use to the caller. @throws UpstreamError */
+function checkLength(
+  { dimensions, broken, vectors, release }: EmbeddingResponse,
+  expected: number | null,
+): void {
+  if (expected === null || dimensions === expected) return;
+  // Without a vector, there is no length to be wrong.
+  if (broken.length * dimensions * 4 === vectors.length) return;
+  release?.();
+  throw new UpstreamError(
+    'unavailable',
+    `the upstream sent vectors of ${dimensions} dimensions instead of ${expected}`,
+  );
 }

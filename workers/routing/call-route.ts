@@ -225,10 +225,10 @@ async function callOnce<T>(
 }
 
 function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string | null): RouteTarget {
-  const { model, drops, thinking, upstream } = route;
+  const { model, dialect, drops, accepts, thinking, upstream } = route;
   return {
     upstream: upstreams.get(upstream),
-    target: { model, apiKey, drops, thinking, imageUrls: upstream.imageUrls },
+    target: { model, apiKey, dialect, drops, accepts, thinking, imageUrls: upstream.imageUrls },
   };
 }
 
@@ -260,6 +260,13 @@ function noCandidate(): AppError {
   });
 }
 
+const contextWords =
+  /context[_ ](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens/i;
+
+/** Whether the vendor rejected a request for its length. Clients look for the code of that to choose a larger model. */
+const isBeyondContext = ({ vendorCode, message }: UpstreamError): boolean =>
+  vendorCode === 'context_length_exceeded' || contextWords.test(message);
+
 /**
  * Maps a vendor's failure to the error for the caller. The vendor's message is passed on only if it rejected
  * the caller's request.
@@ -267,8 +274,13 @@ function noCandidate(): AppError {
 function toCallerError(error: UpstreamError): AppError {
   switch (error.failure) {
     case 'rejected':
+      return new AppError(isBeyondContext(error) ? 'context_length_exceeded' : 'upstream_rejected', {
+        message: error.message,
+        cause: error,
+      });
     case 'missing':
-      return new AppError('upstream_rejected', { message: error.message, cause: error });
+      // The vendor does not know the path or the model of the catalog.
+      return new AppError('upstream_error', { cause: error });
     case 'too_large':
       // The vendor's message contains the operator's account.
       return new AppError('upstream_rejected', {

@@ -175,12 +175,21 @@ export class ChatMeter {
 
   #findCompletion(ending: CallEnding): number | null {
     const reported = this.#reported?.completionTokens ?? null;
-    if (reported === null) return null;
+    if (reported === null || this.#coversOneChoice(reported)) return null;
     // A report that arrives before the response and is never updated is used if it is at least as high as our own
     // count. A report of 0 is ignored if there was output.
     const isKnown =
       ending === 'complete' ? this.#isCovered || reported >= this.#countOutput() : this.isCovered;
     return isKnown && (reported > 0 || this.#output.count() === 0) ? reported : null;
+  }
+
+  /**
+   * Whether a report seems to cover only one of several choices, as llama.cpp's does: it is further from our own count
+   * than vocabularies differ.
+   */
+  #coversOneChoice(reported: number): boolean {
+    const choices = this.#job.body.n ?? 1;
+    return choices > 1 && reported < (this.#countOutput() * (choices + 1)) / (2 * choices);
   }
 
   #countPrompt(ending: CallEnding): number {

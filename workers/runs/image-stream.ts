@@ -1,5 +1,6 @@
 import type { Receipt } from '../../shared/settlement/finish-request.ts';
-import type { ImageEvent, ImageEventKind, ImageStreamUsage } from '../../shared/contract/image-stream.ts';
+import type { ImageEvent, ImageEventKind } from '../../shared/contract/image-stream.ts';
+import { createImageUsage, type ImageTokens, type ImageUsage } from '../../shared/contract/image-usage.ts';
 import { toRubNumber } from '../../shared/pricing/money.ts';
 import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
@@ -94,16 +95,15 @@ export class ImageStream {
   }
 }
 
-function presentUsage(usage: UpstreamUsage | null, receipt: Receipt): ImageStreamUsage {
-  const { promptTokens = null, completionTokens = null } = usage ?? {};
-  return {
-    ...(promptTokens === null ? {} : { input_tokens: promptTokens }),
-    ...(completionTokens === null ? {} : { output_tokens: completionTokens }),
-    ...(promptTokens === null || completionTokens === null
-      ? {}
-      : { total_tokens: promptTokens + completionTokens }),
+export const toImageTokens = (usage: UpstreamUsage | null): ImageTokens => ({
+  inputTokens: usage?.promptTokens ?? undefined,
+  outputTokens: usage?.completionTokens ?? undefined,
+  imageTokens: usage?.imageTokens,
+});
+
+const presentUsage = (usage: UpstreamUsage | null, receipt: Receipt): ImageUsage =>
+  createImageUsage(toImageTokens(usage), {
     total_time: receipt.durationMs / 1_000,
     cost_request: toRubNumber(receipt.costNano),
     free_request: receipt.free,
-  };
-}
+  });

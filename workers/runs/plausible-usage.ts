@@ -14,6 +14,7 @@ export function removeImplausible(usage: UpstreamUsage, bounds: UsageBounds): Up
       cachedTokens: null,
       cacheWriteTokens: null,
       webSearchTokens: null,
+      imageTokens: 0,
     }),
     ...(isCompletionOver && { completionTokens: null, reasoningTokens: null }),
   };

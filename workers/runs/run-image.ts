@@ -7,9 +7,14 @@ import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 import type { ImageJob } from '../../shared/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
 import { createFileKey } from '../../shared/storage/file-name.ts';
-import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';
+import {
+  UpstreamError,
+  type GeneratedImage,
+  type ImageResponse,
+  type UpstreamUsage,
+} from '../upstreams/upstream.ts';
 import { RequestedImages } from './requested-images.ts';
-import { ImageStream } from './image-stream.ts';
+import { ImageStream, toImageTokens } from './image-stream.ts';
 import {
   describeFailure,
   withCharge,
@@ -27,6 +32,7 @@ interface SettledImages {
   readonly images: readonly GeneratedImage[];
   /** The object keys of images delivered by URL. */
   readonly keys: readonly (string | null)[];
+  readonly usage: UpstreamUsage | null;
   readonly receipt: Receipt;
 }
 
@@ -99,7 +105,7 @@ async function runWithMemory(
   };
   await finishRequest(dependencies, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
-    return await sendComplete(dependencies, job, run, { images, keys, receipt });
+    return await sendComplete(dependencies, job, run, { images, keys, usage, receipt });
   });
   if (failure !== null) run.reply.error(withCharge(failure, charged));
 }
@@ -108,13 +114,14 @@ async function sendComplete(
   dependencies: JobDeps,
   job: ImageJob,
   run: RequestRun,
-  { images, keys, receipt }: SettledImages,
+  { images, keys, usage, receipt }: SettledImages,
 ): Promise<AfterSettlement | void> {
   const header: ImageResultHeader = {
     created: Math.floor(Date.now() / 1_000),
     costNano: receipt.costNano.toString(),
     free: receipt.free,
     durationMs: receipt.durationMs,
+    tokens: toImageTokens(usage),
     images: images.map(({ bytes, revisedPrompt }, i) => ({
       revisedPrompt,
       objectKey: keys[i] ?? null,

@@ -1,5 +1,13 @@
 import { endianness } from 'node:os';
 
+const notFinite = new Set<unknown>([null, 'NaN', 'Infinity', '-Infinity']);
+
+/** Reads a number of a vector, with what servers write for numbers that JSON does not have; null for anything else. */
+export function readNumber(value: unknown): number | null {
+  if (typeof value === 'number') return value;
+  return notFinite.has(value) ? Number.NaN : null;
+}
+
 /** Returns the indices of the vectors that contain non-finite numbers. */
 export function findInvalidVectors(vectors: Buffer, dimensions: number): number[] {
   const size = dimensions * 4;

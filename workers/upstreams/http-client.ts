@@ -32,6 +32,8 @@ export interface HttpClientOptions {
   readonly timeouts?: HttpTimeouts;
   /** Maximum number of open sockets; further calls wait for one. */
   readonly connections?: number;
+  /** Sent with each call, unless the call has a header of the same name. In lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface HttpPost {
@@ -92,6 +94,7 @@ export function createHttpClient({
   baseUrl,
   timeouts = DEFAULT_HTTP_TIMEOUTS,
   connections = DEFAULT_CONNECTIONS,
+  headers: ownHeaders = {},
 }: HttpClientOptions): HttpClient {
   const base = new URL(baseUrl);
   if (base.username !== '' || base.password !== '') {
@@ -119,7 +122,12 @@ export function createHttpClient({
       const times = isSlowStream ? slowStreamTimeouts : isStream ? streamTimeouts : timeouts;
       const exchange = new HttpExchange(base.host, times, signal, onSent);
       pool.dispatch(
-        { method: 'POST', path: basePath + addQuery(path, base.search), headers: { ...headers }, body },
+        {
+          method: 'POST',
+          path: basePath + addQuery(path, base.search),
+          headers: { ...ownHeaders, ...headers },
+          body,
+        },
         exchange,
       );
       return await exchange.response;

@@ -97,6 +97,7 @@ export function mergeImageResponses(results: readonly PromiseSettledResult<Image
 function addUsage(a: UpstreamUsage, b: UpstreamUsage): UpstreamUsage {
   const add = (x: number | null, y: number | null): number | null =>
     x === null || y === null ? null : x + y;
+  const imageTokens = (a.imageTokens ?? 0) + (b.imageTokens ?? 0);
   return {
     promptTokens: add(a.promptTokens, b.promptTokens),
     completionTokens: add(a.completionTokens, b.completionTokens),
@@ -104,5 +105,6 @@ function addUsage(a: UpstreamUsage, b: UpstreamUsage): UpstreamUsage {
     cacheWriteTokens: add(a.cacheWriteTokens, b.cacheWriteTokens),
     reasoningTokens: add(a.reasoningTokens, b.reasoningTokens),
     webSearchTokens: add(a.webSearchTokens, b.webSearchTokens),
+    ...(imageTokens > 0 && { imageTokens }),
   };
 }

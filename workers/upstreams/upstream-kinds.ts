@@ -26,6 +26,7 @@ function toHttpOptions(config: CatalogUpstream): HttpClientOptions {
   return {
     baseUrl: config.baseUrl,
     connections: config.maxConcurrency,
+    headers: config.headers,
     timeouts: {
       connectMs: config.connectTimeoutMs,
       firstByteMs: config.firstByteTimeoutMs,

@@ -1,3 +1,4 @@
+import type { OpenAiDialect } from '../../shared/catalog/openai-dialect.ts';
 import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
 
 /**
@@ -12,6 +13,10 @@ export interface UpstreamTarget {
   readonly apiKey: string | null;
   /** Request fields that this route or upstream does not accept; they are omitted. */
   readonly drops: ReadonlySet<string>;
+  /** Request fields beyond the specification that this route's server knows. Only used for `openai`. */
+  readonly accepts: readonly string[];
+  /** Which servers with OpenAI's API it is like. Only used for `openai`. */
+  readonly dialect: OpenAiDialect;
   /**
    * How reasoning is requested: by a `budget` of tokens, or by an `effort`. If null, the dialect derives it from the
    * model's name.
@@ -107,6 +112,8 @@ export interface UpstreamUsage {
   readonly cacheWriteTokens: number | null;
   readonly reasoningTokens: number | null;
   readonly webSearchTokens: number | null;
+  /** Of `promptTokens`: those of input images. Only of calls that make images. */
+  readonly imageTokens?: number;
 }
 
 export const noUpstreamUsage: UpstreamUsage = {

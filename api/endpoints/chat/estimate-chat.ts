@@ -71,7 +71,7 @@ export interface ChatEstimate {
 
 /**
  * Estimates the maximum usage of a chat. Includes everything that is sent to the vendor.
- * @throws AppError `content_too_long` for a prompt beyond the model's context
+ * @throws AppError `context_length_exceeded` for a prompt beyond the model's context
  */
 export async function estimateChat(
   body: ChatRequest,

@@ -1,5 +1,5 @@
 import type { CatalogModel, UpstreamKind } from '../../../shared/catalog/catalog-schema.ts';
-import { ChatRequest } from '../../../shared/contract/chat.ts';
+import { ChatRequest, defaultTemperature } from '../../../shared/contract/chat.ts';
 import {
   AudioPart,
   ContentItem,
@@ -55,6 +55,7 @@ export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest
   const sent = findSentFields(model);
   const prepared = {
     ...pick(body, forwardedFields),
+    ...pick(body, [...new Set(model.routes.flatMap(({ accepts }) => accepts))]),
     messages: body.messages.map((message) => pickMessage(message, sent)),
     ...fillOptions(body, model),
   } as ChatRequest;
@@ -101,6 +102,10 @@ function fillOptions(body: ChatRequest, model: CatalogModel): Partial<ChatReques
   const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
   const makesImages = published.output_modalities?.includes('image') === true;
   return {
+    // Reasoning models reject a temperature.
+    ...(body.temperature === undefined && published.reasoning !== true
+      ? { temperature: defaultTemperature }
+      : {}),
     // A model without reasoning would reject a reasoning effort.
     reasoning_effort: published.reasoning === false ? null : effort,
     ...(makesImages
@@ -164,8 +169,12 @@ function pickMessage(message: Message, sent: SentFields): Message {
   const { content, tool_calls: calls } = message;
   const picked = pickDeep(message, sent.message);
   picked['content'] = Array.isArray(content) ? content.map((part) => pickDeep(part, partFields)) : content;
-  if (calls !== undefined && calls !== null)
+  if (calls !== undefined && calls !== null && calls.length > 0)
     picked['tool_calls'] = calls.map((call) => pickDeep(call, sent.call));
+  else delete picked['tool_calls'];
+  // Clients send a list without parts for no text, which vendors reject.
+  if (Array.isArray(content) && content.length === 0)
+    picked['content'] = picked['tool_calls'] === undefined ? '' : null;
   return picked as unknown as Message;
 }
 

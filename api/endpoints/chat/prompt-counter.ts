@@ -66,7 +66,7 @@ export class PromptCounter {
     return this.#textBytes;
   }
 
-  /** @throws AppError `content_too_long` if our own count exceeds the model's context */
+  /** @throws AppError `context_length_exceeded` if our own count exceeds the model's context */
   add({ tokens, textBytes, tokensInOtherVocabularies, roomTokens }: PromptPart): void {
     this.#tokens += tokens;
     this.#textBytes += textBytes;
@@ -77,13 +77,13 @@ export class PromptCounter {
 
   /**
    * Adds tokens of content that is not text.
-   * @throws AppError `content_too_long` beyond the model's context
+   * @throws AppError `context_length_exceeded` beyond the model's context
    */
   addTokens(tokens: number): void {
     this.add({ tokens, textBytes: 0, tokensInOtherVocabularies: tokens, roomTokens: tokens });
   }
 
-  /** @throws AppError `content_too_long` beyond the model's context */
+  /** @throws AppError `context_length_exceeded` beyond the model's context */
   async addText(text: string): Promise<void> {
     // Tokenizing stops where the context ends, so a prompt that far exceeds it takes no longer than one that just
     // exceeds it.
@@ -141,5 +141,5 @@ function tooLong({ context }: CatalogModel): AppError {
   const msg =
     `The messages are longer than the model's context of ${context} tokens; tools, files and pictures count as well. ` +
     'Shorten them, or choose a model with a larger context.';
-  return invalidField(['body', 'messages'], msg, { code: 'content_too_long' });
+  return invalidField(['body', 'messages'], msg, { code: 'context_length_exceeded' });
 }

@@ -52,4 +52,7 @@ const noSuchStream = (): AppError =>
     message:
       'There is no stream of this id in this account. A streamed chat that was sent with "X-On-Disconnect: continue" ' +
       `is kept until ${resumableMinutes} minutes after its end, under the x-request-id of its answer.`,
+    messageRu:
+      'В этом аккаунте нет потока с таким идентификатором. Поток чата, отправленного с «X-On-Disconnect: continue», ' +
+      `хранится ${resumableMinutes} минут после завершения под x-request-id его ответа.`,
   });

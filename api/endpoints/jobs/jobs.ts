@@ -98,4 +98,6 @@ const noSuchJob = (): AppError =>
   new AppError('not_found', {
     message:
       'There is no such job in this account. Jobs are kept for 24 hours after they ended; GET /v1/jobs lists them.',
+    messageRu:
+      'В этом аккаунте нет такой задачи. Задачи хранятся 24 часа после завершения; их список — GET /v1/jobs.',
   });

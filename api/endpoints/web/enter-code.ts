@@ -1,3 +1,4 @@
+import { readTypedCode } from '../../../shared/encoding/typed-text.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import type { ApiContext } from '../../request/context.ts';
 import type { Services } from '../../services.ts';
@@ -20,8 +21,7 @@ export async function enterCode(
   await limits.check(wrongCodeLimits);
   // The attempt may consume the code, and the action after it needs MongoDB.
   await users.checkReachable();
-  // Mail programs and people put spaces between the digits.
-  const code = typed.code.replaceAll(/\s/g, '');
+  const code = readTypedCode(typed.code);
   const entered = await emailCodes.verify(typed.challenge_id, code, expected);
   if (entered.outcome === 'right') return entered;
   if (entered.outcome === 'wrong') await limits.count(wrongCodeLimits);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../../shared/contract/operations.ts';
 import type { CodeRequest, EmailCodeRequested, SignInPurpose } from '../../../shared/contract/web-auth.ts';
+import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
 import { callerNetwork } from '../../callers/caller-network.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { parseBody } from '../../middleware/parse-body.ts';
@@ -11,7 +12,7 @@ import { respondWithSession } from './respond-with-session.ts';
 import { deviceOf, languageOf, originOf } from './caller.ts';
 import { endFormerSession, endOtherSessions } from './end-former-sessions.ts';
 import { enterCode } from './enter-code.ts';
-import { readEmail, readTimeZone, invalidMailedCode } from './fields.ts';
+import { readEmail, invalidMailedCode } from './fields.ts';
 import { mailCode } from './mail-code.ts';
 import { record } from './record.ts';
 import { changeFromPage } from './steps.ts';
@@ -111,8 +112,7 @@ export const verifyCode = defineEndpoint(
     const { users, sessions } = services.web;
     return async (context) => {
       const request = context.state.body;
-      const { timezone: requestedZone = null } = request;
-      const timezone = requestedZone === null ? undefined : readTimeZone(requestedZone);
+      const timezone = normalizeTimeZone(request.timezone ?? '') ?? undefined;
       // The code is verified inside the database turn: the attempt may consume the code, so nothing after it may have
       // to wait.
       await inDatabaseTurn(services, context, async () => {

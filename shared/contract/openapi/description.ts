@@ -1,4 +1,4 @@
-import type { lateItems, wrongTypeHint } from '../fields.ts';
+import type { lateDefault, lateItems, wrongTypeHint } from '../fields.ts';
 import type { Tag } from '../operation.ts';
 
 /** An OpenAPI document: the parts of OpenAPI 3.1 that ours uses (OpenAPI Specification 3.1.1). */
@@ -97,4 +97,5 @@ export interface JsonSchema {
   /** Used only in the contract. */
   readonly [wrongTypeHint]?: string;
   readonly [lateItems]?: JsonSchema;
+  readonly [lateDefault]?: unknown;
 }

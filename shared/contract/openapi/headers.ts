@@ -31,7 +31,12 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'retry-after': {
-    description: 'After how many seconds to try again; under 60, but for limits of the account area.',
+    description: 'After how many seconds to try again; at most 60, but for limits of the account area.',
+    schema: { type: 'integer' },
+  },
+  'retry-after-ms': {
+    description:
+      'The same in milliseconds, for the limit of requests per minute: when enough of them are free again.',
     schema: { type: 'integer' },
   },
   etag: {
@@ -110,6 +115,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   }
   if (status === 206 || status === 416) names.push('content-range');
   if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
+  if (status === 429 && isCounted) names.push('retry-after-ms');
   if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409 || (isCounted && status >= 500)) names.push('x-should-retry');

@@ -1,4 +1,4 @@
-import { lateItems, wrongTypeHint } from '../fields.ts';
+import { lateDefault, lateItems, wrongTypeHint } from '../fields.ts';
 import type { JsonSchema } from './description.ts';
 
 /** Requests may omit fields that have a default. Responses always contain all required fields. */
@@ -25,7 +25,8 @@ export class SchemaComponents {
     const {
       title,
       description,
-      default: defaultValue,
+      [lateDefault]: late,
+      default: defaultValue = late,
       [wrongTypeHint]: _hint,
       [lateItems]: items,
       ...others

@@ -43,14 +43,14 @@ test('what waited counts as refused until its request succeeds, so one continues
   const { log } = captureLog();
   const bodies = new RefusedBodies({ log, maxWaitMs: 100 });
   bodies.add('a', 5_000 * megabyte);
-  const [first, second] = [0, 1].map(() => bodies.waitToSend('a', megabyte, open));
+  const [first, second] = [0, 1].map(() => bodies.waitToSend('a', 100 * megabyte, open));
   const rejected = t.throwsAsync(second!, { instanceOf: AppError });
-  t.is(await first!, megabyte);
+  t.is(await first!, 100 * megabyte);
   const error = await rejected;
   t.is(error?.code, 'rate_limit_exceeded');
   t.is(error?.headers?.['retry-after'], '1');
   // The first succeeds.
-  bodies.add('a', -megabyte);
+  bodies.add('a', -100 * megabyte);
   t.is(await bodies.waitToSend('a', megabyte, open), 0);
 });
 

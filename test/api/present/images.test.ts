@@ -25,6 +25,7 @@ test('a response has the same bytes as one from JSON.stringify', (t) => {
     costNano: '1230000000',
     free: false,
     durationMs: 2_500,
+    tokens: { inputTokens: 50, outputTokens: 4_000, imageTokens: 30 },
     images: [
       { revisedPrompt: prompt, objectKey: null, byteLength: 301 },
       { revisedPrompt: null, objectKey: 'a"b.png', byteLength: 0 },
@@ -39,7 +40,15 @@ test('a response has the same bytes as one from JSON.stringify', (t) => {
       { revised_prompt: null, b64_json: null, url: 'https://x/a"b.png' },
       { revised_prompt: null, b64_json: bytes.toString('base64', 301), url: null },
     ],
-    usage: { total_time: 2.5, cost_request: 1.23, free_request: false },
+    usage: {
+      input_tokens: 50,
+      output_tokens: 4_000,
+      total_tokens: 4_050,
+      input_tokens_details: { text_tokens: 20, image_tokens: 30 },
+      total_time: 2.5,
+      cost_request: 1.23,
+      free_request: false,
+    },
   };
   const response = presentImages('id', header, bytes, (key) => `https://x/${key}`);
   t.is(readWhole(t, response), JSON.stringify(expected));

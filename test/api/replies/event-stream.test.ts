@@ -29,14 +29,14 @@ test('a silent stream begins with a comment within two seconds', async (t) => {
   const startedAtMs = performance.now();
   const { stream, received } = await openStream(t, () => 'queued position=3');
   await waitFor('a comment', () => received() !== '');
-  t.is(received(), ': queued position=3\n\n');
+  t.is(received(), ': queued position=3\n');
   t.true(
     performance.now() - startedAtMs >= 1_800,
     'not earlier: until then, a failure has a status of its own',
   );
   stream.write('data: a\n\n');
   await waitFor('another comment, after an event', () =>
-    received().endsWith('data: a\n\n: queued position=3\n\n'),
+    received().endsWith('data: a\n\n: queued position=3\n'),
   );
 });
 
@@ -47,8 +47,8 @@ test('nothing is written inside an event, neither comments nor probes', async (t
   await new Promise((resolve) => setTimeout(resolve, 2_200));
   stream.write('lf\n\n');
   probeCaller(response);
-  await waitFor('the probe after the event', () => received().endsWith(':\n\n'));
-  t.is(received(), 'data: half\n\n:\n\n');
+  await waitFor('the probe after the event', () => received().endsWith(':\n'));
+  t.is(received(), 'data: half\n\n:\n');
   stream.write('data: par');
   t.true(stream.isMidEvent);
   stream.completeEvent();

@@ -47,7 +47,7 @@ const redeem = <T = { error: { code: string; message: string }; detail: object[]
   { client, path }: LinkedUser,
   code: unknown,
 ) => callWeb<T>(client, 'POST', `${path}/redeem`, { code });
-const unknownCode = (i: number): string => `2222-2222-2222-2222-22${String(22 + i)}`;
+const unknownCode = (i: number): string => `2222-2222-2222-2222-222${'23456789ABCDEFGHJKMNPQRSTUVWXYZ'[i]}`;
 
 // Must run first: another test starts a worker.
 test.serial(

@@ -13,6 +13,7 @@ import { readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
 import { isPlainText } from '../../../shared/contract/plain-text.ts';
 import { prefersAsync, readRequestTimeout } from '../../../shared/contract/prefer.ts';
 import { checkWebhookUrl } from '../../../shared/contract/webhook-url.ts';
+import { readTypedCode, trimTyped } from '../../../shared/encoding/typed-text.ts';
 import { normalizeEmail } from '../../../shared/web/email-address.ts';
 import { normalizeTimeZone } from '../../../shared/web/time-zone.ts';
 import { describeUserAgent } from '../../../shared/web/user-agent.ts';
@@ -77,6 +78,11 @@ export const headReaders: readonly Reader[] = [
   readsText('path of a broken request', withoutQuery, { tokens: ['?', '#'] }),
   readsText('API key', isApiKey, { frames: [{ head: 'mg-' }] }),
   readsText('refill code', hashRefillCode, { tokens: ['-', ' '] }),
+  readsText('typed code', readTypedCode, {
+    maxSize: 8_000,
+    tokens: ['-', '\u2013', '\u200b', ' ', '\uff12', '7'],
+  }),
+  readsText('typed address', trimTyped, { maxSize: 8_000, tokens: ['\u200b', ' ', '\ufeff', 'a'] }),
   readsText('e-mail address', normalizeEmail, {
     tokens: ['a.', '@', '.', '。', 'xn--'],
     frames: [{ head: 'a@' }],

@@ -202,12 +202,12 @@ test.serial(
   'under concurrent operations the balance never goes below zero and equals the sum of the entries',
   async (t) => {
     const id = await createHotAccount(redis(), 0n);
-    const refillOnce = (refillId: string): Promise<boolean> =>
-      runRefill(redis(), {
+    const refillOnce = async (refillId: string): Promise<boolean> =>
+      (await runRefill(redis(), {
         amountNano: 500n,
         freeRequests: 1,
         event: createRefillEvent(refillId, id, 'test', 'CODE'),
-      });
+      })) !== null;
     const store = new ReservationStore(redis());
     const runConcurrently = async (): Promise<void> => {
       const refillId = randomUUID();

@@ -47,7 +47,7 @@ for (const { step, bySeconds } of [
     await stepClock(id, bySeconds);
     for (let i = 0; i < 3; i++) t.is((await runAdmission(redis(), admission(id))).outcome, 'ok');
     const refused = await runAdmission(redis(), admission(id));
-    t.true(refused.outcome === 'rate_limited' && refused.retryAfterSeconds <= 60);
+    t.true(refused.outcome === 'rate_limited' && refused.retryAfterMs <= 60_000);
     t.is(await readUsed(id), 3);
   });
 }

@@ -42,6 +42,8 @@ test('a model without options gets every default, and is published with every fi
     name: 'lab',
     kind: 'builtin',
     baseUrl: '',
+    dialect: null,
+    headers: {},
     apiKeys: [],
     maxConcurrency: 16_384,
     maxConcurrencyPerKey: null,
@@ -98,6 +100,23 @@ test('a model without options gets every default, and is published with every fi
     owned_by: 'model-gateway',
     rpm_coefficient: 1,
   });
+});
+
+test('an upstream has headers, a dialect, and routes with fields of its own', (t) => {
+  const upstream =
+    '  lab: { kind: openai, baseUrl: "http://127.0.0.1:1/v1", dialect: groq, headers: { X-Tenant: env:TENANT } }';
+  const model =
+    'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, accepts: [n, extra] }]';
+  const catalog = parseCatalog(fileOf(model, upstream), { ...options, env: { TENANT: ' acme ' } });
+  const [route] = catalog.find('first')!.routes;
+  t.deepEqual(route!.upstream.headers, { 'x-tenant': 'acme' });
+  t.is(route!.dialect, 'groq');
+  t.deepEqual(route!.accepts, ['n', 'extra']);
+  t.false(route!.drops.has('n'));
+  t.true(route!.drops.has('logprobs'));
+  const without = parseCatalog(fileOf(model, upstream), { ...options, env: {} });
+  t.deepEqual(without.find('first')!.routes, []);
+  t.regex(without.warnings.join(' '), /TENANT is not set/);
 });
 
 test('the fields of the contract are published as in the file', (t) => {

@@ -6,6 +6,7 @@ const accepted: [text: string, email: string][] = [
   ['name@example.com', 'name@example.com'],
   ['  Name.Surname+Tag@EXAMPLE.Com ', 'name.surname+tag@example.com'],
   ["o'brien_{x}~1@mail.example.co.uk", "o'brien_{x}~1@mail.example.co.uk"],
+  ['\u200b\ufeffname@example.com\u00a0\u2060', 'name@example.com'],
   ['root@localhost', 'root@localhost'],
   ['mail@Пример.РФ', 'mail@xn--e1afmkfd.xn--p1ai'],
   ['mail@faß.de', 'mail@xn--fa-hia.de'],

@@ -53,7 +53,7 @@ test('if a large embedding request is cancelled in its queue, its body is delete
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendor.url}/v1" }
 models:
-  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 64 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: vendor, model: emb }] }
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: vendor, model: emb }] }
 `,
   });
   const account = await stack.createAccount({ balance: '100' });

@@ -14,6 +14,8 @@ import { createMessageTranslator } from './response-translator.ts';
 import { toUpstreamError } from './from-error.ts';
 import { fromMessage } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
+import { fitToolNames, strictNames } from '../tool-names.ts';
+import { UnknownFinishWords } from '../unknown-finish-words.ts';
 import { continueRequest, type MessagesRequest, toChatRequest } from './to-request.ts';
 
 const API_VERSION = '2023-06-01';
@@ -32,8 +34,9 @@ export function createAnthropicUpstream(
   options: HttpClientOptions,
 ): Required<Pick<Upstream, 'chat' | 'needsImageBytes' | 'close'>> {
   const client = createHttpClient(options);
+  const unknownWords = new UnknownFinishWords();
   return {
-    chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    chat: (target, body, stream, context) => chat(client, unknownWords, target, body, stream, context),
     needsImageBytes,
     close: () => client.close(),
   };
@@ -45,22 +48,29 @@ function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
 
 async function* chat(
   client: HttpClient,
+  unknownWords: UnknownFinishWords,
   target: UpstreamTarget,
-  body: ChatBody,
+  original: ChatBody,
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<readonly ChatEvent[]> {
+  const { body, restore } = fitToolNames(original, strictNames);
   const media = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const first = toChatRequest(target, body, stream, { media, recalled: context.recalled });
   let request: MessagesRequest | null = first;
-  const translator = createMessageTranslator({ model: target.model, remembers: first.thinks });
+  const translator = createMessageTranslator({
+    model: target.model,
+    remembers: first.thinks,
+    onUnknownFinish: (word) => unknownWords.note(word, context.log),
+  });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);
     // Servers that cannot stream send a complete response even if a stream was requested.
     if (!stream || isJson(response)) {
-      yield fromMessage(await readText(response, MAX_BODY_BYTES), translator, target.apiKey);
+      yield restore(fromMessage(await readText(response, MAX_BODY_BYTES), translator, target.apiKey));
     } else {
-      yield* readChatStream(response, createChatStreamTranslator(translator, target.apiKey), context);
+      const events = readChatStream(response, createChatStreamTranslator(translator, target.apiKey), context);
+      for await (const some of events) yield restore(some);
     }
     if (!translator.isPaused) {
       return;

@@ -1,24 +1,23 @@
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { lookUp, readArray, readText } from '../json-value.ts';
-import type { ChatEvent, FinishReason, UpstreamUsage, WebSource } from '../upstream.ts';
+import { readFinishWord } from '../finish-reasons.ts';
+import { readArray, readText } from '../json-value.ts';
+import {
+  type ChatEvent,
+  type FinishReason,
+  UpstreamError,
+  type UpstreamUsage,
+  type WebSource,
+} from '../upstream.ts';
 import { createUsageMeter } from './from-usage.ts';
 import type { Block } from './to-content.ts';
 import { isThinkingBlock, type SavedThinking } from './to-thinking.ts';
-
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool_calls',
-  refusal: 'content_filter',
-  pause_turn: 'length',
-};
 
 export interface ResponseOptions {
   readonly model: string;
   /** Whether to save the thinking before tool calls. */
   readonly remembers: boolean;
+  /** Called with a stop reason that has no known meaning. */
+  readonly onUnknownFinish?: (word: string) => void;
 }
 
 /**
@@ -53,7 +52,11 @@ interface OpenBlock {
   readonly citations: unknown[];
 }
 
-export function createMessageTranslator({ model, remembers }: ResponseOptions): MessageTranslator {
+export function createMessageTranslator({
+  model,
+  remembers,
+  onUnknownFinish,
+}: ResponseOptions): MessageTranslator {
   const usage = createUsageMeter();
   const thinking: Block[] = [];
   const callIds: string[] = [];
@@ -96,8 +99,20 @@ export function createMessageTranslator({ model, remembers }: ResponseOptions): 
     return [{ type: 'remember', index: 0, toolCallId, value }];
   }
 
+  function findReason(): FinishReason {
+    const meaning = stopReason === null ? 'stop' : readFinishWord(stopReason);
+    if (meaning === null) {
+      onUnknownFinish?.(stopReason!);
+      return 'length';
+    }
+    if (meaning === 'failure') {
+      throw new UpstreamError('unavailable', `the upstream ended its answer with "${stopReason}"`);
+    }
+    return meaning === 'stop' && callIds.length > 0 ? 'tool_calls' : meaning;
+  }
+
   function finish(): ChatEvent[] {
-    const finishReason = lookUp(FINISH_REASONS, stopReason) ?? 'stop';
+    const finishReason = findReason();
     return [
       ...remember(),
       { type: 'finish', index: 0, finishReason, nativeFinishReason: stopReason },

@@ -1,4 +1,4 @@
-import { findInvalidVectors } from '../finite-vectors.ts';
+import { findInvalidVectors, readNumber } from '../finite-vectors.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount } from '../json-value.ts';
 import { type EmbeddingResponse, type EmbeddingCall, UpstreamError } from '../upstream.ts';
@@ -26,10 +26,11 @@ export function fromEmbeddingResponse(
       `the upstream sent ${embeddings.length} vectors for ${count} inputs`,
     );
   }
-  const dimensions = readValues(embeddings[0]).length;
-  if (dimensions === 0) {
+  if (!embeddings.every(hasValues)) {
     throw new UpstreamError('unavailable', 'the upstream sent an embedding without a vector');
   }
+  const lengths = embeddings.map((embedding) => readValues(embedding).length);
+  const dimensions = lengths.find((length) => length > 0) ?? call.dimensions ?? 1;
   if (call.dimensions !== null && dimensions !== call.dimensions) {
     throw new UpstreamError(
       'unavailable',
@@ -51,21 +52,30 @@ export function fromEmbeddingResponse(
   };
 }
 
+/** Null and an empty array are values: the model could not make a vector for that input. */
+const hasValues = (embedding: unknown): boolean =>
+  isRecord(embedding) && (embedding['values'] === null || Array.isArray(embedding['values']));
+
 function readValues(embedding: unknown): readonly unknown[] {
   return isRecord(embedding) ? readArray(embedding['values']) : [];
 }
 
 function writeVector(values: readonly unknown[], vectors: Buffer, index: number, dimensions: number): void {
+  const start = index * dimensions * BYTES_PER_FLOAT;
+  if (values.length === 0) {
+    // The model could not make one.
+    vectors.fill(0xff, start, start + dimensions * BYTES_PER_FLOAT);
+    return;
+  }
   if (values.length !== dimensions) {
     throw new UpstreamError(
       'unavailable',
       `the upstream sent a vector of a different length at index ${index}`,
     );
   }
-  const start = index * dimensions * BYTES_PER_FLOAT;
   for (let position = 0; position < dimensions; position += 1) {
-    const number = values[position];
-    if (typeof number !== 'number') {
+    const number = readNumber(values[position]);
+    if (number === null) {
       throw new UpstreamError(
         'unavailable',
         `the upstream sent a vector that is not all numbers at index ${index}`,

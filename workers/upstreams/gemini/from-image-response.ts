@@ -1,10 +1,10 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
 import { decodeImage, readImageType } from '../image-bytes.ts';
+import { readFinishWord } from '../finish-reasons.ts';
 import { dropEmptyCounts } from '../image-usage.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readText } from '../json-value.ts';
 import { type GeneratedImage, type ImageResponse, UpstreamError, type UpstreamUsage } from '../upstream.ts';
-import { toFinishReason } from './finish-reason.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
 import { readCounts, toUsage } from './from-usage.ts';
 
@@ -62,7 +62,7 @@ function explainNoImages(
   const blockReason = readText(feedback['blockReason']);
   const finishReasons = candidates.flatMap((candidate) => readText(candidate['finishReason']) ?? []);
   const refusalReason =
-    blockReason ?? finishReasons.find((native) => toFinishReason(native) === 'content_filter');
+    blockReason ?? finishReasons.find((native) => readFinishWord(native) === 'content_filter');
   if (refusalReason !== undefined) {
     return new UpstreamError(
       'rejected',

@@ -30,6 +30,8 @@ import type { ConversationInputs } from './to-contents.ts';
 import { toEmbeddingRequest } from './to-embedding-request.ts';
 import { toImageRequest } from './to-image-request.ts';
 import { isSentAsBytes } from './to-parts.ts';
+import { fitToolNames, letterFirstNames } from '../tool-names.ts';
+import { UnknownFinishWords } from '../unknown-finish-words.ts';
 import { toChatRequest } from './to-request.ts';
 
 /**
@@ -38,9 +40,10 @@ import { toChatRequest } from './to-request.ts';
  */
 export function createGeminiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
+  const unknownWords = new UnknownFinishWords();
 
   return {
-    chat: (target, body, stream, context) => chat(client, target, body, stream, context),
+    chat: (target, body, stream, context) => chat(client, unknownWords, target, body, stream, context),
     needsImageBytes: isSentAsBytes,
 
     async embed(
@@ -61,23 +64,27 @@ export function createGeminiUpstream(options: HttpClientOptions): Required<Upstr
 
 async function* chat(
   client: HttpClient,
+  unknownWords: UnknownFinishWords,
   target: UpstreamTarget,
-  body: ChatBody,
+  original: ChatBody,
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<readonly ChatEvent[]> {
+  const { body, restore } = fitToolNames(original, letterFirstNames);
   const request = toChatRequest(target, body, await collectInputs(target, body, context));
   const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
   const response = await post(client, method, request, target, context);
   const options = {
     model: target.model,
     apiKey: target.apiKey,
+    onUnknownFinish: (word: string) => unknownWords.note(word, context.log),
     oneCall: body['parallel_tool_calls'] === false && !target.drops.has('parallel_tool_calls'),
   };
   if (!stream || isJson(response)) {
-    yield fromChatResponse(await readText(response, MAX_ANSWER_BYTES), options);
+    yield restore(fromChatResponse(await readText(response, MAX_ANSWER_BYTES), options));
   } else {
-    yield* readChatStream(response, createChatStreamTranslator(options), context);
+    const events = readChatStream(response, createChatStreamTranslator(options), context);
+    for await (const some of events) yield restore(some);
   }
 }
 

@@ -1,14 +1,16 @@
 import { shorten } from '../../../shared/runtime/shorten.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readCount, readText } from '../json-value.ts';
-import { type ChatEvent, UpstreamError } from '../upstream.ts';
-import { toFinishReason } from './finish-reason.ts';
+import { readFinishWord } from '../finish-reasons.ts';
+import { type ChatEvent, type FinishReason, UpstreamError } from '../upstream.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
 import { createCandidate, type Candidate, type CandidateOptions } from './from-candidate.ts';
 import { type GeminiCounts, areCountsEqual, readCounts, toUsage } from './from-usage.ts';
 
 export interface ResponseOptions extends CandidateOptions {
   readonly apiKey: string | null;
+  /** Called with a word for the end of a candidate that has no known meaning. */
+  readonly onUnknownFinish?: (word: string) => void;
 }
 
 /** Translates a response, complete or in chunks of the same format, into events. */
@@ -66,14 +68,29 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
    */
   function finish(candidate: Candidate): ChatEvent {
     const native = candidate.native ?? blockReason;
-    const reason = candidate.native === null ? 'content_filter' : toFinishReason(candidate.native);
-    const finishReason = reason ?? 'stop';
+    const finishReason = candidate.native === null ? 'content_filter' : toFinishReason(candidate.native);
     return {
       type: 'finish',
       index: candidate.index,
       finishReason: finishReason === 'stop' && candidate.hasCalls ? 'tool_calls' : finishReason,
       nativeFinishReason: native,
     };
+  }
+
+  /** An unknown reason without any output is a failure as well. */
+  function hasFailed({ native }: Candidate, hasAnyOutput: boolean): boolean {
+    const meaning = native === null ? 'stop' : readFinishWord(native);
+    return meaning === 'failure' || (meaning === null && !hasAnyOutput);
+  }
+
+  function toFinishReason(native: string): FinishReason {
+    const meaning = readFinishWord(native);
+    if (meaning === null) {
+      options.onUnknownFinish?.(native);
+      return 'length';
+    }
+    // Only for a response without output that the vendor bills. All other failures are thrown.
+    return meaning === 'failure' ? 'stop' : meaning;
   }
 
   return {
@@ -103,13 +120,16 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
       }
       const all = [...candidates.values()];
       const hasAnyOutput = all.some(({ hasOutput }) => hasOutput);
-      const failedCandidate = all.find(({ native }) => native !== null && toFinishReason(native) === null);
-      if (failedCandidate !== undefined && !hasAnyOutput && counts === null) {
+      const failedCandidate = all.find((candidate) => hasFailed(candidate, hasAnyOutput));
+      if (
+        failedCandidate !== undefined &&
+        (failedCandidate.hasOutput || (!hasAnyOutput && counts === null))
+      ) {
         // If the model failed before any output, a retry is better than an empty text. But if the vendor reported
         // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
           'unavailable',
-          `the model ended without a response (${shorten(failedCandidate.native ?? '', 100)})`,
+          `the model ended its answer with a failure (${shorten(failedCandidate.native ?? '', 100)})`,
           { isRequestFailure: true },
         );
       }

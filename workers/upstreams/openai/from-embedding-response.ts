@@ -1,5 +1,5 @@
 import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
-import { isFiniteVector } from '../finite-vectors.ts';
+import { isFiniteVector, readNumber } from '../finite-vectors.ts';
 import { type EmbeddingResponse, type EmbeddingCall, UpstreamError } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';
 import { isErrorBody, readUsage } from './from-response.ts';
@@ -31,7 +31,7 @@ export function fromEmbeddingResponse(
     throw new UpstreamError('unavailable', `the upstream sent ${items.length} vectors for ${count} inputs`);
   }
   const sources = items.map((item) => readSource(item, body, spans));
-  const dimensions = countDimensions(sources[0]);
+  const dimensions = countDimensions(sources) ?? call.dimensions ?? 1;
   if (call.dimensions !== null && dimensions !== call.dimensions) {
     throw new UpstreamError(
       'unavailable',
@@ -47,6 +47,12 @@ export function fromEmbeddingResponse(
       throw new UpstreamError('unavailable', `the upstream sent two vectors with the index ${index}`);
     }
     isWritten[index] = 1;
+    if (source === null) {
+      // The buffer may still contain vectors of others.
+      vectors.fill(0xff, index * dimensions * BYTES_PER_FLOAT, (index + 1) * dimensions * BYTES_PER_FLOAT);
+      broken.push(index);
+      continue;
+    }
     writeVector(source, vectors, index, dimensions);
     const size = dimensions * BYTES_PER_FLOAT;
     if (!isFiniteVector(vectors.subarray(index * size, (index + 1) * size))) broken.push(index);
@@ -55,8 +61,11 @@ export function fromEmbeddingResponse(
   return { vectors, dimensions, broken, promptTokens, release };
 }
 
-/** A vector as received: base64 text in the body, or an array that should contain numbers. */
-type VectorSource = { readonly read: () => string } | readonly unknown[];
+/**
+ * A vector as received: base64 text in the body, or an array that should contain numbers. Null if the model could not
+ * make one, which servers say with null or an empty array.
+ */
+type VectorSource = { readonly read: () => string } | readonly unknown[] | null;
 
 interface Span {
   readonly start: number;
@@ -115,7 +124,8 @@ function skipSpace(body: Buffer, position: number): number {
 }
 
 function readSource(item: unknown, body: Buffer, spans: readonly Span[] | null): VectorSource {
-  const vector = isRecord(item) ? item['embedding'] : null;
+  const vector = isRecord(item) ? item['embedding'] : undefined;
+  if (vector === null || (Array.isArray(vector) && vector.length === 0)) return null;
   if (typeof vector === 'string') {
     if (spans === null) {
       return { read: () => vector };
@@ -132,13 +142,11 @@ function readSource(item: unknown, body: Buffer, spans: readonly Span[] | null):
   return vector;
 }
 
-function countDimensions(source: VectorSource | undefined): number {
-  const dimensions =
-    source === undefined
-      ? 0
-      : 'read' in source
-        ? countBase64Bytes(source.read()) / BYTES_PER_FLOAT
-        : source.length;
+/** Returns the length of the first vector, or null if there is none. */
+function countDimensions(sources: readonly VectorSource[]): number | null {
+  const source = sources.find((one) => one !== null) ?? null;
+  if (source === null) return null;
+  const dimensions = 'read' in source ? countBase64Bytes(source.read()) / BYTES_PER_FLOAT : source.length;
   if (!Number.isInteger(dimensions) || dimensions === 0) {
     throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
   }
@@ -155,7 +163,12 @@ function readIndex(item: unknown, position: number, count: number): number {
   return validIndex;
 }
 
-function writeVector(source: VectorSource, vectors: Buffer, index: number, dimensions: number): void {
+function writeVector(
+  source: NonNullable<VectorSource>,
+  vectors: Buffer,
+  index: number,
+  dimensions: number,
+): void {
   const bytes = dimensions * BYTES_PER_FLOAT;
   const start = index * bytes;
   if ('read' in source) {
@@ -173,8 +186,8 @@ function writeVector(source: VectorSource, vectors: Buffer, index: number, dimen
     throw new UpstreamError('unavailable', `the upstream sent a vector of index ${index} of another length`);
   }
   for (let position = 0; position < dimensions; position += 1) {
-    const number = source[position];
-    if (typeof number !== 'number') {
+    const number = readNumber(source[position]);
+    if (number === null) {
       throw new UpstreamError(
         'unavailable',
         `the upstream sent a vector of index ${index} that is not all numbers`,

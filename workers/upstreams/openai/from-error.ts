@@ -26,6 +26,28 @@ const KEY_CODES = new Set([
  *   must not see.
  * - OpenAI's 429 for more tokens than the per-minute limit allows does not go away by waiting.
  */
+/** LiteLLM's proxy without a database answers a wrong key with a 400. */
+const KEY_MESSAGES = ['No connected db.'];
+
+/**
+ * What llama.cpp, Ollama and servers built on them say with a 500 about a request that they cannot serve. Every other
+ * call of the request would get the same answer, and other requests are served. docs/vendors.md has the same list.
+ */
+const REFUSALS = [
+  'too large to process',
+  'exceeds the available context size',
+  'input is not supported',
+  'does not support image',
+  'does not support audio',
+  'unsupported value: nan',
+  'parse tool call arguments',
+  'json.exception.parse_error',
+  'failed to load image',
+  'failed to decode image',
+  'failed to process image',
+  'invalid image',
+];
+
 const REJECTED_CONTENT = 'Content violates usage guidelines';
 const TOO_LARGE_REQUEST = 'Request too large for ';
 
@@ -90,8 +112,15 @@ function classify(status: number, error: VendorError): UpstreamFailure {
   const byStatus = classifyStatus(status);
   if (error.isFlagged || (byStatus === 'auth' && error.message.startsWith(REJECTED_CONTENT)))
     return 'rejected';
+  if (byStatus === 'rejected' && KEY_MESSAGES.some((text) => error.message.includes(text))) return 'auth';
+  if (byStatus === 'unavailable' && isRefusal(error.message)) return 'rejected';
   if (byStatus === 'rate_limited' && error.message.startsWith(TOO_LARGE_REQUEST)) return 'too_large';
   return byStatus;
+}
+
+function isRefusal(message: string): boolean {
+  const text = message.toLowerCase();
+  return REFUSALS.some((words) => text.includes(words));
 }
 
 /**

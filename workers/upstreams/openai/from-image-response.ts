@@ -66,7 +66,12 @@ export function readImageUsage(body: JsonRecord, images: number): UpstreamUsage 
   const usage = isRecord(body['usage']) ? body['usage'] : {};
   const promptTokens = readCount(usage['input_tokens']) ?? sumParts(usage['input_tokens_details']);
   const completionTokens = readCount(usage['output_tokens']) ?? sumParts(usage['output_tokens_details']);
-  return dropEmptyCounts({ ...noUpstreamUsage, promptTokens, completionTokens }, images);
+  const details = isRecord(usage['input_tokens_details']) ? usage['input_tokens_details'] : {};
+  const imageTokens = Math.min(readCount(details['image_tokens']) ?? 0, promptTokens ?? 0);
+  return dropEmptyCounts(
+    { ...noUpstreamUsage, promptTokens, completionTokens, ...(imageTokens > 0 && { imageTokens }) },
+    images,
+  );
 }
 
 /** Some compatible servers report the parts without their sum. */

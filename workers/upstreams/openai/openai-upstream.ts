@@ -16,6 +16,7 @@ import {
   type Upstream,
   type UpstreamTarget,
 } from '../upstream.ts';
+import { fitToolNames, type ToolNames } from '../tool-names.ts';
 import { UnknownFinishWords } from '../unknown-finish-words.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { findFittingLimit } from './fit-limit.ts';
@@ -25,6 +26,7 @@ import { fromEmbeddingResponse } from './from-embedding-response.ts';
 import { fromChatResponse } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
 import { generateImages } from './generate-images.ts';
+import { profiles } from './profiles.ts';
 import { toChatRequest, toEmbeddingRequest } from './to-request.ts';
 
 /** 2048 vectors of 3072 dimensions are 34 MB of base64. The remainder is for the JSON around them. */
@@ -74,10 +76,12 @@ async function* chat(
   client: HttpClient,
   unknownWords: UnknownFinishWords,
   target: UpstreamTarget,
-  body: ChatBody,
+  original: ChatBody,
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<readonly ChatEvent[]> {
+  const { toolNames } = profiles[target.dialect];
+  const { body, restore } = toolNames === null ? unchanged(original) : fitToolNames(original, toolNames);
   const images = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
@@ -90,14 +94,16 @@ async function* chat(
   // Servers that cannot stream send a complete response even if a stream was requested.
   const reasoning = new ReasoningRecorder(target.model);
   if (!stream || isJson(response)) {
-    yield reasoning.take(fromChatResponse(await readText(response, MAX_BODY_BYTES), options));
+    yield restore(reasoning.take(fromChatResponse(await readText(response, MAX_BODY_BYTES), options)));
     return;
   }
   const translator = createChatStreamTranslator({ ...options, choices: readChoices(body) });
   for await (const events of readChatStream(response, translator, context)) {
-    yield reasoning.take(events);
+    yield restore(reasoning.take(events));
   }
 }
+
+const unchanged = (body: ChatBody): ToolNames => ({ body, restore: (events) => events });
 
 const limitFields = ['max_tokens', 'max_completion_tokens'];
 /** How often the limit of a chat is lowered. More than once only for a server that does not say how long the prompt is. */

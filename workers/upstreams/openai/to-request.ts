@@ -1,21 +1,20 @@
-import { readImageUrl } from '../collect-media.ts';
-import type { ChatBody, ChatMessage, EmbeddingCall, LoadedMedia, UpstreamTarget } from '../upstream.ts';
+import type { ChatBody, EmbeddingCall, LoadedMedia, UpstreamTarget } from '../upstream.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readImageShape } from '../image-shape.ts';
+import { profiles, type Profile } from './profiles.ts';
+import { toMessages } from './to-messages.ts';
 
 /** Converts requests to OpenAI's format (OpenAI API reference: chat, embeddings, images). Pure. */
 
 /**
- * The chat fields that OpenAI-compatible servers support, copied if the caller set them. Deliberately omitted:
+ * The optional chat fields, copied if the caller set them and the route does not drop them. Deliberately omitted:
  * `stream`, `stream_options` and the two token limits, which are set below, and `web_search`, which is the gateway's
- * own field. The four sampling fields in the last line are from vLLM and OpenRouter; if a server rejects them, its
- * route `drops` them.
+ * own field.
  */
 const CHAT_FIELDS = `
-  audio frequency_penalty function_call functions logit_bias logprobs metadata modalities n
-  parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention
-  reasoning_effort response_format safety_identifier seed service_tier stop store temperature tool_choice tools
-  top_logprobs top_p user verbosity web_search_options
+  audio frequency_penalty logit_bias logprobs metadata modalities n parallel_tool_calls prediction presence_penalty
+  prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed
+  stop store temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
   top_k min_p top_a repetition_penalty`
   .trim()
   .split(/\s+/);
@@ -29,27 +28,67 @@ export function toChatRequest(
   stream: boolean,
   images: ReadonlyMap<string, LoadedMedia> = new Map(),
 ): JsonBody {
-  const messages = body.messages.map((message) => toMessage(message, images));
-  const request: JsonBody = { model: target.model, messages };
+  const profile = profiles[target.dialect];
+  const request: JsonBody = { model: target.model, messages: toMessages(body.messages, profile, images) };
   for (const field of CHAT_FIELDS) {
-    const value = body[field];
-    // For our callers, null means "not set"; strict servers reject it as a wrong type.
-    if (value !== undefined && value !== null) {
+    const value = toValue(body[field]);
+    if (value !== undefined) {
       request[field] = value;
     }
   }
+  for (const field of target.accepts) {
+    request[field] ??= body[field] ?? undefined;
+  }
+  omitEmpty(request);
   if (isWebSearchOn(body['web_search'])) {
     request['web_search_options'] ??= {};
   } else if (body['web_search'] === false) {
     delete request['web_search_options'];
   }
-  Object.assign(request, toTokenLimit(body, target.drops), toImageConfig(body));
+  Object.assign(request, toTokenLimit(body, target.drops, profile.limit), toImageConfig(body));
   if (stream) {
     request['stream'] = true;
     // Without this, OpenAI does not report usage in a stream.
-    request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
+    if (profile.hasStreamOptions)
+      request['stream_options'] = { ...toRecord(body['stream_options']), include_usage: true };
   }
-  return omitFields(request, target.drops);
+  return rename(omitFields(request, target.drops), profile.names);
+}
+
+/** For our callers, null means "not set"; strict servers reject it as a wrong type. */
+const toValue = (value: unknown): unknown => (value === null ? undefined : withoutInnerNulls(value));
+
+/** Values that a JSON schema may contain, where null is a value like any other. */
+const schemaValues = new Set(['const', 'default', 'enum', 'example', 'examples']);
+
+function withoutInnerNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutInnerNulls);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => {
+      if (schemaValues.has(name)) return [[name, inner] as const];
+      return inner === null || inner === undefined ? [] : [[name, withoutInnerNulls(inner)] as const];
+    }),
+  );
+}
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+/** Strict servers reject empty lists, and settings for tools without tools. */
+function omitEmpty(request: JsonBody): void {
+  for (const field of ['tools', 'stop', 'modalities']) if (isEmptyList(request[field])) delete request[field];
+  if (request['tools'] !== undefined) return;
+  delete request['tool_choice'];
+  delete request['parallel_tool_calls'];
+}
+
+function rename(request: JsonBody, names: Readonly<Record<string, string>>): JsonBody {
+  for (const [name, other] of Object.entries(names)) {
+    if (request[name] === undefined) continue;
+    request[other] ??= request[name];
+    delete request[name];
+  }
+  return request;
 }
 
 /**
@@ -70,21 +109,18 @@ function toImageConfig(body: ChatBody): JsonBody {
 }
 
 /**
- * OpenAI rejects a request with both `max_tokens` and `max_completion_tokens`, and its reasoning models only accept the
- * latter. So only one field is sent, with the smaller value: `max_tokens`, unless the route drops it or the caller used
- * only `max_completion_tokens`.
+ * Only one of the two limits is sent, with the smaller value: OpenAI rejects a request with both, and most other servers
+ * know `max_tokens` alone and would ignore the other. If the route drops the name that its server should know, the other
+ * one is sent.
  */
-function toTokenLimit(body: ChatBody, drops: ReadonlySet<string>): JsonBody {
-  const older = readLimit(body['max_tokens']);
-  const newer = readLimit(body['max_completion_tokens']);
-  if (older === null && newer === null) {
+function toTokenLimit(body: ChatBody, drops: ReadonlySet<string>, name: Profile['limit']): JsonBody {
+  const limits = [readLimit(body['max_tokens']), readLimit(body['max_completion_tokens'])];
+  const limit = Math.min(...limits.map((value) => value ?? Infinity));
+  if (limit === Infinity) {
     return {};
   }
-  const limit = Math.min(older ?? Infinity, newer ?? Infinity);
-  const prefersNewer = older === null || drops.has('max_tokens');
-  return prefersNewer && !drops.has('max_completion_tokens')
-    ? { max_completion_tokens: limit }
-    : { max_tokens: limit };
+  const other = name === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+  return { [drops.has(name) && !drops.has(other) ? other : name]: limit };
 }
 
 /** For our callers, zero means "no limit". */
@@ -94,43 +130,6 @@ function readLimit(value: unknown): number | null {
 
 function isWebSearchOn(value: unknown): boolean {
   return value === true || value === 'links' || value === 'no-links';
-}
-
-/** Passes messages on unchanged, except for nulls that our contract allows and vendors reject. */
-function toMessage(message: ChatMessage, images: ReadonlyMap<string, LoadedMedia>): JsonBody {
-  const clean = withoutNulls(message);
-  if (message.content === null) {
-    clean['content'] = null;
-  }
-  if (Array.isArray(message.tool_calls)) {
-    // Remove extensions of Gemini's dialect, which are only for Gemini.
-    clean['tool_calls'] = message.tool_calls.map(({ extra_content: _extra, ...call }) => call);
-  }
-  if (Array.isArray(message.content)) {
-    clean['content'] = message.content.map((part: unknown) => toContentPart(part, images));
-  }
-  return clean;
-}
-
-function toContentPart(part: unknown, images: ReadonlyMap<string, LoadedMedia>): unknown {
-  if (!isRecord(part)) {
-    return part;
-  }
-  const clean = withoutNulls(part);
-  // The contract allows a part without a type if its fields imply the type.
-  clean['type'] ??= clean['image_url'] === undefined ? 'text' : 'image_url';
-  const image = images.get(readImageUrl(part) ?? '');
-  if (image !== undefined) {
-    const url = `data:${image.mediaType};base64,${image.base64}`;
-    clean['image_url'] = { ...toRecord(part['image_url']), url };
-  }
-  return clean;
-}
-
-function withoutNulls(value: object): JsonBody {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, field]) => field !== null && field !== undefined),
-  );
 }
 
 export function toEmbeddingRequest(target: UpstreamTarget, call: EmbeddingCall): JsonBody {

@@ -323,7 +323,7 @@ const oversized: Record<string, object> = {
 for (const [where, body] of Object.entries(oversized)) {
   test(`text longer than the context is rejected in ${where}`, async (t) => {
     const error = await t.throwsAsync(count('small-openai', body), { instanceOf: AppError });
-    t.is(error?.code, 'content_too_long');
+    t.is(error?.code, 'context_length_exceeded');
   });
 }
 

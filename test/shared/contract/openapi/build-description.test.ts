@@ -127,7 +127,7 @@ test('headers are described where they are sent', (t) => {
   const successHeaders = ['x-request-id', ...limits, 'idempotent-replayed', 'vary'];
   t.deepEqual(headersOf('200'), successHeaders);
   t.deepEqual(headersOf('202'), [...successHeaders, 'location', 'preference-applied']);
-  t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after']);
+  t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after', 'retry-after-ms']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after', 'x-should-retry']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
   t.deepEqual(headersOf('401'), ['x-request-id', 'www-authenticate']);

@@ -80,7 +80,7 @@ test('every stop reason maps to a finish reason of OpenAI, and the vendor’s ow
     model_context_window_exceeded: 'length',
     tool_use: 'tool_calls',
     refusal: 'content_filter',
-    'a reason of tomorrow': 'stop',
+    'a reason of tomorrow': 'length',
   };
   for (const [native, finishReason] of Object.entries(reasons)) {
     t.deepEqual(translate(toMessage([], native)), [

@@ -335,13 +335,14 @@ test('every finish reason is translated, and the vendor’s own is reported with
     IMAGE_SAFETY: 'content_filter',
     IMAGE_PROHIBITED_CONTENT: 'content_filter',
     IMAGE_RECITATION: 'content_filter',
-    // After some output, these reasons are still reported as a finish.
-    OTHER: 'stop',
-    MALFORMED_FUNCTION_CALL: 'stop',
-    SOMETHING_NEW: 'stop',
+    SOMETHING_NEW: 'length',
   };
   for (const [native, reason] of Object.entries(reasons)) {
     t.deepEqual(translateText(toStream(toChunk([{ text: 'a' }], native))).at(-1), finish(reason, native));
+  }
+  for (const native of ['OTHER', 'MALFORMED_RESPONSE', 'malformed-function-call']) {
+    const error = getError(t, translateText(toStream(toChunk([{ text: 'a' }], native))));
+    t.is(error.failure, 'unavailable', native);
   }
   const call = { functionCall: { name: 'f', id: 'x' } };
   t.deepEqual(translateText(toStream(toChunk([call], 'STOP'))).at(-1), finish('tool_calls', 'STOP'));
@@ -353,7 +354,7 @@ test('if a model fails before any output but reports usage, the response is empt
     const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 9, candidatesTokenCount: 2 };
     t.deepEqual(translateText(toStream({ ...toChunk([{ text: '' }], native), usageMetadata })), [
       delta({ role: 'assistant', content: '' }),
-      finish('stop', native),
+      finish(native === 'SOMETHING_NEW' ? 'length' : 'stop', native),
       count({ promptTokens: 5, completionTokens: 11, reasoningTokens: 9 }),
     ]);
   }

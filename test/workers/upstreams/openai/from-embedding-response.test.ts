@@ -81,6 +81,20 @@ test('missing usage is null, not zero', (t) => {
   );
 });
 
+test('an input without a vector of finite numbers is broken, and the others keep theirs', (t) => {
+  for (const embedding of [null, [], [1, null, 2], [1, 'NaN', 2], ['Infinity', 0, 0]]) {
+    const data = [
+      { embedding, index: 0 },
+      { embedding: ONE, index: 1 },
+    ];
+    const { vectors, dimensions, broken } = read({ data }, callFor(2));
+    t.deepEqual([dimensions, broken], [3, [0]], JSON.stringify(embedding));
+    t.true(vectors.subarray(12).equals(toBytes(...ONE)));
+  }
+  const alone = read({ data: [{ embedding: null, index: 0 }] }, callFor(1));
+  t.deepEqual(alone.broken, [0]);
+});
+
 test('every response that could give a caller a broken vector or a vector of another caller is rejected', (t) => {
   const base64 = toBase64(...ONE);
   const broken: [string, object | string][] = [

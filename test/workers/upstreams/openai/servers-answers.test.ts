@@ -50,7 +50,7 @@ function readStream(chunks: readonly object[], options: Options = {}): Answer {
   const lines = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
   const text = `${lines.join('')}data: [DONE]\n\n`;
   const translator = createChatStreamTranslator({ apiKey: null, ...options });
-  return build(translatePieces(translator, [Buffer.from(text)]) as (ChatEvent | UpstreamError)[]);
+  return build(translatePieces(translator, [Buffer.from(text)]));
 }
 
 const chunk = (delta: object, finish: unknown = null): object => ({

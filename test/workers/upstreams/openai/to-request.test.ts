@@ -1,5 +1,10 @@
 import test from 'ava';
 
+import {
+  listUnsupportedFields,
+  openAiDialects,
+  type OpenAiDialect,
+} from '../../../../shared/catalog/openai-dialect.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
 import type { ChatBody, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { toChatRequest, toEmbeddingRequest } from '../../../../workers/upstreams/openai/to-request.ts';
@@ -43,7 +48,7 @@ test('only the smaller token limit is sent, under the name that the server accep
   const none = { max_tokens: undefined, max_completion_tokens: undefined };
   t.deepEqual(limit({ max_tokens: 9 }), older);
   t.deepEqual(limit({ max_tokens: 9 }, 'max_tokens'), newer);
-  t.deepEqual(limit({ max_completion_tokens: 9 }), newer);
+  t.deepEqual(limit({ max_completion_tokens: 9 }), older);
   t.deepEqual(limit({ max_completion_tokens: 9 }, 'max_completion_tokens'), older);
   t.deepEqual(limit({ max_tokens: 9, max_completion_tokens: 12 }), older);
   t.deepEqual(limit({ max_tokens: 12, max_completion_tokens: 9 }, 'max_tokens'), newer);
@@ -148,4 +153,162 @@ test('tool calls are sent without fields of other APIs, and their messages inclu
   };
   const request = toChatRequest(target('gpt'), { messages: [message] }, false);
   t.deepEqual(request['messages'], [{ role: 'assistant', tool_calls: [call], reasoning_content: 'Hm.' }]);
+});
+
+const ofDialect = (
+  dialect: OpenAiDialect,
+  body: Record<string, unknown>,
+  messages: readonly object[] = MESSAGES,
+): Record<string, unknown> => {
+  const drops = new Set(listUnsupportedFields(dialect));
+  return toChatRequest(
+    createTarget('model', { dialect, drops }),
+    { ...body, messages } as unknown as ChatBody,
+    true,
+  );
+};
+const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } };
+
+test('each dialect gets the name of the token limit that its servers know', (t) => {
+  for (const dialect of openAiDialects) {
+    const request = ofDialect(dialect, { max_completion_tokens: 20 });
+    const isNewer = ['openai', 'azure', 'groq', 'cerebras'].includes(dialect);
+    t.is(request['max_completion_tokens'], isNewer ? 20 : undefined, dialect);
+    t.is(request['max_tokens'], isNewer ? undefined : 20, dialect);
+  }
+});
+
+test('empty lists, and settings for tools without tools, are left out', (t) => {
+  const empty = { tools: [], stop: [], tool_choice: 'auto', parallel_tool_calls: false };
+  const request = ofDialect('compatible', empty, [{ role: 'assistant', content: 'x', tool_calls: [] }]);
+  t.deepEqual(Object.keys(request).sort(), ['messages', 'model', 'stream', 'stream_options']);
+  t.deepEqual(request['messages'], [{ role: 'assistant', content: 'x' }]);
+  const used = ofDialect('compatible', { ...empty, tools: [tool] });
+  t.like(used, { tools: [tool], tool_choice: 'auto', parallel_tool_calls: false });
+});
+
+test('the role developer is system for all but OpenAI', (t) => {
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'developer', content: 'b' },
+  ];
+  for (const dialect of openAiDialects) {
+    const request = ofDialect(dialect, {}, messages);
+    const isKept = dialect === 'openai' || dialect === 'azure';
+    t.is((request['messages'] as { role: string }[])[1]!.role, isKept ? 'developer' : 'system', dialect);
+  }
+});
+
+test('nulls are left out at any depth, except where a JSON schema has them as values', (t) => {
+  const parameters = {
+    type: 'object',
+    description: null,
+    properties: { a: { enum: ['x', null], default: null, title: null }, b: { const: null } },
+  };
+  const clean = {
+    type: 'object',
+    properties: { a: { enum: ['x', null], default: null }, b: { const: null } },
+  };
+  const body = {
+    tools: [{ type: 'function', function: { name: 'f', description: null, parameters, strict: null } }],
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'n', description: null, schema: parameters },
+    },
+    web_search_options: { user_location: null, search_context_size: 'low' },
+  };
+  const url = 'https://a.example/1.png';
+  const request = ofDialect('compatible', body, [
+    { role: 'user', content: [{ type: 'image_url', image_url: { url, detail: null } }] },
+  ]);
+  t.deepEqual(request['tools'], [{ type: 'function', function: { name: 'f', parameters: clean } }]);
+  t.deepEqual(request['response_format'], {
+    type: 'json_schema',
+    json_schema: { name: 'n', schema: clean },
+  });
+  t.deepEqual(request['web_search_options'], { search_context_size: 'low' });
+  t.deepEqual(request['messages'], [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]);
+});
+
+const hints = {
+  store: true,
+  metadata: { a: 'b' },
+  prompt_cache_key: 'k',
+  safety_identifier: 's',
+  service_tier: 'flex',
+};
+
+test('hints for OpenAI are sent to OpenAI alone, and the service tier to nobody', (t) => {
+  const { service_tier: _tier, ...sent } = hints;
+  t.like(ofDialect('openai', hints), sent);
+  for (const dialect of openAiDialects) {
+    const request = ofDialect(dialect, hints);
+    t.is(request['service_tier'], undefined, dialect);
+    if (['openai', 'azure', 'openrouter'].includes(dialect)) continue;
+    for (const name of Object.keys(hints)) t.is(request[name], undefined, `${dialect}: ${name}`);
+  }
+});
+
+test('Mistral gets only what it knows, with ids and names by its rules', (t) => {
+  const call = { id: 'call_a-long-id', type: 'function', function: { name: 'f', arguments: '' } };
+  const request = ofDialect(
+    'mistral',
+    {
+      ...hints,
+      seed: 7,
+      user: 'u',
+      logit_bias: { 1: 2 },
+      top_k: 4,
+      temperature: 0.1,
+      max_completion_tokens: 9,
+    },
+    [
+      { role: 'user', name: 'ann', content: 'a' },
+      { role: 'assistant', content: null, tool_calls: [call], reasoning_content: 'Hm.' },
+      { role: 'tool', tool_call_id: call.id, content: 'b' },
+      { role: 'assistant', content: 'It is' },
+    ],
+  );
+  const messages = request['messages'] as { tool_calls?: { id: string }[]; tool_call_id?: string }[];
+  const id = messages[1]!.tool_calls![0]!.id;
+  t.regex(id, /^[a-zA-Z0-9]{9}$/);
+  t.deepEqual(request, {
+    model: 'model',
+    temperature: 0.1,
+    random_seed: 7,
+    max_tokens: 9,
+    stream: true,
+    messages: [
+      { role: 'user', content: 'a' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: id, content: 'b' },
+      { role: 'assistant', content: 'It is', prefix: true },
+    ],
+  });
+});
+
+test('fields that a route accepts are sent, and llama.cpp gets its own name for a penalty', (t) => {
+  const body = { messages: MESSAGES, chat_template_kwargs: { enable_thinking: false }, other: 1 };
+  const accepting = createTarget('m', { accepts: ['chat_template_kwargs'] });
+  t.deepEqual(toChatRequest(accepting, body, false), {
+    model: 'm',
+    messages: MESSAGES,
+    chat_template_kwargs: { enable_thinking: false },
+  });
+  const request = ofDialect('llamacpp', { repetition_penalty: 1.1 });
+  t.is(request['repeat_penalty'], 1.1);
+  t.is(request['repetition_penalty'], undefined);
+});
+
+test('earlier reasoning is sent back under the name that the server reads', (t) => {
+  const messages = [{ role: 'assistant', content: 'x', reasoning_content: 'Hm.' }];
+  const sent = (dialect: OpenAiDialect): object =>
+    (ofDialect(dialect, {}, messages)['messages'] as object[])[0]!;
+  t.deepEqual(sent('deepseek'), { role: 'assistant', content: 'x', reasoning_content: 'Hm.' });
+  t.deepEqual(sent('groq'), { role: 'assistant', content: 'x', reasoning: 'Hm.' });
+  t.deepEqual(sent('openai'), { role: 'assistant', content: 'x' });
 });
