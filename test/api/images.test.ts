@@ -281,6 +281,8 @@ test('images that time out are not retried on any route, because their vendor ma
     t.is(status, 504);
     const message = `The model took too long to make ${subject}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
     t.like(result.error, { code: 'upstream_timeout', message });
+    // On a busy machine, the vendor may read the call after it timed out.
+    await waitFor('the call', () => findRequestsTo('gpt-image-dawdling+slow-20000').length > before);
     t.is(findRequestsTo('gpt-image-dawdling+slow-20000').length, before + 1);
     t.like(await findRow(stack, requestId), {
       errorCode: 'upstream_timeout',
