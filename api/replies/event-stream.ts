@@ -14,7 +14,7 @@ const headers = {
 };
 
 const eventEnd = '\n\n';
-/** A comment is a line of its own. To some clients, a blank line after it would be the end of an empty event. */
+/** A comment is a single line, because some clients take a blank line after it for the end of an empty event. */
 const commentOf = (text: string): string => `:${text}\n`;
 
 /**

@@ -1,17 +1,21 @@
+import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
 import type { UpstreamLogger } from './upstream.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
-/** Reports the words for the end of a choice that have no known meaning: one warning per upstream and day. */
-export class UnknownFinishWords {
-  #silentUntilMs = -Infinity;
+/** Reports a word for the end of a choice that has no known meaning. */
+export type WarnOfFinishWord = (word: string, log: Pick<UpstreamLogger, 'warn'>) => void;
 
-  note(word: string, log: Pick<UpstreamLogger, 'warn'>, nowMs = performance.now()): void {
-    if (nowMs < this.#silentUntilMs) return;
-    this.#silentUntilMs = nowMs + dayMs;
-    log.warn(
-      { finishReason: word },
+/** Creates the report of one upstream: one warning a day. */
+export function createFinishWordWarning(): WarnOfFinishWord {
+  const warn = createThrottledWarning(
+    (line, word: string, log: Pick<UpstreamLogger, 'warn'>) => log.warn({ finishReason: word }, line),
+    { intervalMs: dayMs },
+  );
+  return (word, log) =>
+    warn(
       'the upstream ended an answer with an unknown finish reason; the caller got the answer, with "length"',
+      word,
+      log,
     );
-  }
 }

@@ -55,7 +55,10 @@ export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest
   const sent = findSentFields(model);
   const prepared = {
     ...pick(body, forwardedFields),
-    ...pick(body, [...new Set(model.routes.flatMap(({ accepts }) => accepts))]),
+    ...pick(
+      body,
+      model.routes.flatMap(({ accepts }) => accepts),
+    ),
     messages: body.messages.map((message) => pickMessage(message, sent)),
     ...fillOptions(body, model),
   } as ChatRequest;

@@ -15,7 +15,7 @@ import { toUpstreamError } from './from-error.ts';
 import { fromMessage } from './from-response.ts';
 import { createChatStreamTranslator } from './from-stream.ts';
 import { fitToolNames, strictNames } from '../tool-names.ts';
-import { UnknownFinishWords } from '../unknown-finish-words.ts';
+import { createFinishWordWarning, type WarnOfFinishWord } from '../unknown-finish-words.ts';
 import { continueRequest, type MessagesRequest, toChatRequest } from './to-request.ts';
 
 const API_VERSION = '2023-06-01';
@@ -34,9 +34,9 @@ export function createAnthropicUpstream(
   options: HttpClientOptions,
 ): Required<Pick<Upstream, 'chat' | 'needsImageBytes' | 'close'>> {
   const client = createHttpClient(options);
-  const unknownWords = new UnknownFinishWords();
+  const warnOfFinishWord = createFinishWordWarning();
   return {
-    chat: (target, body, stream, context) => chat(client, unknownWords, target, body, stream, context),
+    chat: (target, body, stream, context) => chat(client, warnOfFinishWord, target, body, stream, context),
     needsImageBytes,
     close: () => client.close(),
   };
@@ -48,7 +48,7 @@ function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
 
 async function* chat(
   client: HttpClient,
-  unknownWords: UnknownFinishWords,
+  warnOfFinishWord: WarnOfFinishWord,
   target: UpstreamTarget,
   original: ChatBody,
   stream: boolean,
@@ -61,7 +61,7 @@ async function* chat(
   const translator = createMessageTranslator({
     model: target.model,
     remembers: first.thinks,
-    onUnknownFinish: (word) => unknownWords.note(word, context.log),
+    onUnknownFinish: (word) => warnOfFinishWord(word, context.log),
   });
   for (let continuations = 0; request !== null; continuations += 1) {
     const response = await post(client, request, target, context);

@@ -31,7 +31,7 @@ import { toEmbeddingRequest } from './to-embedding-request.ts';
 import { toImageRequest } from './to-image-request.ts';
 import { isSentAsBytes } from './to-parts.ts';
 import { fitToolNames, letterFirstNames } from '../tool-names.ts';
-import { UnknownFinishWords } from '../unknown-finish-words.ts';
+import { createFinishWordWarning, type WarnOfFinishWord } from '../unknown-finish-words.ts';
 import { toChatRequest } from './to-request.ts';
 
 /**
@@ -40,10 +40,10 @@ import { toChatRequest } from './to-request.ts';
  */
 export function createGeminiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
-  const unknownWords = new UnknownFinishWords();
+  const warnOfFinishWord = createFinishWordWarning();
 
   return {
-    chat: (target, body, stream, context) => chat(client, unknownWords, target, body, stream, context),
+    chat: (target, body, stream, context) => chat(client, warnOfFinishWord, target, body, stream, context),
     needsImageBytes: isSentAsBytes,
 
     async embed(
@@ -64,7 +64,7 @@ export function createGeminiUpstream(options: HttpClientOptions): Required<Upstr
 
 async function* chat(
   client: HttpClient,
-  unknownWords: UnknownFinishWords,
+  warnOfFinishWord: WarnOfFinishWord,
   target: UpstreamTarget,
   original: ChatBody,
   stream: boolean,
@@ -77,7 +77,7 @@ async function* chat(
   const options = {
     model: target.model,
     apiKey: target.apiKey,
-    onUnknownFinish: (word: string) => unknownWords.note(word, context.log),
+    onUnknownFinish: (word: string) => warnOfFinishWord(word, context.log),
     oneCall: body['parallel_tool_calls'] === false && !target.drops.has('parallel_tool_calls'),
   };
   if (!stream || isJson(response)) {

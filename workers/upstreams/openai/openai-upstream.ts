@@ -17,7 +17,7 @@ import {
   type UpstreamTarget,
 } from '../upstream.ts';
 import { fitToolNames, type ToolNames } from '../tool-names.ts';
-import { UnknownFinishWords } from '../unknown-finish-words.ts';
+import { createFinishWordWarning, type WarnOfFinishWord } from '../unknown-finish-words.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { findFittingLimit } from './fit-limit.ts';
 import { toUpstreamError } from './from-error.ts';
@@ -38,10 +38,10 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  */
 export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
-  const unknownWords = new UnknownFinishWords();
+  const warnOfFinishWord = createFinishWordWarning();
 
   return {
-    chat: (target, body, stream, context) => chat(client, unknownWords, target, body, stream, context),
+    chat: (target, body, stream, context) => chat(client, warnOfFinishWord, target, body, stream, context),
     needsImageBytes,
 
     async embed(
@@ -74,7 +74,7 @@ function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
 
 async function* chat(
   client: HttpClient,
-  unknownWords: UnknownFinishWords,
+  warnOfFinishWord: WarnOfFinishWord,
   target: UpstreamTarget,
   original: ChatBody,
   stream: boolean,
@@ -89,7 +89,7 @@ async function* chat(
   const options = {
     apiKey: target.apiKey,
     isFunctionForced: isFunctionForced(body),
-    onUnknownFinish: (word: string) => unknownWords.note(word, context.log),
+    onUnknownFinish: (word: string) => warnOfFinishWord(word, context.log),
   };
   // Servers that cannot stream send a complete response even if a stream was requested.
   const reasoning = new ReasoningRecorder(target.model);

@@ -99,13 +99,25 @@ function readImage(image: unknown): object[] {
 
 function readAudio(audio: unknown): object | null {
   if (!isRecord(audio)) return null;
-  const fields = ['id', 'data', 'transcript'].flatMap((name) => {
-    const text = readText(audio[name]);
-    return text === null ? [] : [[name, text] as const];
-  });
-  const expiresAt = readCountOfSeconds(audio['expires_at']);
-  if (expiresAt !== null) return { ...Object.fromEntries(fields), expires_at: expiresAt };
-  return fields.length === 0 ? null : Object.fromEntries(fields);
+  const fields = {
+    ...pick(audio, ['id', 'data', 'transcript'], readText),
+    ...pick(audio, ['expires_at'], readCountOfSeconds),
+  };
+  return Object.keys(fields).length === 0 ? null : fields;
+}
+
+/** Returns the fields that have a value of the right type. */
+function pick(
+  record: JsonRecord,
+  names: readonly string[],
+  read: (value: unknown) => string | number | null,
+): Record<string, string | number> {
+  const picked: Record<string, string | number> = {};
+  for (const name of names) {
+    const value = read(record[name]);
+    if (value !== null) picked[name] = value;
+  }
+  return picked;
 }
 
 const readCountOfSeconds = (value: unknown): number | null =>
@@ -115,27 +127,17 @@ function readAnnotation(annotation: unknown): object[] {
   const citation = isRecord(annotation) ? annotation['url_citation'] : null;
   const url = isRecord(citation) ? readText(citation['url']) : null;
   if (url === null || !isRecord(citation)) return [];
-  const counts = ['start_index', 'end_index'].flatMap((name) => {
-    const count = readCount(citation[name]);
-    return count === null ? [] : [[name, count] as const];
-  });
-  const texts = ['title', 'content'].flatMap((name) => {
-    const text = readText(citation[name]);
-    return text === null ? [] : [[name, text] as const];
-  });
-  return [
-    {
-      type: 'url_citation',
-      url_citation: { url, ...Object.fromEntries(texts), ...Object.fromEntries(counts) },
-    },
-  ];
+  const texts = pick(citation, ['title', 'content'], readText);
+  const counts = pick(citation, ['start_index', 'end_index'], readCount);
+  return [{ type: 'url_citation', url_citation: { url, ...texts, ...counts } }];
 }
 
 /** Log probabilities of the tokens in this output, in OpenAI's format; null if there are none. */
 export function readLogprobs(value: unknown): object | null {
   if (!isRecord(value)) return null;
-  const content = Array.isArray(value['content']) ? (value['content'] as unknown[]).filter(isRecord) : null;
-  const refusal = Array.isArray(value['refusal']) ? (value['refusal'] as unknown[]).filter(isRecord) : null;
+  const readRecords = (list: unknown): JsonRecord[] | null =>
+    Array.isArray(list) ? list.filter(isRecord) : null;
+  const [content, refusal] = [readRecords(value['content']), readRecords(value['refusal'])];
   if (content === null && refusal === null) return null;
   return { content, refusal };
 }

@@ -57,7 +57,7 @@ const chunk = (delta: object, finish: unknown = null): object => ({
   choices: [{ index: 0, delta, finish_reason: finish }],
 });
 
-/** Reads the same message whole, in one chunk, and with its end in a chunk of its own. */
+/** Reads the same message as a complete response, as a single chunk, and with its end in a separate chunk. */
 function readAll(message: object, finish: unknown = 'stop', options: Options = {}): Answer[] {
   return [
     readWhole({ index: 0, message, finish_reason: finish }, options),
