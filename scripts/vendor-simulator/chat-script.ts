@@ -1,5 +1,5 @@
 import { countWords } from './count-words.ts';
-import { sampleOfSchema } from './sample-of-schema.ts';
+import { sampleOfSchema } from '../../shared/encoding/sample-of-schema.ts';
 import { SEARCH_TOKENS } from './web-search.ts';
 
 /** The output of the simulated model, before a dialect renders it. */
@@ -115,7 +115,7 @@ export function writeChatScript(input: ScriptInput): ChatScript {
 
 function writeReply(input: ScriptInput): string {
   if (input.schema !== null) {
-    return JSON.stringify(sampleOfSchema(input.schema));
+    return JSON.stringify(sampleOfSchema(input.schema, 'simulated'));
   }
   if (input.replyWords !== null) {
     const width = input.model.includes('wide') ? WIDE_CHARACTERS : 0;
@@ -140,7 +140,7 @@ function pickTools(input: ScriptInput): readonly ScriptedTool[] {
 }
 
 function scriptToolCall(tool: ScriptedTool, number: number): ScriptedToolCall {
-  const input = sampleOfSchema(tool.parameters);
+  const input = sampleOfSchema(tool.parameters, 'simulated');
   const text = JSON.stringify(input);
   const middle = Math.ceil(text.length / 2);
   return {

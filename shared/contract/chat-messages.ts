@@ -78,7 +78,9 @@ export type ToolCall = Static<typeof ToolCall>;
 
 export const Message = Type.Object(
   {
-    role: StringEnum(['user', 'assistant', 'system', 'developer', 'tool']),
+    role: StringEnum(['user', 'assistant', 'system', 'developer', 'tool', 'function'], {
+      description: '`function` is the older form of `tool`.',
+    }),
     content: Type.Optional(
       Type.Unsafe<string | Static<typeof ContentItem>[] | null>({
         anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
@@ -109,6 +111,14 @@ export const Message = Type.Object(
     ),
     tool_call_id: Type.Optional(
       Nullable(Type.String({ description: 'Of a `tool` message: the call that it answers.' })),
+    ),
+    function_call: Type.Optional(
+      Nullable(
+        Type.Object(
+          { name: Type.String(), arguments: Type.Optional(Type.String()) },
+          { description: 'Of an `assistant` message: the older form of `tool_calls`.' },
+        ),
+      ),
     ),
   },
   { title: 'Message' },

@@ -9,20 +9,19 @@ import { creationErrors, defineOperation } from './operation.ts';
 /** From the specification. */
 export const defaultTemperature = 0.7;
 
+const CalledFunction = Type.Object({
+  name: Type.String({ minLength: 1 }),
+  description: Type.Optional(
+    Nullable(Type.String({ description: 'When to call it; the model goes by this.' })),
+  ),
+  parameters: Type.Optional(Type.Unknown({ description: 'The JSON Schema of its arguments.' })),
+  strict: Type.Optional(
+    Nullable(Type.Boolean({ description: 'Whether the arguments keep to the schema exactly.' })),
+  ),
+});
+
 export const Tool = Type.Object(
-  {
-    type: StringEnum(['function']),
-    function: Type.Object({
-      name: Type.String({ minLength: 1 }),
-      description: Type.Optional(
-        Nullable(Type.String({ description: 'When to call it; the model goes by this.' })),
-      ),
-      parameters: Type.Optional(Type.Unknown({ description: 'The JSON Schema of its arguments.' })),
-      strict: Type.Optional(
-        Nullable(Type.Boolean({ description: 'Whether the arguments keep to the schema exactly.' })),
-      ),
-    }),
-  },
+  { type: StringEnum(['function']), function: CalledFunction },
   { title: 'Tool' },
 );
 
@@ -59,10 +58,22 @@ const openAiFields = {
   safety_identifier: anyText(`Stands for the end user before the vendor. ${droppedIfUnsupported}`),
   service_tier: anyText('Accepted and left out: the price does not depend on it here.'),
   functions: Type.Optional(
-    Nullable(Type.Array(Type.Unknown(), { description: 'Refused: the older form of `tools`.' })),
+    Nullable(
+      Type.Array(CalledFunction, {
+        description:
+          'The older form of `tools`. The answer then has a `function_call` instead of `tool_calls`.',
+      }),
+    ),
   ),
   function_call: Type.Optional(
-    Type.Unknown({ description: 'Refused with `functions`: the older form of `tool_choice`.' }),
+    Type.Unsafe<'none' | 'auto' | { name: string } | null>({
+      anyOf: [
+        { type: 'string', enum: ['none', 'auto'] },
+        Type.Object({ name: Type.String() }),
+        { type: 'null' },
+      ],
+      description: 'The older form of `tool_choice`, for `functions`.',
+    }),
   ),
 };
 

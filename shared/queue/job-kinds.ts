@@ -43,6 +43,8 @@ export interface ChatJob {
   readonly reservedTokens?: number;
   /** The stored reasoning of earlier turns, included in the estimate at admission; absent if there is none. */
   readonly reasoning?: readonly LoadedReasoning[];
+  /** Set if the response must have the older form of tools, because the request had it. */
+  readonly wantsFunctionCall?: true;
   readonly replyChannel: string;
   readonly attempt: number;
 }

@@ -19,6 +19,8 @@ import { cooldownFields, slotsOf } from './candidate-keys.ts';
  *
  * A holder that was declared dead holds no slots, and its outcomes do not count.
  *
+ * A failure that the request itself may have caused does not count if the route served other calls at that time.
+ *
  * Returns the state change of the breaker, and the accounts for which the key went on cooldown.
  */
 const outcomeScript = new RedisScript(`
@@ -29,8 +31,9 @@ local servedWithKey, refusedAccounts = KEYS[6], KEYS[7]
 local lease, outcome, probe = ARGV[1], ARGV[2], ARGV[3] == '1'
 local field, scope, reason = ARGV[4], ARGV[5], ARGV[6]
 local forMs, forAccountMs, calls = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local unlessServedForMs = tonumber(ARGV[11])
 local accounts = {}
-for i = 11, #ARGV do accounts[#accounts + 1] = ARGV[i] end
+for i = 12, #ARGV do accounts[#accounts + 1] = ARGV[i] end
 local bucketMs, buckets = ${breakerRules.bucketMs}, ${breakerRules.buckets}
 local firstPauseMs, maxPauseMs = ${breakerRules.firstPauseMs}, ${breakerRules.maxPauseMs}
 local minAccounts, failedMs, retentionMs = ${breakerRules.minAccounts}, ${breakerRules.failedMs}, ${breakerRules.retentionMs}
@@ -68,6 +71,11 @@ local function startKeyCooldown()
   return 'all'
 end
 local cooldownFor = field == '' and 'nobody' or startKeyCooldown()
+
+-- A success is recorded at most once a second, so the latest one may be that much later than its record.
+if unlessServedForMs and redis.call('ZCOUNT', servedAccounts, now - unlessServedForMs - 1000, now) > 0 then
+  outcome = 'none'
+end
 
 local bucket = math.floor(now / bucketMs)
 local index = bucket % buckets
@@ -190,20 +198,27 @@ export interface OutcomeResult {
   readonly cooldownFor: 'nobody' | 'accounts' | 'all';
 }
 
+/** How a call ended. */
+export interface CallEnd {
+  readonly outcome: CallOutcome;
+  readonly cooldown: KeyCooldown | null;
+  /** The accounts whose requests the call served. */
+  readonly accountIds: readonly string[];
+  /** The outcome does not count if the route served a call within this time. By default, it counts. */
+  readonly unlessServedForMs?: number | null;
+}
+
 /** Maximum accounts recorded per call. */
 const maxRecordedAccounts = 1_000;
 
 /**
  * Ends a granted call, in one round trip.
- * @param accountIds the accounts that the call was made for
  * @param calls how many calls had this outcome, one after the other, in the same slot
  */
 export async function runOutcome(
   redis: RedisClient,
   { candidate, lease, holder, isProbe }: CallSlot,
-  outcome: CallOutcome,
-  cooldown: KeyCooldown | null,
-  accountIds: readonly string[],
+  { outcome, cooldown, accountIds, unlessServedForMs = null }: CallEnd,
   calls = 1,
 ): Promise<OutcomeResult> {
   const { route, fingerprint } = candidate;
@@ -233,6 +248,7 @@ export async function runOutcome(
       Math.ceil(cooldown?.forAccountMs ?? cooldown?.forMs ?? 0),
       calls,
       holder,
+      unlessServedForMs === null ? '' : Math.ceil(unlessServedForMs),
       ...accountIds.slice(0, maxRecordedAccounts),
     ],
   )) as [BreakerChange, OutcomeResult['cooldownFor']];

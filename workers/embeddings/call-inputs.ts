@@ -19,6 +19,13 @@ export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> 
   return tokensOf;
 }
 
+/** How many requests still wait for the inputs. */
+export function countWaitingRequests(inputs: readonly PendingInput[]): number {
+  const claims = inputs.flatMap((input) => input.claims);
+  return new Set(claims.filter(({ request, index }) => request.isWaitingFor(index)).map(({ request }) => request))
+    .size;
+}
+
 /**
  * Groups inputs by request, because the inputs of one request succeed or fail together. A shared input is in the group
  * of the first request that still waits for it.

@@ -4,6 +4,7 @@ import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
+import { RequestFailures } from '../routing/request-failures.ts';
 import {
   type EmbeddingResponse,
   UpstreamError,
@@ -17,7 +18,7 @@ import { deliverVectors } from './deliver-vectors.ts';
 import { BufferRef, type PendingInput } from './embedding-work.ts';
 import { cacheOutcomes } from './cached-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
-import { findUser, sumTokens } from './call-inputs.ts';
+import { countWaitingRequests, findUser, sumTokens } from './call-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
@@ -46,6 +47,10 @@ export interface ModelCall {
   /** Aborted when nobody waits for the call any more. A vendor call that has started is still completed. */
   readonly stop: AbortController;
   readonly chooseInputs: (granted: GrantedCall) => readonly PendingInput[];
+  /** The server failures that do not count yet. */
+  readonly failures: RequestFailures;
+  /** Whether the call is one of a search, and so not repeated as it is if the server fails it with a 5xx. */
+  readonly isSearch?: boolean;
 }
 
 /** Makes the calls of one model, and learns from the vendors' counts which accounts may share calls with others. */
@@ -66,6 +71,11 @@ export class EmbeddingCaller {
     this.#isBackground = isBackground;
   }
 
+  /** The server failures of a call and of those that search it, until it is known whether they count. */
+  createFailures(): RequestFailures {
+    return new RequestFailures(this.#dependencies.routing.limiter, { isSearched: true });
+  }
+
   /**
    * Makes one call through the model's routes. The inputs are chosen once a slot is granted, and their vectors
    * are delivered to them.
@@ -73,7 +83,7 @@ export class EmbeddingCaller {
    */
   async call(
     model: CatalogModel | undefined,
-    { accountIds, stop, chooseInputs }: ModelCall,
+    { accountIds, stop, chooseInputs, failures, isSearch = false }: ModelCall,
   ): Promise<readonly PendingInput[]> {
     if (model === undefined || model.routes.length === 0) throw modelDisabled(this.#modelId);
     let inputs: readonly PendingInput[] | null = null;
@@ -89,6 +99,8 @@ export class EmbeddingCaller {
       // The scheduler enforces each request's deadline.
       deadlineAtMs: Infinity,
       hasOutput: () => false,
+      failures,
+      isShared: () => isSearch || countWaitingRequests(inputs ?? []) > 1,
       attempt: async (upstream, target, granted) => {
         if (inputs === null) {
           stop.signal.throwIfAborted();

@@ -158,6 +158,7 @@ export class EmbeddingScheduler {
   async #call(stop: AbortController, decision: ShareDecision | null): Promise<void> {
     const model = this.#options.findModel();
     let inputs: readonly PendingInput[] | null = null;
+    const failures = this.#caller.createFailures();
     const chooseInputs = (granted: GrantedCall): readonly PendingInput[] => {
       const { share, isEven, shareOfNext } = chooseShare(model!, this.#waiting.size, granted, decision);
       const limits = findLimits(model!);
@@ -176,7 +177,7 @@ export class EmbeddingScheduler {
     try {
       const accountIds = (): Iterable<string> =>
         inputs === null ? this.#waiting.accountIds() : findAccounts(inputs);
-      const broken = await this.#caller.call(model, { accountIds, stop, chooseInputs });
+      const broken = await this.#caller.call(model, { accountIds, stop, chooseInputs, failures });
       this.#failInputs(broken, describeInvalidVector);
     } catch (error) {
       if (error instanceof NobodyWaiting) return;
@@ -186,8 +187,9 @@ export class EmbeddingScheduler {
         this.#slotRequests.delete(stop);
         this.#cancelSlotRequests();
       }
-      await this.#faultSearch.fail(inputs, error);
+      await this.#faultSearch.fail(inputs, error, failures);
     } finally {
+      failures.count();
       for (const input of inputs ?? []) this.#shared.remove(input);
     }
   }

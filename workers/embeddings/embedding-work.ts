@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
+import { isServerError } from '../routing/retry-policy.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
 import { shareExactly } from './share-exactly.ts';
 import type { Dimensions } from './waiting-inputs.ts';
@@ -51,6 +52,12 @@ export type InputOutcome = EmbeddedInput | FailedInput;
 export function isRefusal(error: unknown): boolean {
   const cause = error instanceof AppError ? error.cause : null;
   return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
+}
+
+/** The server's own failure that an error stands for, or null. One of the inputs of the call may be the reason. */
+export function findServerError(error: unknown): UpstreamError | null {
+  const cause = error instanceof AppError ? error.cause : null;
+  return cause instanceof UpstreamError && isServerError(cause) ? cause : null;
 }
 
 /** The embedding work of one request. */

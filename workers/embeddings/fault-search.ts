@@ -2,11 +2,13 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { RequestFailures } from '../routing/request-failures.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { NobodyWaiting, type EmbeddingCaller } from './embedding-caller.ts';
-import { isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
-import { abortWhenAbandoned, findAccounts, groupByRequest } from './call-inputs.ts';
+import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
+import { abortWhenAbandoned, countWaitingRequests, findAccounts, groupByRequest } from './call-inputs.ts';
 import type { Quarantine } from './quarantine.ts';
+import { ServerErrorSearch, type SearchState } from './server-error-search.ts';
 
 /**
  * The maximum number of calls spent on finding whose inputs a vendor rejected: enough for a dozen bad inputs among
@@ -24,33 +26,42 @@ export interface FaultSearchDeps {
   readonly log: Logger;
 }
 
-/** Finds whose inputs are at fault when a vendor rejects a call that several requests share. */
+/** Finds whose inputs are at fault when a vendor rejects, or its server fails at, a call that several requests share. */
 export class FaultSearch {
   readonly #deps: FaultSearchDeps;
+  readonly #serverErrors: ServerErrorSearch;
 
   constructor(deps: FaultSearchDeps) {
     this.#deps = deps;
+    const { quarantine, failInputs } = deps;
+    this.#serverErrors = new ServerErrorSearch({
+      quarantine,
+      failInputs,
+      callAgain: (inputs, failures) => this.#call(inputs, failures, true),
+      failPart: (inputs, error, state) => this.#fail(inputs, error, state),
+    });
   }
 
   /**
    * Fails the inputs of a failed call. If the vendor rejected a call that several requests share, bisects it: each
-   * half is called again until the requests are found whose inputs are rejected on their own. Nothing is retried for
-   * callers that have disconnected.
+   * half is called again until the requests are found whose inputs are rejected on their own. If its server failed with
+   * a 5xx, searches for the request at which it fails. Nothing is retried for callers that have disconnected.
+   * @param failures the failures of the call, which do not count yet
    */
-  async fail(inputs: readonly PendingInput[], error: unknown): Promise<void> {
-    await this.#fail(inputs, error, null);
+  async fail(inputs: readonly PendingInput[], error: unknown, failures: RequestFailures): Promise<void> {
+    const state = { failures, callsLeft: computeCallBudget(countWaitingRequests(inputs)), isServed: false };
+    await this.#fail(inputs, error, state);
   }
 
-  /** @param search the search that the failed call was part of; null to start a search */
-  async #fail(
-    inputs: readonly PendingInput[],
-    error: unknown,
-    search: { callsLeft: number } | null,
-  ): Promise<void> {
+  async #fail(inputs: readonly PendingInput[], error: unknown, search: SearchState): Promise<void> {
     const { quarantine, failInputs } = this.#deps;
     for (const input of inputs) input.failDisconnected(error);
     const neededInputs = inputs.filter((input) => input.isNeeded);
     const groups = groupByRequest(neededInputs);
+    if (findServerError(error) !== null && groups.length > 1 && !this.#serverErrors.isPaused) {
+      await this.#serverErrors.search(groups, error, search);
+      return;
+    }
     const isRejected = isRefusal(error);
     const someDisconnected = neededInputs.length < inputs.length;
     if (isRejected) {
@@ -63,17 +74,16 @@ export class FaultSearch {
       failInputs(neededInputs, () => error);
       return;
     }
-    const budget = search ?? { callsLeft: computeCallBudget(groups.length) };
     const middle = Math.ceil(groups.length / 2);
     // If some callers have disconnected, their inputs alone may be at fault.
     const parts = someDisconnected
       ? [neededInputs]
       : [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
-    await Promise.all(parts.map((part) => this.#callAgain(part, budget)));
+    await Promise.all(parts.map((part) => this.#callAgain(part, search)));
   }
 
-  async #callAgain(part: readonly PendingInput[], search: { callsLeft: number }): Promise<void> {
-    const { caller, quarantine, failInputs, findModel, log } = this.#deps;
+  async #callAgain(part: readonly PendingInput[], search: SearchState): Promise<void> {
+    const { quarantine, failInputs } = this.#deps;
     if (part.length === 0) return;
     if (search.callsLeft <= 0) {
       const retryable = new AppError('upstream_error', {
@@ -83,17 +93,24 @@ export class FaultSearch {
       return;
     }
     search.callsLeft -= 1;
-    const stop = new AbortController();
-    runInBackground(abortWhenAbandoned(part, stop), 'watching a call', log);
     try {
-      const accounts = findAccounts(part);
-      const call = { accountIds: () => accounts, stop, chooseInputs: () => part };
-      failInputs(await caller.call(findModel(), call), describeInvalidVector);
+      await this.#call(part, search.failures, false);
+      search.isServed = true;
     } catch (error) {
       // If all callers disconnect during the search, quarantine their accounts: otherwise they could hide a bad input
       // by disconnecting.
       if (error instanceof NobodyWaiting) for (const { accountId } of part) quarantine.addRejected(accountId);
       await this.#fail(part, error, search);
     }
+  }
+
+  /** @param isSearch whether the call is not repeated as it is if the server fails it with a 5xx */
+  async #call(part: readonly PendingInput[], failures: RequestFailures, isSearch: boolean): Promise<void> {
+    const { caller, failInputs, findModel, log } = this.#deps;
+    const stop = new AbortController();
+    runInBackground(abortWhenAbandoned(part, stop), 'watching a call', log);
+    const accounts = findAccounts(part);
+    const call = { accountIds: () => accounts, stop, chooseInputs: () => part, failures, isSearch };
+    failInputs(await caller.call(findModel(), call), describeInvalidVector);
   }
 }

@@ -13,8 +13,9 @@ import {
 } from '../upstreams/upstream.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import { chooseBackoffMs, isKeyFailure, mayRetry } from './retry-policy.ts';
+import { chooseBackoffMs, classifyFailure, isKeyFailure, mayRetry } from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
+import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
@@ -69,8 +70,20 @@ export interface RouteCall<T> {
    * the call is used up.
    */
   readonly retriesRateLimits: boolean;
+  /**
+   * Until when the caller can get the failure with its own status, in milliseconds since the epoch. A vendor at its
+   * rate limit is not waited for beyond that, unless it said for the first time how long that takes.
+   */
+  readonly statusUntilMs?: number;
   /** Whether to retry after a vendor timed out. The vendor may still finish the first call, and bills both. */
   readonly retriesTimeouts: boolean;
+  /**
+   * Whether the call serves several requests. Its caller then splits it if the server fails it with a 5xx, so it is not
+   * repeated as it is, except through other routes.
+   */
+  readonly isShared?: () => boolean;
+  /** The server failures that do not count yet. By default, those of this call count when it ends. */
+  readonly failures?: RequestFailures;
   readonly log: Logger;
   /** Whether any output was sent to the caller; a retry would repeat it. */
   readonly hasOutput: () => boolean;
@@ -92,6 +105,15 @@ export interface RouteCall<T> {
 export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promise<T> {
   if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
+  const failures = call.failures ?? new RequestFailures(routing.limiter);
+  try {
+    return await callUntilDone(routing, call, failures);
+  } finally {
+    if (call.failures === undefined) failures.count();
+  }
+}
+
+async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: RequestFailures): Promise<T> {
   const failedCandidates: RouteCandidate[] = [];
   const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
   let startedAtMs: number | null = null;
@@ -104,7 +126,7 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
     if (slot === null) throw lastError === null ? noCandidate() : toCallerError(lastError);
     startedAtMs ??= performance.now();
     try {
-      const outcome = await callOnce(routing, call, slot);
+      const outcome = await callOnce(routing, call, slot, failures);
       if ('response' in outcome) return outcome.response;
       await outcome.loadMissing();
     } catch (error) {
@@ -126,7 +148,10 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
       const hasOutput = call.hasOutput();
       const { retriesTimeouts } = call;
       const counters = { calls, attempts, elapsedMs, budgetMs };
-      const history = { ...counters, hasOutput, hasOtherRoute: !isLast, retriesTimeouts };
+      const isShared = call.isShared?.() ?? false;
+      const statusLeftMs = (call.statusUntilMs ?? Infinity) - Date.now();
+      const hasOtherRoute = !isLast;
+      const history = { ...counters, hasOutput, hasOtherRoute, retriesTimeouts, isShared, statusLeftMs };
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an AbortError; `throwIfAborted` throws the signal's reason instead.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
@@ -193,9 +218,11 @@ async function callOnce<T>(
   { upstreams, limiter }: Routing,
   call: RouteCall<T>,
   slot: CallSlot,
+  failures: RequestFailures,
 ): Promise<CallResult<T>> {
   const { route, apiKey } = slot.candidate;
   let accountIds: readonly string[] = [slot.accountId];
+  failures.count(route.id);
   try {
     const { upstream, target } = findTarget(upstreams, route, apiKey);
     const loadMissing = call.findMissing?.([{ upstream, target }]) ?? null;
@@ -216,10 +243,13 @@ async function callOnce<T>(
         accountIds = [...shared];
       },
     });
+    if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
     return { response };
   } catch (error) {
-    releaseFailed(limiter, slot, error, accountIds);
+    if (error instanceof UpstreamError && classifyFailure(error) === 'bad')
+      failures.add(slot, error, accountIds);
+    else releaseFailed(limiter, slot, error, accountIds);
     throw error;
   }
 }

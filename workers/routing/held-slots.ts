@@ -3,12 +3,7 @@ import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts'
 import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
 import type { CallSlot } from '../../shared/routing/acquire-script.ts';
 import { slotsOf } from '../../shared/routing/candidate-keys.ts';
-import {
-  confirmProbe,
-  runOutcome,
-  type CallOutcome,
-  type KeyCooldown,
-} from '../../shared/routing/outcome-script.ts';
+import { confirmProbe, runOutcome, type CallEnd } from '../../shared/routing/outcome-script.ts';
 import { runRenewal } from '../../shared/routing/renew-script.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
@@ -20,14 +15,6 @@ import { PendingSuccesses } from './pending-successes.ts';
 
 /** Pause between two attempts while Redis is unavailable. */
 export const outagePauseMs = 250;
-
-/** How a call ended. */
-export interface CallEnd {
-  readonly outcome: CallOutcome;
-  readonly cooldown: KeyCooldown | null;
-  /** The accounts whose requests the call served. */
-  readonly accountIds: readonly string[];
-}
 
 /**
  * The slots that this process holds. Renews their leases, keeps free ones for a moment for the next call of their
@@ -115,6 +102,15 @@ export class HeldSlots {
     }
   }
 
+  /** Reports a failed call whose slot was released before. Never rejects, and need not be awaited. */
+  reportFailure(slot: CallSlot, end: CallEnd): void {
+    if (this.#forgotten.has(slot)) return;
+    this.#kept.releaseAll();
+    // Redis must count earlier successes, of all accounts, before the failure.
+    this.#successes.flush();
+    this.#track(this.#report({ ...slot, lease: '' }, end));
+  }
+
   /** Forgets all slots, because they were freed. Their calls continue. @returns how many there were */
   forgetAll(): number {
     const count = this.#uses.size;
@@ -188,14 +184,15 @@ export class HeldSlots {
     this.#track(this.#report({ ...slot, lease: '' }, end, calls));
   }
 
-  async #report(slot: CallSlot, { outcome, cooldown, accountIds }: CallEnd, calls = 1): Promise<void> {
+  async #report(slot: CallSlot, end: CallEnd, calls = 1): Promise<void> {
     const { candidate } = slot;
+    const { cooldown, accountIds } = end;
     // Without a connection, commands fail immediately, and waiting calls would ask in vain for each call that ends.
     const isSent = this.#redis.status === 'ready';
     let attempts = 0;
     const reporting = this.#retryThroughOutage(() => {
       attempts += 1;
-      return runOutcome(this.#redis, slot, outcome, cooldown, accountIds, calls);
+      return runOutcome(this.#redis, slot, end, calls);
     });
     // A waiting call can ask for the slot in the same write.
     if (isSent) this.#onReported();

@@ -39,6 +39,10 @@ export interface CallHistory {
   readonly hasOtherRoute: boolean;
   /** Whether to make a new call while a vendor may still be working on the previous one. */
   readonly retriesTimeouts: boolean;
+  /** Whether the call serves several requests, one of which may be what the server fails at. */
+  readonly isShared: boolean;
+  /** For how long the caller can still get the failure with its own status. Negative if that is over. */
+  readonly statusLeftMs: number;
 }
 
 /**
@@ -48,13 +52,24 @@ export interface CallHistory {
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
-    (!isCandidateFailure(error) || history.hasOtherRoute) &&
+    (!(isCandidateFailure(error) || (history.isShared && isServerError(error))) || history.hasOtherRoute) &&
     !history.hasOutput &&
+    !isWaitInVain(error, history) &&
     (!error.mayStillRun || history.retriesTimeouts) &&
     history.attempts < maxAttempts &&
     history.calls < maxCalls &&
     history.elapsedMs < history.budgetMs
   );
+}
+
+/**
+ * Whether waiting for the only key that is left would cost the caller the status of the error, on which clients retry,
+ * without much hope that the wait helps.
+ */
+function isWaitInVain(error: UpstreamError, { hasOtherRoute, attempts, statusLeftMs }: CallHistory): boolean {
+  if (error.failure !== 'rate_limited' || hasOtherRoute || statusLeftMs <= 0) return false;
+  const isHopeful = error.retryAfterMs !== null && attempts <= 1;
+  return !isHopeful && chooseRateLimitMs(error) >= statusLeftMs;
 }
 
 /**
@@ -69,6 +84,11 @@ export function chooseBackoffMs(error: UpstreamError, attempts: number, random: 
 
 export function isKeyFailure({ failure }: UpstreamError): boolean {
   return failure === 'auth' || failure === 'rate_limited' || failure === 'too_large';
+}
+
+/** Whether the server responded that it failed. One of several requests in a call may be the reason. */
+export function isServerError({ failure, status }: UpstreamError): boolean {
+  return failure === 'unavailable' && status !== null && status >= 500;
 }
 
 /** Whether the same candidate would fail again while another one might not. */
@@ -100,17 +120,16 @@ export function classifyFailure({ failure, status, isRequestFailure }: UpstreamE
   }
 }
 
+const chooseRateLimitMs = ({ retryAfterMs }: UpstreamError): number =>
+  Math.min(maxRateLimitMs, Math.max(minRateLimitMs, retryAfterMs ?? defaultRateLimitMs));
+
 /**
  * Returns the key's cooldown after a failure, or null if there is none. A 403 or a rate limit often applies to one
  * model only, and may depend on the request: a word, an option, a size. The same is true of a 402 from vendors that
  * require a balance that covers the maximum cost of the response.
  */
-export function findCooldown({
-  failure,
-  status,
-  retryAfterMs,
-  vendorCode,
-}: UpstreamError): KeyCooldown | null {
+export function findCooldown(error: UpstreamError): KeyCooldown | null {
+  const { failure, status, vendorCode } = error;
   switch (failure) {
     case 'auth':
       return {
@@ -122,7 +141,7 @@ export function findCooldown({
     case 'rate_limited':
       return {
         scope: 'keyOnRoute',
-        forMs: Math.min(maxRateLimitMs, Math.max(minRateLimitMs, retryAfterMs ?? defaultRateLimitMs)),
+        forMs: chooseRateLimitMs(error),
         reason: 'over its limit',
       };
     case 'rejected':

@@ -145,6 +145,14 @@ export class RouteLimiter implements Running {
     this.#held.release(slot, { outcome: callOutcome, cooldown, accountIds }, this.#queues.size === 0);
   }
 
+  /**
+   * Counts a server failure of a call whose slot was released before. Never rejects, and need not be awaited.
+   * @param unlessServedForMs the failure does not count if the route served a call within this time; null: it counts
+   */
+  reportFailure(slot: CallSlot, accountIds: readonly string[], unlessServedForMs: number | null): void {
+    this.#held.reportFailure(slot, { outcome: 'bad', cooldown: null, accountIds, unlessServedForMs });
+  }
+
   /** Takes a slot that an earlier call of the account left. Redis is not asked, so its turn is recorded here alone. */
   #takeKept(candidates: readonly RouteCandidate[], accountIds: readonly string[]): CallSlot | null {
     const [candidate, accountId] = [candidates[0], accountIds[0]];

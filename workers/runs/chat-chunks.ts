@@ -1,9 +1,9 @@
 import { writeStreamEventId } from '../../shared/contract/event-id.ts';
 import type { ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
+import type { SentFinish } from './to-function-call.ts';
 
 type Delta = Extract<ChatEvent, { type: 'delta' }>;
-type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
 /**
  * Writes a streamed response as the text that goes to the socket: `data: <chat.completion.chunk>` events with the same
@@ -56,7 +56,7 @@ export class ChatChunks {
     return this.#chunk({ index: event.index, delta, logprobs: event.logprobs ?? null, finish_reason: null });
   }
 
-  finish(event: Finish): string {
+  finish(event: SentFinish): string {
     const role = this.#started.has(event.index)
       ? ''
       : this.delta({ type: 'delta', index: event.index, delta: { content: '' } });

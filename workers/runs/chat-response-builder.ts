@@ -1,5 +1,5 @@
 import type { ChatResponse, ChatUsage } from '../../shared/contract/chat-response.ts';
-import type { ChatEvent } from '../upstreams/upstream.ts';
+import type { SentEvent } from './to-function-call.ts';
 
 export interface ToolCall {
   /** Vendor extensions, such as Gemini's signature in `extra_content`. */
@@ -25,7 +25,7 @@ interface Choice {
 export class ChatResponseBuilder {
   readonly #choices = new Map<number, Choice>();
 
-  add(event: Extract<ChatEvent, { type: 'delta' | 'finish' }>): void {
+  add(event: SentEvent): void {
     const choice = this.#choice(event.index);
     if (event.type === 'finish') {
       choice.finishReason = event.finishReason;
@@ -134,7 +134,7 @@ function presentMessage(choice: Choice): ChatResponse['choices'][number]['messag
   return {
     ...choice.others,
     role: 'assistant',
-    content: content === '' && calls.length > 0 ? null : content,
+    content: content === '' && (calls.length > 0 || 'function_call' in choice.others) ? null : content,
     ...(choice.refusal.length > 0 ? { refusal: choice.refusal.join('') } : {}),
     ...(choice.reasoning.length > 0 ? { reasoning_content: choice.reasoning.join('') } : {}),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),

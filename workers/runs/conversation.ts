@@ -18,6 +18,7 @@ import { isVendorStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
+import { toFunctionCall } from './to-function-call.ts';
 import { toLoadedReasoning } from './to-loaded-reasoning.ts';
 import { waitForReader } from './wait-for-reader.ts';
 import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.ts';
@@ -27,6 +28,8 @@ import { chooseSourcesMode, WebSources, type SourcesMode } from './web-sources.t
  * better off with an error.
  */
 const waitLimits = { keyMs: 15_000, breakerMs: 1_500 };
+/** How long after admission a stream has sent nothing yet, so that a failure can have its own status: see 0065. */
+const statusMs = 1_600;
 /** Durable jobs have no interactive caller. */
 const durableWaitLimits = { keyMs: 120_000, breakerMs: 120_000 };
 
@@ -109,6 +112,7 @@ export class Conversation {
       isBackground: isDurable,
       takesKeptSlots: !isDurable,
       retriesRateLimits: isDurable,
+      ...(this.#chunks !== null && !isDurable && { statusUntilMs: request.admittedAtMs + statusMs }),
       retriesTimeouts: true,
       signal,
       log,
@@ -293,9 +297,11 @@ export class Conversation {
   #send(event: OutputEvent): void {
     // After the caller has disconnected, output is only metered.
     if (this.#run.signal.aborted) return;
-    this.#response?.add(event);
+    const sent = this.#job.wantsFunctionCall === true ? toFunctionCall(event) : event;
+    if (sent === null) return;
+    this.#response?.add(sent);
     if (this.#chunks === null) return;
-    this.#unsent += event.type === 'finish' ? this.#chunks.finish(event) : this.#chunks.delta(event);
+    this.#unsent += sent.type === 'finish' ? this.#chunks.finish(sent) : this.#chunks.delta(sent);
   }
 
   /** Forwards the output of one read. */

@@ -24,6 +24,7 @@ import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from '../find-model.ts';
 import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
+import { translateFunctions } from './translate-functions.ts';
 import { hasFiles } from './prompt-content.ts';
 import { respondAsync } from '../jobs/respond-async.ts';
 import { sendBody } from '../send-body.ts';
@@ -39,7 +40,8 @@ export const createChatCompletion = defineEndpoint(
       rejectAsyncStream(context);
       rejectResumableWhole(context);
       const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
-      const body = prepareChat(requested, model);
+      const { body: translated, wantsFunctionCall } = translateFunctions(requested);
+      const body = prepareChat(translated, model);
       precheckBalance(context, model);
       // Reading documents takes as much time as reading a large body, so check the account first.
       if (hasFiles(body)) await preAdmit(services, context, model);
@@ -55,22 +57,21 @@ export const createChatCompletion = defineEndpoint(
         countedTexts,
       });
       const { estimate } = estimated;
+      const toJob = (admitted: AdmittedUnits): NewChatJob =>
+        createJob(body, estimated, admitted, wantsFunctionCall);
       const admitted = await admit(services, context, estimate, (request) =>
-        services.chats.place(
-          toJob(body, estimated, { request, units: estimate.requestedUnits }),
-          context.res,
-        ),
+        services.chats.place(toJob({ request, units: estimate.requestedUnits }), context.res),
       );
       const createWork = (admission: Admitted) => ({
         operation: 'chat.completions' as const,
-        job: { ...toJob(body, estimated, admission), replyChannel: noChannel, attempt: 1 },
+        job: { ...toJob(admission), replyChannel: noChannel, attempt: 1 },
         format: null,
       });
       if (await respondAsync(services, context, admitted, createWork)) return;
       const start = async (receiver: Receiver): Promise<DispatchedChat> => {
         if (admitted.outcome === 'attached') return services.chats.attach(admitted, receiver);
         if (admitted.placed !== null) return admitted.placed.receive(receiver);
-        return await services.chats.dispatch(toJob(body, estimated, admitted), receiver);
+        return await services.chats.dispatch(toJob(admitted), receiver);
       };
       if (body.stream === true) {
         const stream = new SseStream(context.res, context.state.signal, {
@@ -111,10 +112,11 @@ async function sendResponse(context: ApiContext, start: StartChat): Promise<void
 
 type AdmittedUnits = Pick<Admitted, 'request' | 'units'>;
 
-const toJob = (
+const createJob = (
   body: ChatRequest,
   { choices, mostPromptTokens, reasoning }: ChatEstimate,
   admitted: AdmittedUnits,
+  wantsFunctionCall: boolean,
 ): NewChatJob => ({
   v: 1,
   kind: 'chat',
@@ -123,6 +125,7 @@ const toJob = (
   mostPromptTokens,
   reservedTokens: admitted.units,
   ...(reasoning.length === 0 ? {} : { reasoning }),
+  ...(wantsFunctionCall && { wantsFunctionCall }),
 });
 
 /** Returns the body for the vendor, with the reserved tokens split evenly among the choices. */

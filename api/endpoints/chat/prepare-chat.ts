@@ -14,17 +14,14 @@ import { findUnmetNeed } from '../../../shared/routing/chat-needs.ts';
 import { checkContents, checkParts } from './check-parts.ts';
 import { checkPriceOptions, chooseImageQuality } from './check-price-options.ts';
 
-/**
- * Fields that are not forwarded. A service tier would have a different price. Requests with the deprecated form of
- * tools are rejected.
- */
+/** Fields that are not forwarded. A service tier would have a different price. The others were translated. */
 const excludedFields = new Set(['service_tier', 'functions', 'function_call']);
 /**
  * Unknown fields are accepted but not forwarded, so that everything sent to a vendor is checked, and tokenized if it is
  * billed.
  */
 const forwardedFields = Object.keys(ChatRequest.properties).filter((field) => !excludedFields.has(field));
-const messageFields = Object.keys(Message.properties);
+const messageFields = Object.keys(Message.properties).filter((field) => !excludedFields.has(field));
 const partFields = Object.keys(ContentItem.properties);
 const callFields = Object.keys(ToolCall.properties);
 /** Fields of the objects nested in a part, a tool call or a message, by the name of the object. */
@@ -68,12 +65,6 @@ export function prepareChat(body: ChatRequest, model: CatalogModel): ChatRequest
 }
 
 function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void {
-  for (const name of ['functions', 'function_call'] as const) {
-    const value = body[name] ?? null;
-    if (value === null || (Array.isArray(value) && value.length === 0)) continue;
-    const newer = name === 'functions' ? 'tools' : 'tool_choice';
-    throw invalidField(['body', name], `is the older form of ${newer}: send that instead`);
-  }
   checkToolChoice(body.tool_choice);
   if (published.web_search === false && requestsSearch(body)) {
     const name = body.web_search ? 'web_search' : 'web_search_options';

@@ -19,6 +19,8 @@ const fresh = {
   budgetMs: 1_000,
   hasOutput: false,
   hasOtherRoute: true,
+  isShared: false,
+  statusLeftMs: Infinity,
   retriesTimeouts: true,
 };
 

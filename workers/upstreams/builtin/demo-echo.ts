@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isRecord } from '../../../shared/encoding/json-record.ts';
+import { sampleOfSchema } from '../../../shared/encoding/sample-of-schema.ts';
 import { countTokens, countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
 import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from '../upstream.ts';
 
@@ -14,7 +16,26 @@ interface EchoOptions {
   readonly wordPauseMs: number;
 }
 
-/** Responds with the caller's prompt and a note that it is not an AI. All choices requested with `n` are the same. */
+/** Texts within JSON are cut to this length: there may be many. */
+const JSON_TEXT_CHARS = 100;
+
+/** A tool call of the response. */
+interface EchoCall {
+  readonly name: string;
+  readonly id: string;
+}
+
+interface EchoResponse {
+  /** The text of the response, or the arguments of the call. */
+  readonly text: string;
+  readonly call: EchoCall | null;
+}
+
+/**
+ * Responds with the caller's prompt and a note that it is not an AI; with `response_format`, with JSON that matches its
+ * schema. If there are tools, it calls the one that the caller forces or the first one, until a result of one follows.
+ * All choices requested with `n` are the same.
+ */
 export async function* runDemoEcho(
   body: ChatBody,
   stream: boolean,
@@ -23,15 +44,27 @@ export async function* runDemoEcho(
 ): AsyncGenerator<readonly ChatEvent[]> {
   const { signal } = context;
   signal.throwIfAborted();
-  const { text, finishReason } = cutResponse(composeResponse(body.messages), body);
+  const { text: whole, call } = composeResponse(body);
+  const { text, isCut } = cutResponse(whole, body, call !== null);
+  const finishReason: FinishReason = isCut ? 'length' : call === null ? 'stop' : 'tool_calls';
   const choices = Math.max(1, Math.min(MAX_CHOICES, readCount(body['n']) ?? 1));
 
   const pieces = stream ? splitIntoWords(text) : [text];
   for (const [position, content] of pieces.entries()) {
     if (position > 0) await pause(options.wordPauseMs, signal);
     signal.throwIfAborted();
-    const delta = position === 0 ? { role: 'assistant', content } : { content };
-    yield forEachChoice(choices, (index) => ({ type: 'delta', index, delta }));
+    const role = position === 0 ? { role: 'assistant' } : {};
+    const callPiece = call === null || position > 0 ? {} : { id: call.id, type: 'function' };
+    yield forEachChoice(choices, (index) => ({
+      type: 'delta',
+      index,
+      delta: {
+        ...role,
+        ...(call === null
+          ? { content }
+          : { tool_calls: [{ index: 0, ...callPiece, function: pieceOf(call, content, position) }] }),
+      },
+    }));
   }
   yield forEachChoice(choices, (index) => ({
     type: 'finish',
@@ -43,7 +76,7 @@ export async function* runDemoEcho(
     {
       type: 'usage',
       usage: {
-        promptTokens: await countPromptTokens(body.messages, signal),
+        promptTokens: await countPromptTokens(body, signal),
         completionTokens: countTokens(text) * choices,
         cachedTokens: null,
         cacheWriteTokens: null,
@@ -67,7 +100,44 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-function composeResponse(messages: readonly ChatMessage[]): string {
+const pieceOf = (call: EchoCall, content: string, position: number): object =>
+  position === 0 ? { name: call.name, arguments: content } : { arguments: content };
+
+function composeResponse(body: ChatBody): EchoResponse {
+  const { messages } = body;
+  const text = cutToChars(findPrompt(messages), JSON_TEXT_CHARS);
+  const tool = chooseTool(body);
+  if (tool !== null) {
+    const { name, parameters } = tool;
+    const id = `call_echo${messages.length}`;
+    return { text: JSON.stringify(sampleOfSchema(parameters, text)), call: { name, id } };
+  }
+  const format = body['response_format'];
+  if (isRecord(format) && format['type'] === 'json_object')
+    return { text: JSON.stringify({ you_said: text }), call: null };
+  if (isRecord(format) && isRecord(format['json_schema']))
+    return { text: JSON.stringify(sampleOfSchema(format['json_schema']['schema'], text)), call: null };
+  return { text: composeText(messages), call: null };
+}
+
+/** The tool that the response calls: the one that the caller forces, otherwise the first, unless a result follows. */
+function chooseTool(body: ChatBody): { readonly name: string; readonly parameters: unknown } | null {
+  const choice = body['tool_choice'];
+  const tools = (Array.isArray(body['tools']) ? body['tools'] : []).flatMap((tool: unknown) =>
+    isRecord(tool) && isRecord(tool['function']) ? [tool['function']] : [],
+  );
+  const forced = isRecord(choice) && isRecord(choice['function']) ? choice['function']['name'] : null;
+  const tool = tools.find(({ name }) => name === forced) ?? tools[0];
+  if (tool === undefined || choice === 'none' || body.messages.at(-1)?.role === 'tool') return null;
+  return { name: String(tool['name']), parameters: tool['parameters'] };
+}
+
+function findPrompt(messages: readonly ChatMessage[]): string {
+  const message = messages.findLast(({ role }) => role === 'user');
+  return message === undefined ? '' : readText(message).trim();
+}
+
+function composeText(messages: readonly ChatMessage[]): string {
   const intro = 'This is demo-echo: I am not an AI, I only echo what I was told.';
   const message = messages.findLast(({ role }) => role === 'user');
   if (message === undefined) return `${intro} You said nothing.`;
@@ -83,6 +153,9 @@ function composeResponse(messages: readonly ChatMessage[]): string {
   if (images > 0) sentences.push(`I also got ${images} ${images === 1 ? 'picture' : 'pictures'}.`);
   const files = countParts(message, (type) => type.includes('file'));
   if (files > 0) sentences.push(`I also got ${files} ${files === 1 ? 'file' : 'files'}.`);
+  const result = messages.at(-1);
+  if (result?.role === 'tool')
+    sentences.push(`The tool said: ${cutToChars(readText(result).trim(), ECHOED_CHARS)}`);
   return sentences.join(' ');
 }
 
@@ -98,13 +171,15 @@ function countParts({ content }: ChatMessage, isCounted: (type: string) => boole
 }
 
 /** Returns the response up to the first stop string, cut to the requested number of tokens. */
-function cutResponse(whole: string, body: ChatBody): { text: string; finishReason: FinishReason } {
-  const stops = [body['stop']].flat().filter((stop) => typeof stop === 'string' && stop !== '') as string[];
+function cutResponse(whole: string, body: ChatBody, isCall: boolean): { text: string; isCut: boolean } {
+  const stops = [isCall ? [] : body['stop']]
+    .flat()
+    .filter((stop) => typeof stop === 'string' && stop !== '') as string[];
   const ends = stops.map((stop) => whole.indexOf(stop)).filter((end) => end >= 0);
   const text = whole.slice(0, Math.min(whole.length, ...ends));
   const limit = readCount(body['max_completion_tokens']) ?? readCount(body['max_tokens']);
-  if (limit === null || countTokens(text) <= limit) return { text, finishReason: 'stop' };
-  return { text: cutToTokens(text, limit), finishReason: 'length' };
+  if (limit === null || countTokens(text) <= limit) return { text, isCut: false };
+  return { text: cutToTokens(text, limit), isCut: true };
 }
 
 /** Returns the longest prefix of at most `limit` tokens, by binary search. */
@@ -129,8 +204,13 @@ function splitIntoWords(text: string): readonly string[] {
   return text.split(/(?<=\S)(?=\s)/u);
 }
 
-async function countPromptTokens(messages: readonly ChatMessage[], signal: AbortSignal): Promise<number> {
+async function countPromptTokens(body: ChatBody, signal: AbortSignal): Promise<number> {
+  const { messages, tools } = body;
   let count = TOKENS_TO_START_RESPONSE;
+  if (Array.isArray(tools) && tools.length > 0) {
+    const limit = Number.MAX_SAFE_INTEGER;
+    count += (await countTokensAsync(JSON.stringify(tools), { limit, signal })) ?? 0;
+  }
   for (const message of messages) {
     const tokens = await countTokensAsync(readText(message), { limit: Number.MAX_SAFE_INTEGER, signal });
     count += TOKENS_PER_MESSAGE + (tokens ?? 0);

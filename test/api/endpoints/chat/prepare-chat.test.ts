@@ -138,18 +138,6 @@ test('a route that drops a parameter is used only if no other route supports it,
   );
 });
 
-test('the legacy tool parameters are rejected with a reference to their replacements', (t) => {
-  t.regex(
-    findRejection('plain', { functions: [{ name: 'f' }] }),
-    /body\.functions: is the older form of tools/,
-  );
-  t.regex(
-    findRejection('plain', { function_call: 'auto' }),
-    /body\.function_call: is the older form of tool_choice/,
-  );
-  t.is(findRejection('plain', { functions: [], function_call: null }), 'not rejected');
-});
-
 test('web search is rejected if the catalog disables it for the model', (t) => {
   t.regex(findRejection('offline', { web_search: true }), /body\.web_search: offline cannot search/);
   t.regex(findRejection('offline', { web_search_options: {} }), /body\.web_search_options/);

@@ -1,0 +1,61 @@
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import type { Message } from '../../../shared/contract/chat-messages.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
+
+/** A chat without the older form of tools, and whether the response must have that form. */
+export interface TranslatedChat {
+  readonly body: ChatRequest;
+  readonly wantsFunctionCall: boolean;
+}
+
+/**
+ * Translates the older form of tools, which OpenAI replaced in 2023 and some clients still send: `functions`,
+ * `function_call`, messages of the assistant with a `function_call`, and messages of the role `function`.
+ * @throws AppError `validation_failed` if both forms are mixed, or a result has no call
+ */
+export function translateFunctions(body: ChatRequest): TranslatedChat {
+  const { functions, function_call: choice, ...rest } = body;
+  const isOlder = functions !== undefined && functions !== null && functions.length > 0;
+  const messages = translateMessages(body.messages);
+  const translated: ChatRequest = messages === body.messages ? rest : { ...rest, messages };
+  if (!isOlder) return { body: translated, wantsFunctionCall: false };
+  if (body.tools !== undefined && body.tools !== null && body.tools.length > 0)
+    throw invalidField(['body', 'functions'], 'is the older form of tools: send one of the two');
+  return {
+    body: {
+      ...translated,
+      tools: functions.map((called) => ({ type: 'function', function: called })),
+      ...(choice === undefined || choice === null ? {} : { tool_choice: translateChoice(choice) }),
+    },
+    wantsFunctionCall: true,
+  };
+}
+
+const translateChoice = (choice: NonNullable<ChatRequest['function_call']>): string | object =>
+  typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
+
+/** @returns the same list if no message has the older form */
+function translateMessages(messages: readonly Message[]): Message[] {
+  if (!messages.some((message) => message.role === 'function' || (message.function_call ?? null) !== null))
+    return messages as Message[];
+  /** The ids of calls without a result, by the function's name. */
+  const openCalls = new Map<string, string[]>();
+  return messages.map((message, i) => {
+    const { function_call: call, ...rest } = message;
+    if (message.role === 'function') {
+      const { name, ...result } = rest;
+      const id = openCalls.get(name ?? '')?.shift();
+      if (id === undefined) {
+        throw invalidField(
+          ['body', 'messages', i, 'name'],
+          'must be the function of an earlier function_call of the assistant that has no result yet',
+        );
+      }
+      return { ...result, role: 'tool', tool_call_id: id };
+    }
+    if (call === undefined || call === null) return rest;
+    const id = `call_${i}`;
+    openCalls.set(call.name, [...(openCalls.get(call.name) ?? []), id]);
+    return { ...rest, tool_calls: [{ id, type: 'function', function: call }] };
+  });
+}
