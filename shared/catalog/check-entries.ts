@@ -5,6 +5,7 @@ import {
   type UpstreamKind,
   type UpstreamKindRules,
 } from './catalog-schema.ts';
+import { droppedDefault } from './dropped-default.ts';
 import { suggestName, type CatalogIssue } from './catalog-issue.ts';
 import { checkPricing } from './check-pricing.ts';
 import type { Location } from './yaml-source.ts';
@@ -61,6 +62,7 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
   } else if (rules.baseUrl === 'required') {
     add(['baseUrl'], `is required for kind ${entry.kind}`);
   }
+  checkDrops(entry.drops, ['drops'], add);
   for (const [i, key] of (entry.apiKeys ?? []).entries()) {
     // Never repeat the text of a key, even if it was meant to be a variable's name.
     if (/^\$\{?\w+\}?$/.test(key)) {
@@ -147,6 +149,7 @@ export function checkModel(
   }
   const routeNames = new Set<string>();
   for (const [i, route] of model.routes.entries()) {
+    checkDrops(route.drops, ['routes', i, 'drops'], add);
     const name = `${route.upstream} ${route.model ?? model.id}`;
     if (routeNames.has(name))
       add(['routes', i], 'repeats a route of this model: give one of them more weight');
@@ -157,6 +160,8 @@ export function checkModel(
     const kind = upstreams.get(route.upstream);
     if (kind === null) continue;
     if (kind !== undefined) {
+      if (route.accepts.length > 0 && kind !== 'openai')
+        add(['routes', i, 'accepts'], 'is only allowed for upstreams of kind openai', 'key');
       const { serves }: UpstreamKindRules = upstreamKinds[kind];
       if (!serves.includes(model.type)) {
         add(['routes', i, 'upstream'], `is of kind ${kind}, which has no models of type ${model.type}`);
@@ -170,6 +175,13 @@ export function checkModel(
 }
 
 type Add = (location: Location, message: string, part?: 'value' | 'key') => void;
+
+function checkDrops(drops: readonly string[], location: Location, add: Add): void {
+  for (const [i, name] of drops.entries()) {
+    if (name.startsWith('default:') && name !== droppedDefault)
+      add([...location, i], `must be a field of requests, or ${droppedDefault}`);
+  }
+}
 
 function checkDimensions({ dimensions }: ModelEntry, add: Add): void {
   if (dimensions === undefined) {

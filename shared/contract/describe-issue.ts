@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { ValidationIssue } from './errors.ts';
-import { wrongTypeHint } from './fields.ts';
+import { lengthHint, wrongTypeHint } from './fields.ts';
+import { findImageUrlProblem } from './image-url.ts';
 
 /** A text format that JSON Schema has no keyword for. */
 export interface TextFormat {
@@ -42,6 +43,13 @@ export function describeIssue(error: ErrorObject, formats: TextFormats = {}): Is
     }
     case 'format': {
       const name = String(params['format']);
+      if (name === 'image-url') {
+        const { msg, msgRu } = formatTexts[name]!;
+        const problem = findImageUrlProblem(String(error.data));
+        return problem === null
+          ? { msg }
+          : { msg: `${msg}; ${problem.msg}`, msgRu: `${msgRu}; ${problem.msgRu}` };
+      }
       const custom = formats[name];
       if (custom !== undefined) return { msg: custom.describe(String(error.data)) };
       return formatTexts[name] ?? { msg: `must be a ${name}`, msgRu: `должно быть в формате ${name}` };
@@ -55,10 +63,12 @@ export function describeIssue(error: ErrorObject, formats: TextFormats = {}): Is
     case 'anyOf':
       return describeTypes(error.schema as TypeSchema[]);
     case 'minLength':
-    case 'minItems':
-      return params['limit'] === 1
-        ? { msg: 'must not be empty', msgRu: 'не должно быть пустым' }
-        : describeLength(error.keyword, 'least', Number(params['limit']));
+    case 'minItems': {
+      if (params['limit'] === 1) return { msg: 'must not be empty', msgRu: 'не должно быть пустым' };
+      const text = describeLength(error.keyword, 'least', Number(params['limit']));
+      const hint = (error.parentSchema as { [lengthHint]?: string })[lengthHint];
+      return hint === undefined ? text : { ...text, msg: `${text.msg}: ${hint}` };
+    }
     case 'maxLength':
     case 'maxItems':
       return describeLength(error.keyword, 'most', Number(params['limit']));

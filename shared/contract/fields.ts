@@ -20,6 +20,9 @@ export function Nullable<T extends TSchema>(schema: T) {
  */
 export const wrongTypeHint = 'wrongTypeHint';
 
+/** Custom keyword: extra text for a string that is too short. */
+export const lengthHint = 'lengthHint';
+
 /**
  * Custom keyword: the `items` of a list that may be too long to check in one go. The validator does not check the
  * items; the code that reads the list does. The OpenAPI document shows them as `items`.

@@ -1,5 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox';
-import { EndUser, Nullable, StringEnum } from './fields.ts';
+import { EndUser, lengthHint, Nullable, StringEnum } from './fields.ts';
 
 export const defaultImageSize = '1024x1024';
 /** Maximum input images per edit, unless the model's `max_file_count` sets another limit. */
@@ -16,7 +16,11 @@ const choice = <const T extends readonly string[]>(values: T, description: strin
 /** Fields of the specification, shared by both operations. */
 const commonFields = {
   model: Type.String({ minLength: 1, description: 'The id of an `image` model.' }),
-  prompt: Type.String({ minLength: 3, description: 'What the image shows, or what is changed in it.' }),
+  prompt: Type.String({
+    minLength: 3,
+    [lengthHint]: 'a rule of this service, not of the model',
+    description: 'What the image shows, or what is changed in it.',
+  }),
   negative_prompt: Type.Optional(
     Nullable(
       Type.String({

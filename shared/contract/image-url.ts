@@ -16,15 +16,51 @@ const base64Only = /^[a-z0-9+/]*={0,2}$/i;
 const imageStart =
   /^(?:\x89PNG\r\n.\n|\xff\xd8\xff|GIF8[79]a|RIFF[^]{4}WEBP|BM[^]{4}\0{4}|II\*\0|MM\0\*|[^]{4}ftyp(?:hei|hev|mif1|msf1|avi[fs]))/;
 
+/** Why a value is not an image URL, in English and Russian. */
+export interface ImageUrlProblem {
+  readonly msg: string;
+  readonly msgRu: string;
+}
+
 /**
  * Returns whether the value is an https URL or a base64 data URI of an image. The rest of the base64 is validated
  * when it is decoded.
  */
-export function isImageUrl(value: string): boolean {
-  if (value.startsWith('https://')) return value.length <= maxHttpsUrlLength && URL.canParse(value);
+export const isImageUrl = (value: string): boolean => findImageUrlProblem(value) === null;
+
+/** Returns why the value is not an image URL; null if it is one. */
+export function findImageUrlProblem(value: string): ImageUrlProblem | null {
+  if (value.startsWith('https://')) {
+    if (value.length > maxHttpsUrlLength)
+      return {
+        msg: `this URL has ${value.length} characters`,
+        msgRu: `в этом адресе символов: ${value.length}`,
+      };
+    return URL.canParse(value)
+      ? null
+      : { msg: 'this URL is not valid', msgRu: 'этот адрес неправильно записан' };
+  }
+  if (/^http:\/\//i.test(value))
+    return { msg: 'this is an http link, without TLS', msgRu: 'это ссылка http, без TLS' };
+  if (!/^data:/i.test(value))
+    return { msg: 'this starts as neither', msgRu: 'начало не похоже ни на то, ни на другое' };
   const start = dataUriStart.exec(value.slice(0, 200))?.[0].length;
-  if (start === undefined || !startsAsImage(value.slice(start))) return false;
-  return ((value.length - start) * 3) / 4 <= maxDataUriBytes;
+  if (start === undefined) {
+    return {
+      msg: 'this data URI does not start with data:image/…;base64,',
+      msgRu: 'этот data URI не начинается с data:image/…;base64,',
+    };
+  }
+  if (!startsAsImage(value.slice(start))) {
+    return {
+      msg: 'the bytes of this data URI are not those of an image, or not in base64',
+      msgRu: 'данные этого data URI — не изображение или не в base64',
+    };
+  }
+  const megabytes = ((value.length - start) * 3) / 4 / 1_000_000;
+  return megabytes * 1_000_000 <= maxDataUriBytes
+    ? null
+    : { msg: `this one has ${megabytes.toFixed(1)} MB`, msgRu: `здесь ${megabytes.toFixed(1)} МБ` };
 }
 
 function startsAsImage(base64: string): boolean {

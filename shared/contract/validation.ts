@@ -11,7 +11,7 @@ import type { Static, TSchema } from 'typebox';
 import { removeUnhelpfulErrors } from './drop-noise.ts';
 import { describeIssue, type TextFormats } from './describe-issue.ts';
 import { AppError, prefixWithField, type ValidationIssue } from './errors.ts';
-import { lateDefault, lateItems, wrongTypeHint } from './fields.ts';
+import { lateDefault, lateItems, lengthHint, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
 import { isPlainText } from './plain-text.ts';
 import { readQuery } from './read-query.ts';
@@ -60,6 +60,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   ajv.addFormat('image-url', { type: 'string', validate: isImageUrl });
   ajv.addFormat('plain-text', { type: 'string', validate: isPlainText });
   ajv.addKeyword(wrongTypeHint);
+  ajv.addKeyword(lengthHint);
   ajv.addKeyword(lateItems);
   ajv.addKeyword(lateDefault);
   // Ajv's own keywords count every character even to check that a text is not empty, which takes a third of a second

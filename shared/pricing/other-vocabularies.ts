@@ -1,3 +1,5 @@
+import type { CountingTurn } from './count-tokens.ts';
+
 /**
  * Estimates how many tokens a text takes in a vocabulary other than ours. Not exact, but seldom much too low.
  * Vocabularies agree on prose. They differ where ours has long tokens that others lack: runs of one character (up to
@@ -46,14 +48,26 @@ const runs = { minLength: 4, weight: 100 };
  */
 const spaceRuns = { maxLength: 16, weight: 25 };
 
-let table: Uint8Array | null = null;
+/**
+ * `encoder` is a model for embeddings with a small vocabulary of one language, such as BERT: it takes a token for each
+ * letter of another one.
+ */
+export type ModelFamily = 'chat' | 'encoder';
+const encoderLetter: Weight = 100;
+
+const tables = new Map<ModelFamily, Uint8Array>();
 
 /** By UTF-16 code unit. */
-function getWeights(): Uint8Array {
-  if (table !== null) return table;
+function getWeights(family: ModelFamily): Uint8Array {
+  let table = tables.get(family);
+  if (table !== undefined) return table;
   table = new Uint8Array(0x1_00_00);
   for (let code = 0; code < table.length; code += 1) table[code] = findWeight(String.fromCharCode(code));
   for (const [first, last, weight] of scripts) table.fill(weight, first, last + 1);
+  if (family === 'encoder')
+    for (let code = 0x80; code < table.length; code += 1)
+      if (table[code] !== space) table[code] = Math.max(table[code]!, encoderLetter);
+  tables.set(family, table);
   return table;
 }
 
@@ -64,9 +78,31 @@ function findWeight(character: string): Weight {
   return /[\p{L}\p{M}\p{N}]/u.test(character) ? rareLetter : symbol;
 }
 
+const charactersPerTurn = 64 * 1024;
+
+/** Estimates the tokens of a text, in as many turns of the event loop as it takes. */
+export async function estimateInOtherVocabulariesAsync(
+  text: string,
+  family: ModelFamily,
+  turn: CountingTurn,
+): Promise<number> {
+  let tokens = 0;
+  for (let start = 0; start < text.length; start += charactersPerTurn) {
+    const end = Math.min(text.length, start + charactersPerTurn);
+    tokens += estimateInOtherVocabularies(text, family, start, end);
+    if (turn.spend(0)) await turn.next();
+  }
+  return tokens;
+}
+
 /** Estimates the tokens of a text, or of the part between `start` and `end`. */
-export function estimateInOtherVocabularies(text: string, start = 0, end = text.length): number {
-  const weights = getWeights();
+export function estimateInOtherVocabularies(
+  text: string,
+  family: ModelFamily = 'chat',
+  start = 0,
+  end = text.length,
+): number {
+  const weights = getWeights(family);
   let sum = 0;
   let last = -1;
   let run = 0;

@@ -20,6 +20,8 @@ export const breakerRules = {
   maxPauseMs: 30_000,
   /** How long a probe prevents others. */
   probeMs: 5_000,
+  /** A failure that the request may have caused does not count if the route served a call this long before it. */
+  servedMs: 5_000,
   /** How long the state is stored after the last call. */
   retentionMs: 15 * 60_000,
 } as const;

@@ -72,8 +72,7 @@ local function startKeyCooldown()
 end
 local cooldownFor = field == '' and 'nobody' or startKeyCooldown()
 
--- A success is recorded at most once a second, so the latest one may be that much later than its record.
-if unlessServedForMs and redis.call('ZCOUNT', servedAccounts, now - unlessServedForMs - 1000, now) > 0 then
+if unlessServedForMs and redis.call('ZCOUNT', servedAccounts, now - unlessServedForMs - ${breakerRules.servedMs}, now) > 0 then
   outcome = 'none'
 end
 
@@ -204,7 +203,7 @@ export interface CallEnd {
   readonly cooldown: KeyCooldown | null;
   /** The accounts whose requests the call served. */
   readonly accountIds: readonly string[];
-  /** The outcome does not count if the route served a call within this time. By default, it counts. */
+  /** The outcome does not count if the route served a call within this time, or shortly before. By default, it counts. */
   readonly unlessServedForMs?: number | null;
 }
 

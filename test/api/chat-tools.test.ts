@@ -1,4 +1,5 @@
 import test from 'ava';
+import OpenAI from 'openai';
 import { Chats } from '../support/chats.ts';
 import { findRow } from '../support/observe.ts';
 import { readSse } from '../support/sse-events.ts';
@@ -74,4 +75,48 @@ test('if the vendor reports no tokens for a tool call, it is billed by our own c
   const row = await findRow(chats.stack, requestId);
   t.true(row.completionTokens > 5, `${row.completionTokens} tokens`);
   t.true(row.promptTokens > 30, `${row.promptTokens} tokens, but the tools are part of the prompt`);
+});
+
+test('the older functions and function_call reach the vendor as tools, and come back in their own form', async (t) => {
+  const account = await chats.stack.createAccount();
+  const client = new OpenAI({ apiKey: account.apiKey, baseURL: `${chats.stack.url}/v1`, maxRetries: 0 });
+  const { function: weather } = tool('weather') as { function: OpenAI.FunctionDefinition };
+  const functions = [weather, { ...weather, name: 'time' }];
+  const text = chats.uniqueText();
+  const question = { role: 'user', content: text } as const;
+  const request = { model: parallel, functions, function_call: { name: 'time' } };
+  const { choices } = await client.chat.completions.create({ ...request, messages: [question] });
+  const [choice] = choices;
+  t.is(choice?.finish_reason, 'function_call');
+  t.is(choice?.message.content, null);
+  t.is(choice?.message.tool_calls, undefined);
+  const call = choice!.message.function_call!;
+  t.is(call.name, 'time');
+  t.deepEqual(JSON.parse(call.arguments), { city: 'simulated', unit: 'C' });
+  t.like(chats.sentTo(text)[0]?.body, { tools: [{ function: weather }, { function: { name: 'time' } }] });
+
+  const again = `${text} again`;
+  const answered = await client.chat.completions.create({
+    ...request,
+    function_call: 'auto',
+    messages: [
+      { role: 'user', content: again },
+      choice!.message as OpenAI.ChatCompletionAssistantMessageParam,
+      { role: 'function', name: 'time', content: 'noon' },
+    ],
+  });
+  t.is(answered.choices[0]?.finish_reason, 'stop');
+  const [, sentCall, sentResult] = chats.sentTo(again)[0]?.body?.['messages'] as Record<string, unknown>[];
+  t.like(sentCall, { role: 'assistant', tool_calls: [{ type: 'function', function: call }] });
+  t.like(sentResult, { role: 'tool', content: 'noon' });
+
+  const stream = await client.chat.completions.create({ ...request, messages: [question], stream: true });
+  const pieces: OpenAI.ChatCompletionChunk.Choice[] = [];
+  for await (const chunk of stream) pieces.push(...chunk.choices);
+  t.is(pieces.map(({ delta }) => delta.function_call?.name ?? '').join(''), 'time');
+  t.deepEqual(JSON.parse(pieces.map(({ delta }) => delta.function_call?.arguments ?? '').join('')), {
+    city: 'simulated',
+    unit: 'C',
+  });
+  t.is(pieces.at(-1)?.finish_reason, 'function_call');
 });

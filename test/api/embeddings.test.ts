@@ -4,6 +4,7 @@ import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.t
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import { countTokens } from '../../shared/pricing/count-tokens.ts';
 import { findRow, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -31,6 +32,7 @@ ${vectorModel('numbers', 'emb-numbers+floats', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('unreported', 'emb-unreported+nousage', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('with-special-tokens', 'emb-marking+special-2', '{ in_cost_per_million: 7.77 }')}
 ${vectorModel('by-character', 'emb-characters', '{ type: characters, cost_per_million: 3.33 }')}
+${vectorModel('by-letter', 'emb-letters+dear-5', '{ in_cost_per_million: 1000 }')}
 ${vectorModel('by-request', 'emb-request', '{ type: request, cost_per_request: 0.5 }')}
 ${vectorModel('by-time', 'emb-time+slow-200', '{ type: time, cost_per_second: 0.01 }')}
 ${vectorModel('free', 'emb-free', '{ in_cost_per_million: 7.77, free_requests: true }')}
@@ -375,6 +377,20 @@ test('prices per character and per request are charged as configured', async (t)
   const byRequest = await stack.createAccount();
   t.is((await embed(byRequest, 'by-request', ['a', 'b', 'c'])).body.usage.cost_request, 0.5);
 });
+
+test.serial(
+  'a vocabulary that takes a token for each letter of Russian is charged as the vendor counts',
+  async (t) => {
+    const account = await stack.createAccount();
+    // 31 words, which take fewer than half as many tokens in our vocabulary as the vendor counts.
+    const text = `dear ${Array(30).fill('слово').join(' ')}`;
+    const { body } = await embed(account, 'by-letter', text);
+    const counted = 31 * 5;
+    t.true(countTokens(text) * 2 < counted, 'more than twice our own count');
+    t.is(body.usage.prompt_tokens, counted);
+    t.is(await readAmountCharged(stack, account.id, '100'), BigInt(counted) * 1_000_000n);
+  },
+);
 
 test.serial('the seconds of a merged call are split among its callers', async (t) => {
   const account = await stack.createAccount();

@@ -22,8 +22,9 @@ export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> 
 /** How many requests still wait for the inputs. */
 export function countWaitingRequests(inputs: readonly PendingInput[]): number {
   const claims = inputs.flatMap((input) => input.claims);
-  return new Set(claims.filter(({ request, index }) => request.isWaitingFor(index)).map(({ request }) => request))
-    .size;
+  return new Set(
+    claims.filter(({ request, index }) => request.isWaitingFor(index)).map(({ request }) => request),
+  ).size;
 }
 
 /**

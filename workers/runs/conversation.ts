@@ -18,6 +18,7 @@ import { isVendorStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { sendResult } from './send-result.ts';
+import { fillTemperature } from './fill-temperature.ts';
 import { toFunctionCall } from './to-function-call.ts';
 import { toLoadedReasoning } from './to-loaded-reasoning.ts';
 import { waitForReader } from './wait-for-reader.ts';
@@ -142,7 +143,8 @@ export class Conversation {
         let hasBegun = false;
         try {
           const callContext = { ...context, signal: call.signal, onSent };
-          for await (const events of upstream.chat(target, chatBody, isStreamed, callContext)) {
+          const sentBody = fillTemperature(chatBody, model, target);
+          for await (const events of upstream.chat(target, sentBody, isStreamed, callContext)) {
             hasBegun = true;
             for (const event of events) this.#take(event, dependencies);
             this.#flush();

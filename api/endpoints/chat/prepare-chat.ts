@@ -1,5 +1,5 @@
 import type { CatalogModel, UpstreamKind } from '../../../shared/catalog/catalog-schema.ts';
-import { ChatRequest, defaultTemperature } from '../../../shared/contract/chat.ts';
+import { ChatRequest } from '../../../shared/contract/chat.ts';
 import {
   AudioPart,
   ContentItem,
@@ -96,10 +96,6 @@ function fillOptions(body: ChatRequest, model: CatalogModel): Partial<ChatReques
   const effort = body.reasoning_effort ?? published.reasoning_effort?.default ?? null;
   const makesImages = published.output_modalities?.includes('image') === true;
   return {
-    // Reasoning models reject a temperature.
-    ...(body.temperature === undefined && published.reasoning !== true
-      ? { temperature: defaultTemperature }
-      : {}),
     // A model without reasoning would reject a reasoning effort.
     reasoning_effort: published.reasoning === false ? null : effort,
     ...(makesImages

@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { type AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import { estimateInOtherVocabularies } from '../../../shared/pricing/other-vocabularies.ts';
+import { estimateInOtherVocabulariesAsync } from '../../../shared/pricing/other-vocabularies.ts';
 import { countLookUpChars, type CountedTexts } from './counted-texts.ts';
 
 /**
@@ -9,9 +9,6 @@ import { countLookUpChars, type CountedTexts } from './counted-texts.ts';
  * Mistral and Qwen need 1.07, 1.32 and 1.65 times as many for Russian, and some twice as many for Hebrew and Hindi.
  */
 const maxRatio = { ascii: 1, other: 2 };
-
-/** Number of characters whose tokens are estimated per event-loop turn. */
-const charactersPerTurn = 64 * 1024;
 
 export interface PromptPart {
   /** Tokens according to our own tokenizer. */
@@ -116,7 +113,7 @@ export class PromptCounter {
     if (tokens === null) return null;
     const textBytes = Buffer.byteLength(text);
     if (hasTokenizer) return { tokens, textBytes, tokensInOtherVocabularies: tokens, roomTokens: tokens };
-    const tokensInOtherVocabularies = await this.#estimateInOthers(text);
+    const tokensInOtherVocabularies = await estimateInOtherVocabulariesAsync(text, 'chat', this.#turn);
     // Letters beyond ASCII take two bytes or more.
     const share = Math.min(1, textBytes / text.length - 1);
     const roomTokens = Math.max(
@@ -124,16 +121,6 @@ export class PromptCounter {
       tokens * (maxRatio.ascii + (maxRatio.other - maxRatio.ascii) * share),
     );
     return { tokens, textBytes, tokensInOtherVocabularies, roomTokens };
-  }
-
-  async #estimateInOthers(text: string): Promise<number> {
-    let tokens = 0;
-    for (let start = 0; start < text.length; start += charactersPerTurn) {
-      const end = Math.min(text.length, start + charactersPerTurn);
-      tokens += estimateInOtherVocabularies(text, start, end);
-      if (this.#turn.spend(0)) await this.#turn.next();
-    }
-    return tokens;
   }
 }
 

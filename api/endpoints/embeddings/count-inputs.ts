@@ -3,6 +3,7 @@ import { maxTokensPerEmbeddingInput } from '../../../shared/contract/embeddings.
 import { AppError } from '../../../shared/contract/errors.ts';
 import { joinWords } from '../../../shared/contract/describe-issue.ts';
 import { maxIssues } from '../../../shared/contract/validation.ts';
+import { estimateInOtherVocabulariesAsync } from '../../../shared/pricing/other-vocabularies.ts';
 import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 
 export interface EmbeddingInputs {
@@ -25,6 +26,14 @@ export function findInputLimit({ context, specialTokens }: CatalogModel): number
   return Math.max(1, Math.min(maxTokensPerEmbeddingInput, context - (specialTokens ?? 0)));
 }
 
+/** Tokens of the inputs, one number for each. */
+export interface InputTokens {
+  /** According to our own tokenizer. */
+  readonly counted: readonly number[];
+  /** The most that the vendor may count for all inputs together, in a vocabulary that the catalog does not name. */
+  readonly mostTokens: number;
+}
+
 /**
  * Counts the tokens of each input, including those that the vendor is known to add. An input sent as token IDs is
  * forwarded as text, which the vendor tokenizes again. Its count is the higher of the number of token IDs sent and the
@@ -33,19 +42,26 @@ export function findInputLimit({ context, specialTokens }: CatalogModel): number
  */
 export async function countInputs(
   { texts, sentTokens, isSingle }: EmbeddingInputs,
-  { tokenizer, specialTokens }: CatalogModel,
+  { tokenizer, hasTokenizer, specialTokens, context }: CatalogModel,
   { limit, countingTurn }: CountingOptions,
-): Promise<number[]> {
-  const counts: number[] = [];
+): Promise<InputTokens> {
+  const counted: number[] = [];
+  let mostTokens = 0;
   const tooLong: number[] = [];
   for (const [i, text] of texts.entries()) {
     const tokens = await countTokensAsync(text, { limit, turn: countingTurn, encoding: tokenizer });
-    if (tokens === null) tooLong.push(i);
+    if (tokens === null) {
+      tooLong.push(i);
+      continue;
+    }
     // Whitespace alone can have zero tokens, but vendors bill at least one token per input.
-    else counts.push(Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0));
+    const count = Math.max(1, tokens, sentTokens?.[i] ?? 0) + (specialTokens ?? 0);
+    counted.push(count);
+    const inOthers = hasTokenizer ? 0 : await estimateInOtherVocabulariesAsync(text, 'encoder', countingTurn);
+    mostTokens += Math.max(count, Math.min(Math.ceil(inOthers), context));
   }
   if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
-  return counts;
+  return { counted, mostTokens };
 }
 
 /** Maximum number of inputs that the error message lists. */

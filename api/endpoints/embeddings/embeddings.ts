@@ -46,9 +46,9 @@ export const createEmbedding = defineEndpoint(
     const countingTurn = createCountingTurn(services, context, model);
     const limit = findInputLimit(model);
     const read = await readInputs(services, context, body.input, { limit, countingTurn });
-    const inputTokens = await countInputs(read, model, { limit, countingTurn });
-    const counted = { model, dimensions, inputs: read.texts, inputTokens };
-    const estimate = estimateInputs(counted, body.user ?? null);
+    const tokens = await countInputs(read, model, { limit, countingTurn });
+    const counted = { model, dimensions, inputs: read.texts, inputTokens: tokens.counted };
+    const estimate = estimateInputs(counted, tokens.mostTokens, body.user ?? null);
     const isAsync = modelRequestOptionsOf(context).respondsAsync;
     // A durable job needs no response memory in this process.
     const asyncAdmission = isAsync ? await admit(services, context, estimate) : null;
@@ -76,11 +76,15 @@ interface CountedInputs {
   readonly inputTokens: readonly number[];
 }
 
-function estimateInputs({ model, inputs, inputTokens }: CountedInputs, user: string | null): Estimate {
+function estimateInputs(
+  { model, inputs, inputTokens }: CountedInputs,
+  mostTokens: number,
+  user: string | null,
+): Estimate {
   const promptTokens = inputTokens.reduce((a, b) => a + b, 0);
   const worst = findWorstCase(model, {
     // If the catalog does not specify how many tokens a vendor adds, reserve money for the default number.
-    promptTokens: promptTokens + (model.specialTokens === null ? defaultSpecialTokens * inputs.length : 0),
+    promptTokens: mostTokens + (model.specialTokens === null ? defaultSpecialTokens * inputs.length : 0),
     characters: inputs.reduce((sum, text) => sum + text.length, 0),
   });
   return estimateWhole({ model, promptTokens, user }, worst, 0);

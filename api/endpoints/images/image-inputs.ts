@@ -8,7 +8,7 @@ import {
 } from '../../../shared/contract/image-request.ts';
 import { isFixedPrice } from '../../../shared/pricing/fixed-price.ts';
 import { sniffImageType } from '../../../shared/contract/image-type.ts';
-import { isImageUrl } from '../../../shared/contract/image-url.ts';
+import { findImageUrlProblem } from '../../../shared/contract/image-url.ts';
 
 type Location = readonly (string | number)[];
 
@@ -74,7 +74,11 @@ const notAnImage =
 
 function readText(text: string, loc: Location): ImageInput {
   const url = text.startsWith('https://') || isDataUri(text) ? text : toDataUri(text);
-  if (url === null || !isImageUrl(url)) throw invalidField(loc, notAnImage, { type: 'format' });
+  const problem = url === null ? null : findImageUrlProblem(url);
+  if (url === null || problem !== null) {
+    const why = problem === null ? '' : `; ${problem.msg}`;
+    throw invalidField(loc, `${notAnImage}${why}`, { type: 'format' });
+  }
   return { url, loc };
 }
 

@@ -1,4 +1,4 @@
-import type { lateDefault, lateItems, wrongTypeHint } from '../fields.ts';
+import type { lateDefault, lateItems, lengthHint, wrongTypeHint } from '../fields.ts';
 import type { Tag } from '../operation.ts';
 
 /** An OpenAPI document: the parts of OpenAPI 3.1 that ours uses (OpenAPI Specification 3.1.1). */
@@ -96,6 +96,7 @@ export interface JsonSchema {
   readonly contentSchema?: JsonSchema;
   /** Used only in the contract. */
   readonly [wrongTypeHint]?: string;
+  readonly [lengthHint]?: string;
   readonly [lateItems]?: JsonSchema;
   readonly [lateDefault]?: unknown;
 }

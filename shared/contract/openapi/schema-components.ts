@@ -1,4 +1,4 @@
-import { lateDefault, lateItems, wrongTypeHint } from '../fields.ts';
+import { lateDefault, lateItems, lengthHint, wrongTypeHint } from '../fields.ts';
 import type { JsonSchema } from './description.ts';
 
 /** Requests may omit fields that have a default. Responses always contain all required fields. */
@@ -28,6 +28,7 @@ export class SchemaComponents {
       [lateDefault]: late,
       default: defaultValue = late,
       [wrongTypeHint]: _hint,
+      [lengthHint]: _lengthHint,
       [lateItems]: items,
       ...others
     } = schema;

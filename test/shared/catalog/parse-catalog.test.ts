@@ -596,6 +596,16 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
       'catalog.yaml:3:3 upstreams.a b must be named with at most 64 letters, digits, dots, dashes and underscores',
     ],
   ],
+  [
+    'fields for servers with the API of OpenAI at another one, and an unknown default to leave out',
+    fileOf(
+      'type: chat\ncontext: 100\npricing: { prompt: 1 }\nroutes: [{ upstream: lab, accepts: [n], drops: ["default:top_p"] }]',
+    ),
+    [
+      'catalog.yaml:8:31 models[0].routes[0].accepts is only allowed for upstreams of kind openai',
+      'catalog.yaml:8:53 models[0].routes[0].drops[0] must be a field of requests, or default:temperature',
+    ],
+  ],
 ];
 
 for (const [title, text, expected] of invalidFiles) {

@@ -35,7 +35,7 @@ test('each error is reported with its location and in words, one line per error'
   );
   t.deepEqual(
     issuesOf(() => chat({ model: 'm', messages: [{ role: 'boss' }] })),
-    ['body.messages.0.role: must be one of: user, assistant, system, developer, tool'],
+    ['body.messages.0.role: must be one of: user, assistant, system, developer, tool, function'],
   );
   t.deepEqual(
     issuesOf(() => chat({ model: 'm', messages: [{ role: 'user', content: 7 }] })),
@@ -49,7 +49,7 @@ test('each error is reported with its location and in words, one line per error'
       }),
     ),
     [
-      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB',
+      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB; this is an http link, without TLS',
     ],
   );
   t.deepEqual(
@@ -252,7 +252,7 @@ test('lengths are in characters, not in UTF-16 code units', (t) => {
   );
   t.deepEqual(
     issuesOf(() => image({ model: 'm', prompt: '😀😀' })),
-    ['body.prompt: must have at least 3 characters'],
+    ['body.prompt: must have at least 3 characters: a rule of this service, not of the model'],
   );
   const user512 = '😀'.repeat(512);
   t.deepEqual(
@@ -316,4 +316,26 @@ test('a label must be visible: white space and invisible characters are rejected
     ['body.label: must not be empty'],
     'only the length of an empty label is reported',
   );
+});
+
+test('an image that is rejected is told which of the reasons it was', (t) => {
+  const png =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+  for (const [url, reason] of [
+    [`https://example.com/${'a'.repeat(3_000)}`, 'this URL has 3020 characters'],
+    ['https://', 'this URL is not valid'],
+    ['http://example.com/a.png', 'this is an http link, without TLS'],
+    [png, 'this starts as neither'],
+    [`data:application/pdf;base64,${png}`, 'this data URI does not start with data:image/…;base64,'],
+    [`data:image/png,${png}`, 'this data URI does not start with data:image/…;base64,'],
+    [
+      'data:image/png;base64,SGVsbG8=',
+      'the bytes of this data URI are not those of an image, or not in base64',
+    ],
+    [`data:image/png;base64,${png.slice(0, 60)}${'A'.repeat(28_000_000)}`, 'this one has 21.0 MB'],
+  ] as const) {
+    const content = [{ type: 'image_url', image_url: { url } }];
+    const [issue] = issuesOf(() => chat({ model: 'm', messages: [{ role: 'user', content }] }));
+    t.true(issue?.endsWith(`; ${reason}`), `${issue} for ${url.slice(0, 60)}`);
+  }
 });

@@ -87,8 +87,8 @@ test('the estimate is at most one token per byte, and the estimates of two parts
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(300), (text, at) => {
       const whole = estimateInOtherVocabularies(text);
       const parts =
-        estimateInOtherVocabularies(text, 0, Math.min(at, text.length)) +
-        estimateInOtherVocabularies(text, Math.min(at, text.length));
+        estimateInOtherVocabularies(text, 'chat', 0, Math.min(at, text.length)) +
+        estimateInOtherVocabularies(text, 'chat', Math.min(at, text.length));
       t.true(whole <= Buffer.byteLength(text));
       t.true(Math.abs(whole - parts) <= 5);
     }),

@@ -181,3 +181,28 @@ test('when images are made one per call, the calls of all workers together stay 
   const result = await call(createRouting(t), [route], (_model, { spareSlots }) => `${spareSlots} more`);
   t.is(result, '1 more');
 });
+
+test('bodies that a server fails at, with the same words each time, do not block their account while the route serves others', async (t) => {
+  const routing = createRouting(t);
+  const route = createRoute('served');
+  const callFor = async (accountId: string, attempt: () => Promise<string>): Promise<string> =>
+    await callRoute(routing, {
+      accountIds: () => [accountId],
+      routes: [route],
+      signal: new AbortController().signal,
+      deadlineAtMs: Date.now() + 60_000,
+      waitLimits: { keyMs: 0, breakerMs: 0 },
+      retriesRateLimits: false,
+      retriesTimeouts: true,
+      log,
+      hasOutput: () => false,
+      attempt,
+    });
+  const fail = (words: string) => () =>
+    Promise.reject(new UpstreamError('unavailable', words, { status: 500 }));
+  for (let i = 0; i < 2 * breakerRules.minCalls; i++) {
+    if (i % 5 === 0) t.is(await callFor('bob', () => Promise.resolve('fine')), 'fine');
+    await t.throwsAsync(callFor('ann', fail(`request ${i} broke`)));
+  }
+  t.is(await callFor('ann', () => Promise.resolve('fine')), 'fine');
+});

@@ -107,3 +107,22 @@ test('a key is on cooldown for as long as its vendor specifies, and only on one 
   for (const failure of ['rejected', 'missing', 'too_large', 'unavailable', 'timeout'] as const)
     t.is(findCooldown(failed(failure)), null);
 });
+
+test('a call that serves several requests is not repeated after a 5xx, except through another route', (t) => {
+  const shared = { ...fresh, isShared: true };
+  t.false(mayRetry(failed('unavailable', { status: 500 }), { ...shared, hasOtherRoute: false }));
+  t.true(mayRetry(failed('unavailable', { status: 500 }), shared));
+  t.true(mayRetry(failed('unavailable'), { ...shared, hasOtherRoute: false }), 'the connection was lost');
+  t.true(mayRetry(failed('timeout'), { ...shared, hasOtherRoute: false }));
+});
+
+test('a rate limit is not waited for beyond the time in which the caller can get a status, unless the vendor said for the first time how long', (t) => {
+  const last = { ...fresh, hasOtherRoute: false, statusLeftMs: 1_500 };
+  const limited = (retryAfterMs: number | null) => failed('rate_limited', { status: 429, retryAfterMs });
+  t.true(mayRetry(limited(null), last), 'a second is short enough');
+  t.false(mayRetry(limited(null), { ...last, statusLeftMs: 500 }));
+  t.true(mayRetry(limited(5_000), last), 'the vendor said so');
+  t.false(mayRetry(limited(5_000), { ...last, attempts: 2 }), 'and says so again');
+  t.true(mayRetry(limited(5_000), { ...last, attempts: 2, statusLeftMs: -1 }), 'the status was sent');
+  t.true(mayRetry(limited(5_000), { ...last, attempts: 2, hasOtherRoute: true }));
+});

@@ -151,3 +151,54 @@ test('aborting stops the answer during its pauses, with the abort reason', async
   controller.abort(reason);
   t.is(await t.throwsAsync(next), reason);
 });
+
+const weather = {
+  type: 'function',
+  function: {
+    name: 'weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+const question = { role: 'user', content: 'Is it warm in Oslo?' } satisfies ChatMessage;
+
+test('with tools, the first or the forced one is called with arguments that match its schema, until its result follows', async (t) => {
+  const time = { type: 'function', function: { name: 'time' } };
+  for (const stream of [true, false]) {
+    const { deltas, finishes } = await echo({ messages: [question], tools: [weather, time] }, stream);
+    const pieces = deltas.flatMap((event) =>
+      event.type === 'delta'
+        ? (event.delta['tool_calls'] as { function: { name?: string; arguments: string } }[])
+        : [],
+    );
+    t.is(pieces[0]?.function.name, 'weather');
+    t.deepEqual(JSON.parse(pieces.map((piece) => piece.function.arguments).join('')), {
+      city: question.content,
+    });
+    t.deepEqual(finishes, ['tool_calls']);
+  }
+  const forced = { type: 'function', function: { name: 'time' } };
+  t.like((await echo({ messages: [question], tools: [weather, time], tool_choice: forced })).deltas[0], {
+    delta: { tool_calls: [{ function: { name: 'time', arguments: '{}' } }] },
+  });
+  const none = await echo({ messages: [question], tools: [weather], tool_choice: 'none' });
+  t.deepEqual(none.finishes, ['stop']);
+  const result = { role: 'tool', content: '21 degrees', tool_call_id: 'call_echo1' } satisfies ChatMessage;
+  const answered = await echo({
+    messages: [question, { role: 'assistant', content: null }, result],
+    tools: [weather],
+  });
+  t.deepEqual(answered.finishes, ['stop']);
+  t.regex(answered.texts[0] ?? '', /The tool said: 21 degrees/);
+});
+
+test('with a response format, the answer is JSON that matches it', async (t) => {
+  const json_schema = { name: 'place', schema: weather.function.parameters };
+  const { texts, finishes } = await echo({
+    messages: [question],
+    response_format: { type: 'json_schema', json_schema },
+  });
+  t.deepEqual(JSON.parse(texts[0] ?? ''), { city: question.content });
+  t.deepEqual(finishes, ['stop']);
+  const object = await echo({ messages: [question], response_format: { type: 'json_object' } });
+  t.deepEqual(JSON.parse(object.texts[0] ?? ''), { you_said: question.content });
+});

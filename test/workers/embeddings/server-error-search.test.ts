@@ -1,0 +1,137 @@
+import test from 'ava';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import type { CallDeps } from '../../../workers/embeddings/embedding-caller.ts';
+import { EmbeddingScheduler } from '../../../workers/embeddings/embedding-scheduler.ts';
+import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+import { createRoute } from '../../support/routing.ts';
+
+/** What happens to the requests of a merged call whose server fails with a 5xx. */
+
+interface Outcome {
+  /** `served`, or the code of the error. */
+  readonly results: string[];
+  /** Calls to the vendor. */
+  readonly calls: (readonly string[])[];
+  /** Failures that counted towards the breaker. */
+  readonly counted: number;
+}
+
+/** Embeds the texts, each for an account of its own, at a vendor that fails with a 500 if `fails` says so. */
+async function embedTogether(
+  texts: readonly string[],
+  fails: (inputs: readonly string[], call: number) => boolean,
+  rounds = 1,
+): Promise<Outcome> {
+  const route = createRoute('a');
+  const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
+  const calls: (readonly string[])[] = [];
+  let counted = 0;
+  const upstream = {
+    // eslint-disable-next-line @typescript-eslint/require-await
+    embed: async (_: unknown, { inputs }: { inputs: readonly string[] }) => {
+      calls.push(inputs);
+      if (fails(inputs, calls.length)) throw new UpstreamError('unavailable', 'it broke', { status: 500 });
+      return {
+        vectors: Buffer.alloc(inputs.length * 4),
+        dimensions: 1,
+        broken: [],
+        promptTokens: inputs.length,
+        release: null,
+      };
+    },
+  };
+  const candidate = { route, apiKey: null, fingerprint: 'none' };
+  const limiter = {
+    acquire: () =>
+      Promise.resolve({ candidate, accountId: 'ann', lease: '', isProbe: false, spareSlots: 0, slots: 1 }),
+    release: (_: unknown, outcome: string) => void (counted += outcome === 'bad' ? 1 : 0),
+    reportFailure: () => void (counted += 1),
+  };
+  const dependencies = {
+    routing: { limiter, upstreams: { get: () => upstream } },
+    log: { warn: () => undefined },
+    media: {},
+  };
+  const scheduler = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
+    modelId: 'emb',
+    findModel: () => model,
+  });
+  const never = new AbortController().signal;
+  const embed = async (text: string, i: number): Promise<string> => {
+    const { outcomes } = await scheduler.embed({
+      accountId: `account-${i}`,
+      inputs: [text],
+      inputTokens: [1],
+      user: null,
+      dimensions: null,
+      isPaidByTime: false,
+      signal: never,
+      stopSignal: never,
+      deadlineAtMs: Infinity,
+      log: undefined as never,
+    });
+    const [outcome] = outcomes;
+    if (!('error' in outcome!)) return 'served';
+    return outcome.error instanceof AppError ? outcome.error.code : String(outcome.error);
+  };
+  let results: string[] = [];
+  for (let round = 0; round < rounds; round++) results = await Promise.all(texts.map(embed));
+  return { results, calls, counted };
+}
+
+const textsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `text ${i}`);
+
+for (const count of [2, 3, 5, 8, 32]) {
+  test(`of ${count} requests, the one that the server fails at is rejected and all others are served, in at most ⌈log₂ n⌉ + 1 further calls`, async (t) => {
+    for (let bad = 0; bad < count; bad++) {
+      const texts = textsOf(count);
+      texts[bad] = 'bad';
+      const { results, calls, counted } = await embedTogether(texts, (inputs) => inputs.includes('bad'));
+      t.deepEqual(
+        results,
+        texts.map((text) => (text === 'bad' ? 'upstream_rejected' : 'served')),
+      );
+      t.is(calls[0]!.length, count);
+      const further = calls.length - 1;
+      t.true(further <= Math.ceil(Math.log2(count)) + 1, `${further} further calls for ${bad} of ${count}`);
+      t.is(counted, 0, 'it says nothing about the server');
+    }
+  });
+}
+
+test('several bad requests are all rejected, and all others are served', async (t) => {
+  const texts = textsOf(20).map((text, i) => (i % 7 === 3 ? `bad ${i}` : text));
+  const { results } = await embedTogether(texts, (inputs) => inputs.some((text) => text.startsWith('bad')));
+  t.deepEqual(
+    results,
+    texts.map((text) => (text.startsWith('bad') ? 'upstream_rejected' : 'served')),
+  );
+});
+
+test('if the server failed only once, all are served', async (t) => {
+  for (const count of [2, 3, 9]) {
+    const { results, counted } = await embedTogether(textsOf(count), (_, call) => call === 1);
+    t.deepEqual(new Set(results), new Set(['served']));
+    t.is(counted, 0);
+  }
+});
+
+test('if the server serves nothing, its failure counts once and nobody is rejected', async (t) => {
+  const { results, calls, counted } = await embedTogether(textsOf(16), () => true);
+  t.deepEqual(new Set(results), new Set(['upstream_error']));
+  t.true(calls.length <= 1 + 4 + 1);
+  t.is(counted, 1);
+});
+
+test('while the server is down, further calls are not searched', async (t) => {
+  const { calls } = await embedTogether(textsOf(16), () => true, 2);
+  const ofFirst = calls.findLastIndex((inputs) => inputs.length === 16);
+  t.is(calls.length - 1, ofFirst, 'the second merged call is the last call');
+});
+
+test('requests whose single call fails are retried, and get the failure of the server', async (t) => {
+  const { results, calls } = await embedTogether(['alone'], () => true);
+  t.deepEqual(results, ['upstream_error']);
+  t.is(calls.length, 3);
+});
