@@ -7,22 +7,22 @@ import { checkRefused, markOverLimit } from '../../../api/connections/refused-re
 import { renderError } from '../../../api/middleware/render-error.ts';
 import type { ApiMiddleware, RequestState } from '../../../api/request/context.ts';
 import { requestContext } from '../../../api/middleware/request-context.ts';
-import { toAppError } from '../../../shared/contract/errors.ts';
+import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
-/** Sends a request to a server with one middleware, and reads the response. @returns its status, and the log lines */
-async function callOnce(t: ExecutionContext, step: ApiMiddleware) {
+/** Sends a request to a server with one middleware, and reads the response. @returns its status and body, and the log lines */
+async function callOnce(t: ExecutionContext, step: ApiMiddleware, supportEmail: string | null = null) {
   const { log, lines, waitForLine } = captureLog();
   const app = new Koa<RequestState>();
-  app.use(requestContext(log)).use(renderError(log)).use(step);
+  app.use(requestContext(log)).use(renderError(log, supportEmail)).use(step);
   const handle = app.callback();
   const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/models`);
-  await response.text();
+  const body = await response.text();
   await waitForLine(({ msg }) => msg === 'request');
-  return { status: response.status, lines };
+  return { status: response.status, body, lines };
 }
 
 test('a request on a connection over the limit is logged with an access line, without a warning', async (t) => {
@@ -49,4 +49,17 @@ test('a failure after the response head has been sent is logged like any other f
   const { type, stack } = failures[0]!['err'] as { type: string; stack: string };
   t.is(type, 'TypeError');
   t.regex(stack, /simulated bug[^]*render-error\.test/);
+});
+
+test('a banned caller is told the support address, and nobody else is', async (t) => {
+  const fail =
+    (code: 'account_banned' | 'model_not_found'): ApiMiddleware =>
+    () => {
+      throw new AppError(code);
+    };
+  const banned = await callOnce(t, fail('account_banned'), 'help@example.com');
+  t.is(banned.status, 403);
+  t.regex(banned.body, /Write to help@example\.com\..*Пишите на help@example\.com\./s);
+  t.notRegex((await callOnce(t, fail('model_not_found'), 'help@example.com')).body, /help@example/);
+  t.notRegex((await callOnce(t, fail('account_banned'))).body, /Write to/);
 });

@@ -269,3 +269,15 @@ test('after support replaces a lost key, the new key works and the old one does 
   t.is((await callApi(stack.url, answer.api_key, 'GET', '/users/profile')).status, 200);
   t.is((await runAdmin('account', 'rotate-key', 'nobody')).exitCode, 1);
 });
+
+test('a debit takes no more than is there, and says how much it took', async (t) => {
+  const { answer: created } = await runAdmin<{ id: string }>('account', 'create', '--balance', '100');
+  const { answer, exitCode, stderr } = await runAdmin('account', 'credit', created.id, '--balance', '-200');
+  t.is(exitCode, 0);
+  t.like(answer, { balance: 0, taken: 100 });
+  t.regex(stderr, /Took 100 of 200 roubles/);
+  t.like((await runAdmin('account', 'credit', created.id, '--balance', '5')).answer, {
+    balance: 5,
+    taken: undefined,
+  });
+});
