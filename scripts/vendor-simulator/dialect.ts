@@ -78,7 +78,7 @@ export interface SimulatedError {
   /** Only for OpenAI. */
   readonly code?: string | null;
   readonly param?: string | null;
-  /** Only for Google. */
+  /** For Google, and for servers that list what is wrong with each field. */
   readonly details?: readonly object[];
 }
 

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 
 import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
 import { type Faults, findUnknownFaultWords, parseFaultWords } from './faults.ts';
+import { isServerName, serverNames, type ServerName } from './like/personalities.ts';
 import { startVendorSimulator } from './simulator.ts';
 import { renderCall, renderCatalog, renderFaultHelp, renderWelcome } from './welcome.ts';
 
@@ -20,6 +21,7 @@ const USAGE = `npm run simulate-vendor -- [options]
   --vectors by-text      or fast: the same vector for all texts
   --reply-words N        length of every chat response; by default, it repeats the user's last message
   --prompt-tokens words  or received: count everything received, with o200k_base
+  --like SERVER          be this server with OpenAI's API: ${serverNames.join(', ')}
   --json                 print the address as one line of JSON instead of a welcome, and do not print calls
   --catalog              print a catalog.yaml for this port, and exit
   --help
@@ -37,6 +39,7 @@ async function main(): Promise<void> {
       vectors: { type: 'string', default: 'by-text' },
       'reply-words': { type: 'string' },
       'prompt-tokens': { type: 'string', default: 'words' },
+      like: { type: 'string' },
       json: { type: 'boolean', default: false },
       catalog: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -63,13 +66,14 @@ async function main(): Promise<void> {
     vectors: values.vectors === 'fast' ? 'fast' : 'by-text',
     replyWords: values['reply-words'] === undefined ? null : readNumber('reply-words', values['reply-words']),
     promptTokens: values['prompt-tokens'] === 'received' ? 'received' : 'words',
+    ...(values.like === undefined ? {} : { like: readServer(values.like) }),
     logCapacity: 0,
     ...(values.json ? {} : { onCallOver: (call) => console.log(renderCall(call)) }),
   });
   if (values.json) {
     console.log(JSON.stringify({ url: simulator.url }));
   } else {
-    console.log(renderWelcome(simulator.url));
+    console.log(renderWelcome(simulator.url, values.like ?? null));
   }
 
   const stop = async (): Promise<void> => {
@@ -94,6 +98,11 @@ function readFaults(text: string): Faults {
     );
   }
   return parseFaultWords(text);
+}
+
+function readServer(name: string): ServerName {
+  if (isServerName(name)) return name;
+  throw new TypeError(`--like must be one of ${serverNames.join(', ')}, not "${name}"`);
 }
 
 function readNumber(name: string, text: string): number {

@@ -22,20 +22,14 @@ const MAX_CACHED_STREAMS = 64;
 const cachedStreams = new Map<string, readonly Buffer[]>();
 
 /**
- * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. A `reasoner` model also
- * rejects `max_tokens` and `temperature`, as OpenAI's reasoning models do. A model with `tools` calls the first one
- * (all of them if its name contains `parallel`), unless the last message has the role `tool`.
+ * A model reasons if its name contains `reasoner` or the request has a `reasoning_effort`. A model with `tools` calls the
+ * first one (all of them if its name contains `parallel`), unless the last message has the role `tool`.
  */
 export function handleChat(call: SimulatedCall): SimulatedResponse {
   const { body, model, faults } = call;
   const messages = readRecords(body['messages']);
   if (messages.length === 0) {
-    return invalidRequest("'messages' must contain at least one message", 'messages', null);
-  }
-  const unsupported = findUnsupported(model, body);
-  if (unsupported !== null) {
-    const message = `Unsupported parameter: '${unsupported}' is not supported with this model.`;
-    return invalidRequest(message, unsupported, 'unsupported_parameter');
+    return invalidRequest("'messages' must contain at least one message", 'messages');
   }
   const script = writeChatScript(readScriptInput(call, messages));
   const choices = typeof body['n'] === 'number' ? body['n'] : 1;
@@ -54,18 +48,8 @@ export function handleChat(call: SimulatedCall): SimulatedResponse {
   };
 }
 
-function invalidRequest(message: string, param: string, code: string | null): SimulatedResponse {
-  return { kind: 'error', error: { status: 400, type: 'invalid_request_error', code, message, param } };
-}
-
-function findUnsupported(model: string, body: JsonRecord): string | null {
-  if (!model.includes('reasoner')) {
-    return null;
-  }
-  if (body['max_tokens'] !== undefined) {
-    return 'max_tokens';
-  }
-  return body['temperature'] !== undefined && body['temperature'] !== 1 ? 'temperature' : null;
+function invalidRequest(message: string, param: string): SimulatedResponse {
+  return { kind: 'error', error: { status: 400, type: 'invalid_request_error', code: null, message, param } };
 }
 
 function readScriptInput(

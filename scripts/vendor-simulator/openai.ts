@@ -1,4 +1,13 @@
-import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from './dialect.ts';
+import type {
+  Dialect,
+  Operation,
+  Refusal,
+  RefusalReason,
+  SimulatedCall,
+  SimulatedError,
+  SimulatedResponse,
+} from './dialect.ts';
+import { checkOpenAiChat } from './openai-chat-rules.ts';
 import { handleChat } from './openai-chat.ts';
 import { handleEmbeddings } from './openai-embeddings.ts';
 import { handleImages } from './openai-images.ts';
@@ -27,17 +36,8 @@ export const openAiDialect: Dialect = {
   checkHeaders: () => null,
 
   respond(call) {
-    switch (call.operation.name) {
-      case 'chat':
-        return handleChat(call);
-      case 'embeddings':
-        return handleEmbeddings(call);
-      case 'images':
-      case 'image-edits':
-        return handleImages(call);
-      default:
-        return { kind: 'whole', parts: [JSON.stringify(listModels(call.model))] };
-    }
+    const error = call.operation.name === 'chat' ? checkOpenAiChat(call) : null;
+    return error === null ? serveOpenAiCall(call) : { kind: 'error', error };
   },
 
   createError: (refusal) => REFUSALS[refusal.reason](refusal),
@@ -45,6 +45,21 @@ export const openAiDialect: Dialect = {
   renderError: ({ message, type, code = null, param = null }) =>
     JSON.stringify({ error: { message, type, param, code } }),
 };
+
+/** Serves a call without the rules that only OpenAI itself has. */
+export function serveOpenAiCall(call: SimulatedCall): SimulatedResponse {
+  switch (call.operation.name) {
+    case 'chat':
+      return handleChat(call);
+    case 'embeddings':
+      return handleEmbeddings(call);
+    case 'images':
+    case 'image-edits':
+      return handleImages(call);
+    default:
+      return { kind: 'whole', parts: [JSON.stringify(listModels(call.model))] };
+  }
+}
 
 const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',

@@ -18,6 +18,8 @@ import { createFaultBoard, type FaultScope } from './fault-board.ts';
 import { createRandom, type Faults, parseFaultWords } from './faults.ts';
 import { geminiDialect } from './gemini.ts';
 import { createCallHolder, type HeldCalls } from './held-calls.ts';
+import { imitate } from './like/imitate.ts';
+import { personalities, type ServerName } from './like/personalities.ts';
 import { openAiDialect } from './openai.ts';
 import { parseBody, readBody, splitUrl } from './read-request.ts';
 import { createRequestLog, type LoggedRequest, type RequestLog } from './request-log.ts';
@@ -34,6 +36,8 @@ export interface VendorSimulatorOptions {
   readonly replyWords?: number | null;
   /** Defaults to `words`. */
   readonly promptTokens?: PromptTokens;
+  /** Be this server with OpenAI's API, and have no other dialect. Defaults to OpenAI, Anthropic and Google in one. */
+  readonly like?: ServerName;
   /** How many requests `requests.entries` keeps, including bodies. If 0, requests are only counted. */
   readonly logCapacity?: number;
   /** For `failRate`. */
@@ -74,6 +78,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   };
   const board = createFaultBoard(options.faults ?? {});
   const holder = createCallHolder();
+  const dialects = options.like === undefined ? DIALECTS : [imitate(personalities[options.like])];
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { path, query } = splitUrl(request.url ?? '/');
@@ -95,7 +100,7 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       writeJson(response, boardResponse.status, `${JSON.stringify(boardResponse.body)}\n`);
       return;
     }
-    const dialect = findDialect(path);
+    const dialect = findDialect(dialects, path);
     const operation = dialect.findOperation(method, path, query);
     const requestId = `req_${Math.random().toString(36).slice(2)}`;
     const key = dialect.readKey(request.headers);
@@ -235,8 +240,8 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
   };
 }
 
-function findDialect(path: string): Dialect {
-  return DIALECTS.find((dialect) => path.startsWith(dialect.prefix)) ?? openAiDialect;
+function findDialect(dialects: readonly Dialect[], path: string): Dialect {
+  return dialects.find((dialect) => path.startsWith(dialect.prefix)) ?? openAiDialect;
 }
 
 function findKeyProblem(faults: Faults): RefusalReason | null {

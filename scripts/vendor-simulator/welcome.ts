@@ -2,8 +2,25 @@ import { FAULT_HELP } from './faults.ts';
 import type { LoggedRequest } from './request-log.ts';
 import { DEFAULT_DIMENSIONS } from './vectors.ts';
 
-/** Help for new users: the address, a call in each dialect, and how to make it fail. */
-export function renderWelcome(url: string): string {
+/**
+ * Help for new users: the address, a call in each dialect, and how to make it fail.
+ * @param server the server that the simulator is like; null if it has all dialects
+ */
+export function renderWelcome(url: string, server: string | null): string {
+  return server === null ? renderFullWelcome(url) : renderServerWelcome(url, server);
+}
+
+function renderServerWelcome(url: string, server: string): string {
+  return `The vendor simulator listens on ${url}, and refuses and answers as ${server} does. An upstream for a catalog.yaml:
+
+  like-${server}: { kind: openai, dialect: ${server}, baseUrl: ${url}/v1 }
+
+Any key and any model name work. npm run -s simulate-vendor -- --help lists the words for faults; docs/simulator.md says
+what the server refuses. Ctrl-C stops the simulator. Each call is printed as a line:
+`;
+}
+
+function renderFullWelcome(url: string): string {
   return `The vendor simulator listens on ${url}. It supports the APIs of OpenAI, Anthropic and Google.
 Any key and any model name work. Base URLs for a catalog.yaml, by kind:
 

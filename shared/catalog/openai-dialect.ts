@@ -79,3 +79,19 @@ export const listUnsupportedFields = (dialect: OpenAiDialect): readonly string[]
   'service_tier',
   ...unsupported[dialect].split(/\s+/),
 ];
+
+export interface BatchLimits {
+  readonly maxBatchInputs?: number;
+  readonly maxBatchTokens?: number;
+}
+
+/** Limits of one embedding call, for servers that allow less than OpenAI. */
+const batchLimits: Partial<Record<OpenAiDialect, BatchLimits>> = {
+  // It allows 16 384 of its own tokens, of which a text may need 1.6 times as many as of ours.
+  mistral: { maxBatchInputs: 512, maxBatchTokens: 10_000 },
+  // `--max-client-batch-size`, unless it was started with another.
+  tei: { maxBatchInputs: 32 },
+};
+
+/** Returns the limits of an upstream's embedding calls that its dialect sets. */
+export const findBatchLimits = (dialect: OpenAiDialect): BatchLimits => batchLimits[dialect] ?? {};

@@ -14,6 +14,7 @@ import {
 import { checkCatalog } from './check-catalog.ts';
 import { readKeyVariable, usableHeader, usableKey } from './check-entries.ts';
 import { findSuspiciousPrices, findUnlistedOptions } from './check-pricing.ts';
+import { findBatchLimits, findOpenAiDialect } from './openai-dialect.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
 import { stripTrailing } from '../runtime/strip-trailing.ts';
 
@@ -193,10 +194,13 @@ function buildUpstream(
 ): CatalogUpstream {
   const rules: UpstreamKindRules = upstreamKinds[entry.kind];
   const defaultUrl = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
+  const baseUrl = stripTrailing(entry.baseUrl ?? defaultUrl, '/');
+  const batch =
+    entry.kind === 'openai' ? findBatchLimits(findOpenAiDialect(entry.dialect ?? null, baseUrl, '')) : {};
   return {
     name,
     kind: entry.kind,
-    baseUrl: stripTrailing(entry.baseUrl ?? defaultUrl, '/'),
+    baseUrl,
     dialect: entry.dialect ?? null,
     headers,
     apiKeys,
@@ -211,8 +215,8 @@ function buildUpstream(
       Math.min(entry.timeoutMs, defaultStreamFirstByteMs),
     betweenChunksTimeoutMs: entry.betweenChunksTimeoutMs,
     drops: entry.drops,
-    maxBatchInputs: entry.maxBatchInputs ?? rules.maxBatchInputs,
-    maxBatchTokens: entry.maxBatchTokens ?? rules.maxBatchTokens,
+    maxBatchInputs: entry.maxBatchInputs ?? batch.maxBatchInputs ?? rules.maxBatchInputs,
+    maxBatchTokens: entry.maxBatchTokens ?? batch.maxBatchTokens ?? rules.maxBatchTokens,
     imageUrls: entry.imageUrls ?? rules.imageUrls,
     disconnectGraceMs: entry.disconnectGraceMs,
   };

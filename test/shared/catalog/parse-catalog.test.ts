@@ -705,6 +705,25 @@ models: []
   t.like(upstreams[2], { baseUrl: 'https://proxy.example/anthropic', imageUrls: 'fetch' });
 });
 
+test('the size of an embedding call is that of the dialect, unless the upstream sets its own', (t) => {
+  const { upstreams } = parse(`upstreams:
+  tei: { kind: openai, dialect: tei, baseUrl: "http://tei.example/v1" }
+  wide: { kind: openai, dialect: tei, baseUrl: "http://tei.example/v1", maxBatchInputs: 128 }
+  mistral: { kind: openai, baseUrl: "https://api.mistral.ai/v1", apiKeys: [m] }
+  other: { kind: openai, baseUrl: "http://other.example/v1" }
+models: []
+`);
+  t.deepEqual(
+    upstreams.map(({ maxBatchInputs, maxBatchTokens }) => [maxBatchInputs, maxBatchTokens]),
+    [
+      [32, 300_000],
+      [128, 300_000],
+      [512, 10_000],
+      [2048, 300_000],
+    ],
+  );
+});
+
 test('a route may limit its concurrent calls and specify how its model is asked to reason', (t) => {
   const catalog = parse(
     fileOf(

@@ -1,7 +1,7 @@
 import type { Refusal } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
-import { lookUp, readText } from '../json-value.ts';
+import { lookUp, readArray, readText } from '../json-value.ts';
 import type { UpstreamError, UpstreamFailure } from '../upstream.ts';
 import { classifyStatus, createVendorError, parseErrorBody } from '../vendor-error.ts';
 
@@ -39,6 +39,7 @@ const REFUSALS = [
   'input is not supported',
   'does not support image',
   'does not support audio',
+  'data required for image input',
   'unsupported value: nan',
   'parse tool call arguments',
   'json.exception.parse_error',
@@ -47,6 +48,9 @@ const REFUSALS = [
   'failed to process image',
   'invalid image',
 ];
+
+/** OpenRouter answers with a 404 if no vendor of the model takes what is in the request. */
+const UNSUPPORTED_REQUEST = 'No endpoints found that support ';
 
 const REJECTED_CONTENT = 'Content violates usage guidelines';
 const TOO_LARGE_REQUEST = 'Request too large for ';
@@ -114,6 +118,7 @@ function classify(status: number, error: VendorError): UpstreamFailure {
     return 'rejected';
   if (byStatus === 'rejected' && KEY_MESSAGES.some((text) => error.message.includes(text))) return 'auth';
   if (byStatus === 'unavailable' && isRefusal(error.message)) return 'rejected';
+  if (byStatus === 'missing' && error.message.startsWith(UNSUPPORTED_REQUEST)) return 'rejected';
   if (byStatus === 'rate_limited' && error.message.startsWith(TOO_LARGE_REQUEST)) return 'too_large';
   return byStatus;
 }
@@ -125,7 +130,7 @@ function isRefusal(message: string): boolean {
 
 /**
  * Reads OpenAI's `{error: {message, type, code}}` and the variants of compatible servers: `{error: "text"}`,
- * the error at the top level (older vLLM), `{detail}` (FastAPI).
+ * the error at the top level (older vLLM), `{detail}` (FastAPI), `{message: {detail}}` (Mistral).
  */
 function readVendorError(value: unknown): VendorError {
   const body = isRecord(value) ? value : {};
@@ -137,7 +142,7 @@ function readVendorError(value: unknown): VendorError {
       readText(error['message']) ??
       readText(body['error']) ??
       readText(body['message']) ??
-      readDetail(body['detail']),
+      readDetail(isRecord(body['message']) ? body['message']['detail'] : body['detail']),
     code: typeof code === 'number' ? String(code) : readText(code),
     type: readText(error['type']) ?? readText(body['error_type']),
     isFlagged: readText(metadata['flagged_input']) !== null,
@@ -146,8 +151,15 @@ function readVendorError(value: unknown): VendorError {
 
 function readDetail(detail: unknown): string {
   if (Array.isArray(detail)) {
-    const messages = detail.flatMap((item: unknown) => (isRecord(item) ? (readText(item['msg']) ?? []) : []));
-    return messages.join('; ');
+    return detail.flatMap(readProblem).join('; ');
   }
   return readText(detail) ?? '';
+}
+
+/** What FastAPI finds wrong with a field: `{loc: ['body', 'user'], msg}`. */
+function readProblem(item: unknown): string[] {
+  const message = isRecord(item) ? readText(item['msg']) : null;
+  if (message === null || !isRecord(item)) return [];
+  const path = readArray(item['loc']).filter((part) => part !== 'body');
+  return [path.length === 0 ? message : `${path.join('.')}: ${message}`];
 }

@@ -50,7 +50,7 @@ export const profiles: Readonly<Record<OpenAiDialect, Profile>> = {
   azure: openAi,
   mistral: {
     ...compatible,
-    names: { seed: 'random_seed' },
+    names: { seed: 'random_seed', dimensions: 'output_dimension' },
     // Usage comes without being asked for, and the question is refused.
     hasStreamOptions: false,
     reasoning: null,

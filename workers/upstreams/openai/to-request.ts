@@ -140,7 +140,7 @@ export function toEmbeddingRequest(target: UpstreamTarget, call: EmbeddingCall):
   if (call.user !== null) {
     request['user'] = call.user;
   }
-  return omitFields(request, target.drops);
+  return rename(omitFields(request, target.drops), profiles[target.dialect].names);
 }
 
 function toRecord(value: unknown): JsonBody {

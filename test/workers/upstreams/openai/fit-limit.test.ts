@@ -26,6 +26,12 @@ const messages: readonly (readonly [server: string, message: string, fitting: nu
     3500,
   ],
   [
+    'vLLM from 0.30, which has not counted',
+    "This model's maximum context length is 8192 tokens. However, you requested 7000 output tokens and your prompt contains 200000 characters (more than 152576 characters, which is the upper bound for 1192 input tokens).",
+    3500,
+  ],
+  ['DeepSeek, with a maximum', 'Invalid max_tokens value, the valid range of max_tokens is [1, 4096]', 4096],
+  [
     'SGLang',
     "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9000 tokens: 2000 tokens from the input messages and 7000 tokens for the completion.",
     6192,

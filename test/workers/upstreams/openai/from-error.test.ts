@@ -63,6 +63,11 @@ test('the error formats of compatible servers are supported', (t) => {
     [{ object: 'error', message: 'too long', type: 'BadRequestError', code: 400 }, 'too long'],
     [{ detail: 'too long' }, 'too long'],
     [{ detail: [{ loc: ['body'], msg: 'too long' }, { msg: 'too wide' }] }, 'too long; too wide'],
+    [{ detail: [{ loc: ['body', 'messages', 0, 'name'], msg: 'unknown' }] }, 'messages.0.name: unknown'],
+    [
+      { object: 'error', message: { detail: [{ loc: ['body', 'user'], msg: 'unknown' }] }, code: null },
+      'user: unknown',
+    ],
     ['<html>Bad Request</html>', 'the upstream answered 400'],
     ['', 'the upstream answered 400'],
     ['null', 'the upstream answered 400'],
@@ -71,6 +76,12 @@ test('the error formats of compatible servers are supported', (t) => {
   for (const [body, message] of messages) {
     t.is(toError(400, body).message, message);
   }
+});
+
+test('a request that no server of the vendor takes is rejected, though the status is 404', (t) => {
+  const message = 'No endpoints found that support image input';
+  t.is(toError(404, { error: { message, code: 404 } }).failure, 'rejected');
+  t.is(toError(404, { error: { message: 'No endpoints found for x/y', code: 404 } }).failure, 'missing');
 });
 
 test('an error within a 200 response is classified by its code or type', (t) => {

@@ -120,6 +120,19 @@ test('embeddings are requested as base64, with dimensions and user only if given
   });
 });
 
+test('Mistral gets shorter vectors by its own name', (t) => {
+  const mistral = createTarget('emb', {
+    dialect: 'mistral',
+    drops: new Set(listUnsupportedFields('mistral')),
+  });
+  t.deepEqual(toEmbeddingRequest(mistral, { inputs: ['a'], dimensions: 8, user: 'u' }), {
+    model: 'emb',
+    input: ['a'],
+    encoding_format: 'base64',
+    output_dimension: 8,
+  });
+});
+
 test('a fetched image is sent as bytes with the caller’s other fields, and other images are sent unchanged', (t) => {
   const part = (url: string): object => ({ type: 'image_url', image_url: { url, detail: 'low' } });
   const messages = [{ role: 'user', content: [part('https://a.example/1'), part('https://a.example/2')] }];
