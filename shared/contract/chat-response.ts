@@ -52,6 +52,7 @@ export const ChatChoice = Type.Object(
       role: Type.String({ description: '`assistant`.' }),
       content: Type.Unsafe<unknown>({
         type: ['string', 'array', 'null'],
+        items: {},
         description: 'The answer; null where it consists of tool calls.',
       }),
       tool_calls: Type.Optional(

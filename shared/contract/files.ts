@@ -1,7 +1,9 @@
 import Type from 'typebox';
 import { defineOperation } from './operation.ts';
 
-const bytes = Type.Unsafe<Uint8Array>({ description: 'The bytes of the picture.' });
+/** Without `format: binary`, generated clients would read the bytes as text or JSON. */
+const bytes = (description: string) =>
+  Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary', description });
 
 export const getFile = defineOperation({
   operationId: 'getFile',
@@ -21,14 +23,14 @@ export const getFile = defineOperation({
         'When the image was made, 43 characters that cannot be guessed, and `.png`, `.jpg` or `.webp`.',
     }),
   }),
-  response: bytes,
+  response: bytes('The bytes of the picture.'),
   responseType: 'image/*',
   servesRanges: true,
   additionalResponses: [
     {
       status: 206,
       responseType: 'image/*',
-      response: Type.Unsafe<Uint8Array>({ description: 'The bytes that were asked for.' }),
+      response: bytes('The bytes that were asked for.'),
       description: 'The range that `Range` asks for. Several ranges at once are answered by the whole file.',
       example: {},
     },

@@ -181,8 +181,14 @@ export const imageFields = [
   'mask',
 ] as const satisfies (keyof ImageEditRequest)[];
 
+/** OpenAPI 3.1 marks bytes with `contentMediaType`, but generators of clients look for the older `format`. */
 const file = (description: string) =>
-  Type.Unsafe<Uint8Array>({ type: 'string', contentMediaType: 'application/octet-stream', description });
+  Type.Unsafe<Uint8Array>({
+    type: 'string',
+    format: 'binary',
+    contentMediaType: 'application/octet-stream',
+    description,
+  });
 
 /**
  * The same fields as a form, which OpenAI's clients use to send files. This schema is only for the OpenAPI document. The
@@ -191,9 +197,12 @@ const file = (description: string) =>
 export const ImageEditForm: TSchema = Type.Object(
   {
     ...commonFields,
-    image: Type.Optional(file('An image to edit; several as `image[]`, in their order.')),
-    'image[]': Type.Optional(
-      Type.Array(file('One image.'), { description: 'Images to edit, a part for each.' }),
+    image: Type.Optional(
+      Type.Array(file('One image.'), {
+        description:
+          'The images to edit, in their order: a part for each, all of them named `image`, or `image[]` as OpenAI’s ' +
+          'clients name several.',
+      }),
     ),
     image_url: Type.Optional(Nullable(Type.String({ description: `${capitalize(imageText)}.` }))),
     mask: Type.Optional(file('A PNG with an alpha channel, as large as the first image.')),

@@ -32,16 +32,21 @@ export const PriceOverride = Type.Object(
 );
 export type PriceOverride = Static<typeof PriceOverride>;
 
+/** Has a name and `allOf`, because openapi-generator for Java cannot write a union with a plain map. */
+const PricesBySize = {
+  title: 'PricesBySize',
+  type: 'object',
+  additionalProperties: true,
+  allOf: [{ type: 'object', additionalProperties: { type: 'number', minimum: 0 } }],
+};
+
 /** By quality, or by quality and size: `{hd: 8}` or `{hd: {"1024x1024": 8}}`. */
 export const CostPerImageQuality = Type.Unsafe<Record<string, number | Record<string, number>>>({
   type: 'object',
   description:
     'A picture, in roubles, by quality, or by quality and then size: `{"hd": 8}` or `{"hd": {"1024x1024": 8}}`.',
   additionalProperties: {
-    anyOf: [
-      { type: 'number', minimum: 0 },
-      { type: 'object', additionalProperties: { type: 'number', minimum: 0 } },
-    ],
+    anyOf: [{ type: 'number', minimum: 0 }, PricesBySize],
   },
 });
 

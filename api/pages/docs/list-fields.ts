@@ -39,19 +39,30 @@ export function listFields(schema: JsonSchema, schemas: Schemas, path = '', dept
 }
 
 export function describeField(name: string, schema: JsonSchema, schemas: Schemas, required: boolean): Field {
-  const resolved = { ...resolveSchema(schema, schemas), ...schema };
-  const choices = resolved.const === undefined ? (resolved.enum ?? []) : [resolved.const];
+  const resolved = resolveNullable(schema, schemas);
+  const alternatives = [resolved, ...(resolved.anyOf ?? [])];
+  const choices = alternatives.flatMap((one) => (one.const === undefined ? (one.enum ?? []) : [one.const]));
+  const value = alternatives.find((one) => one.default !== undefined)?.default;
   return {
     name,
     type: describeType(schema, schemas),
     required,
-    default: resolved.default === undefined ? null : JSON.stringify(resolved.default),
+    default: value === undefined ? null : JSON.stringify(value),
     choices: choices.map((value) => JSON.stringify(value)),
     bounds: describeBounds(resolved),
     description: resolved.description ?? '',
     path: '',
     fields: [],
   };
+}
+
+/** Merges a reference with its component, and a union with null with its other branch. */
+function resolveNullable(schema: JsonSchema, schemas: Schemas): JsonSchema {
+  const resolved = { ...resolveSchema(schema, schemas), ...schema };
+  const [only, ...others] = (resolved.anyOf ?? []).filter(({ type }) => type !== 'null');
+  if (only === undefined || others.length > 0) return resolved;
+  const { anyOf: _, ...own } = resolved;
+  return { ...resolveNullable(only, schemas), ...own };
 }
 
 interface FoundObject {
@@ -82,11 +93,8 @@ function describeType(schema: JsonSchema, schemas: Schemas): string {
   }
   const types = [resolved.type ?? []].flat();
   if (types.length === 0) return resolved.const === undefined ? 'any' : typeof resolved.const;
-  const names = types.map((type) =>
-    type === 'array' && resolved.items !== undefined
-      ? `array of ${describeType(resolved.items, schemas)}`
-      : type,
-  );
+  const ofItems = resolved.items === undefined ? 'any' : describeType(resolved.items, schemas);
+  const names = types.map((type) => (type === 'array' && ofItems !== 'any' ? `array of ${ofItems}` : type));
   return names.join(' or ');
 }
 

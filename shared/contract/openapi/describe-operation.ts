@@ -145,9 +145,11 @@ function describeBody(
     requestBody: {
       required: true,
       description: `JSON in UTF-8${forms} at most ${formatSize(bodyLimitBytes)}.`,
+      // openapi-generator writes only the first, and with the form its clients can send files. With JSON first, its Java
+      // clients would import a class of the form that it does not write.
       content: {
-        [json]: content,
         ...(formBody === undefined ? {} : { [form]: { schema: components.rewrite(formBody, 'request') } }),
+        [json]: content,
       },
     },
   };

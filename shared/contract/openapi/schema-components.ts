@@ -1,5 +1,6 @@
 import { lateDefault, lateItems, wrongTypeHint } from '../fields.ts';
 import type { JsonSchema } from './description.ts';
+import { addDefault, splitTypes } from './split-types.ts';
 
 /** Requests may omit fields that have a default. Responses always contain all required fields. */
 export type Direction = 'request' | 'response';
@@ -9,7 +10,7 @@ const prefix = '#/components/schemas/';
 /**
  * Rewrites the contract's schemas for the OpenAPI document. A schema with a `title` becomes the component of that name,
  * and every use becomes a reference. What is specific to one use (its description, its default, whether it is
- * nullable) stays next to the reference.
+ * nullable) stays next to the reference. No schema has a list of types: generators of clients read unions better.
  */
 export class SchemaComponents {
   readonly #components = new Map<string, JsonSchema>();
@@ -32,14 +33,16 @@ export class SchemaComponents {
       ...others
     } = schema;
     const keywords = items === undefined ? others : { ...others, items };
-    const specific = {
+    const named = title === undefined ? keywords : { title, ...keywords };
+    const rewritten = Array.isArray(keywords.type)
+      ? this.#rewriteParts(splitTypes(named), direction)
+      : title === undefined
+        ? this.#rewriteParts(keywords, direction)
+        : this.#refer(title, keywords, direction);
+    return {
       ...(description === undefined ? {} : { description }),
-      ...(defaultValue === undefined ? {} : { default: defaultValue }),
+      ...(defaultValue === undefined ? rewritten : addDefault(rewritten, defaultValue)),
     };
-    if (title === undefined) return { ...specific, ...this.#rewriteParts(keywords, direction) };
-    const isNullable = Array.isArray(keywords.type) && keywords.type.includes('null');
-    const reference = this.#refer(title, isNullable ? withoutNull(keywords) : keywords, direction);
-    return isNullable ? { ...specific, anyOf: [reference, { type: 'null' }] } : { ...specific, ...reference };
   }
 
   #refer(title: string, schema: JsonSchema, direction: Direction): JsonSchema {
@@ -80,11 +83,6 @@ export class SchemaComponents {
       ),
     };
   }
-}
-
-function withoutNull(schema: JsonSchema): JsonSchema {
-  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
-  return { ...schema, type: types.length === 1 ? types[0]! : types };
 }
 
 /** Returns whether two schemas are equal, ignoring key order. */
