@@ -101,12 +101,12 @@ test('the older functions and function_call reach the vendor as tools, and come 
     function_call: 'auto',
     messages: [
       { role: 'user', content: again },
-      choice!.message as OpenAI.ChatCompletionAssistantMessageParam,
+      choice!.message,
       { role: 'function', name: 'time', content: 'noon' },
     ],
   });
   t.is(answered.choices[0]?.finish_reason, 'stop');
-  const [, sentCall, sentResult] = chats.sentTo(again)[0]?.body?.['messages'] as Record<string, unknown>[];
+  const [, sentCall, sentResult] = chats.sentTo(again)[0]!.body!['messages'] as Record<string, unknown>[];
   t.like(sentCall, { role: 'assistant', tool_calls: [{ type: 'function', function: call }] });
   t.like(sentResult, { role: 'tool', content: 'noon' });
 

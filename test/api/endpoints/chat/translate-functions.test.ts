@@ -6,7 +6,7 @@ import type { ChatRequest } from '../../../../shared/contract/chat.ts';
 
 const hello = { role: 'user', content: 'Hello' } as const;
 const weather = { name: 'weather', description: 'Of a city', parameters: { type: 'object' } };
-const chat = (fields: object): ChatRequest => ({ model: 'm', messages: [hello], ...fields }) as ChatRequest;
+const chat = (fields: object): ChatRequest => ({ model: 'm', messages: [hello], ...fields });
 
 test('functions become tools, and the choice is the same', (t) => {
   const tools = [{ type: 'function', function: weather }];

@@ -24,6 +24,25 @@ test('a field shows its type, whether it is required, its default, bounds and ch
   t.is(page?.bounds, 'at least 1');
 });
 
+test('a nullable field shows the default, bounds and choices of its other type, and alternatives show theirs', (t) => {
+  const none = { type: 'null' };
+  const [count, kind, search, list] = listFields(
+    {
+      properties: {
+        count: { anyOf: [{ type: 'integer', minimum: 1, maximum: 4, default: 1 }, none] },
+        kind: { anyOf: [{ type: 'string', enum: ['a', 'b'] }, none], default: 'a' },
+        search: { anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['on'] }, none] },
+        list: { anyOf: [{ type: 'string', default: '' }, { type: 'array', items: {} }, none] },
+      },
+    },
+    schemas,
+  );
+  t.like(count, { type: 'integer or null', default: '1', bounds: '1 to 4' });
+  t.like(kind, { type: 'string or null', default: '"a"', choices: ['"a"', '"b"'] });
+  t.like(search, { type: 'boolean or string or null', choices: ['"on"'] });
+  t.like(list, { type: 'string or array or null', default: '""' });
+});
+
 test('the fields of objects are found through references, in lists and maps, and among alternatives', (t) => {
   const [one, list, map, either] = listFields(
     {
