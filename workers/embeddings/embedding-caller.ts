@@ -18,7 +18,7 @@ import { deliverVectors } from './deliver-vectors.ts';
 import { BufferRef, type PendingInput } from './embedding-work.ts';
 import { cacheOutcomes } from './cached-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
-import { countWaitingRequests, findUser, sumTokens } from './call-inputs.ts';
+import { findUser, sumTokens } from './call-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
@@ -49,8 +49,8 @@ export interface ModelCall {
   readonly chooseInputs: (granted: GrantedCall) => readonly PendingInput[];
   /** The server failures that do not count yet. */
   readonly failures: RequestFailures;
-  /** Whether the call is one of a search, and so not repeated as it is if the server fails it with a 5xx. */
-  readonly isSearch?: boolean;
+  /** Whether the call is split after this failure of its server, if several requests wait for it or it is part of a search. */
+  readonly isSplitAfter: (error: UpstreamError) => boolean;
 }
 
 /** Makes the calls of one model, and learns from the vendors' counts which accounts may share calls with others. */
@@ -83,7 +83,7 @@ export class EmbeddingCaller {
    */
   async call(
     model: CatalogModel | undefined,
-    { accountIds, stop, chooseInputs, failures, isSearch = false }: ModelCall,
+    { accountIds, stop, chooseInputs, failures, isSplitAfter }: ModelCall,
   ): Promise<readonly PendingInput[]> {
     if (model === undefined || model.routes.length === 0) throw modelDisabled(this.#modelId);
     let inputs: readonly PendingInput[] | null = null;
@@ -100,7 +100,7 @@ export class EmbeddingCaller {
       deadlineAtMs: Infinity,
       hasOutput: () => false,
       failures,
-      isShared: () => isSearch || countWaitingRequests(inputs ?? []) > 1,
+      isSplitAfter,
       attempt: async (upstream, target, granted) => {
         if (inputs === null) {
           stop.signal.throwIfAborted();

@@ -177,7 +177,14 @@ export class EmbeddingScheduler {
     try {
       const accountIds = (): Iterable<string> =>
         inputs === null ? this.#waiting.accountIds() : findAccounts(inputs);
-      const broken = await this.#caller.call(model, { accountIds, stop, chooseInputs, failures });
+      const broken = await this.#caller.call(model, {
+        accountIds,
+        stop,
+        chooseInputs,
+        failures,
+        isSplitAfter: (error) => this.#faultSearch.isSplitAfter(error, inputs ?? []),
+      });
+      this.#faultSearch.noteServed();
       this.#failInputs(broken, describeInvalidVector);
     } catch (error) {
       if (error instanceof NobodyWaiting) return;

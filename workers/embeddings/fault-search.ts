@@ -3,6 +3,8 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/runtime/logger.ts';
 import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { RequestFailures } from '../routing/request-failures.ts';
+import { isServerError } from '../routing/retry-policy.ts';
+import type { UpstreamError } from '../upstreams/upstream.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { NobodyWaiting, type EmbeddingCaller } from './embedding-caller.ts';
 import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
@@ -37,9 +39,22 @@ export class FaultSearch {
     this.#serverErrors = new ServerErrorSearch({
       quarantine,
       failInputs,
-      callAgain: (inputs, failures) => this.#call(inputs, failures, true),
+      callAgain: (inputs, failures) => this.#call(inputs, failures, isServerError),
       failPart: (inputs, error, state) => this.#fail(inputs, error, state),
     });
+  }
+
+  /**
+   * Whether a call is searched without being repeated first. Other statuses than 500 speak of the server's load or of what
+   * is before it, so they are retried first.
+   */
+  isSplitAfter(error: UpstreamError, inputs: readonly PendingInput[]): boolean {
+    return error.status === 500 && !this.#serverErrors.isPaused && countWaitingRequests(inputs) > 1;
+  }
+
+  /** To be called when the server has served a call. */
+  noteServed(): void {
+    this.#serverErrors.resume();
   }
 
   /**
@@ -94,7 +109,7 @@ export class FaultSearch {
     }
     search.callsLeft -= 1;
     try {
-      await this.#call(part, search.failures, false);
+      await this.#call(part, search.failures, (error) => this.isSplitAfter(error, part));
       search.isServed = true;
     } catch (error) {
       // If all callers disconnect during the search, quarantine their accounts: otherwise they could hide a bad input
@@ -104,13 +119,16 @@ export class FaultSearch {
     }
   }
 
-  /** @param isSearch whether the call is not repeated as it is if the server fails it with a 5xx */
-  async #call(part: readonly PendingInput[], failures: RequestFailures, isSearch: boolean): Promise<void> {
+  async #call(
+    part: readonly PendingInput[],
+    failures: RequestFailures,
+    isSplitAfter: (error: UpstreamError) => boolean,
+  ): Promise<void> {
     const { caller, failInputs, findModel, log } = this.#deps;
     const stop = new AbortController();
     runInBackground(abortWhenAbandoned(part, stop), 'watching a call', log);
     const accounts = findAccounts(part);
-    const call = { accountIds: () => accounts, stop, chooseInputs: () => part, failures, isSearch };
+    const call = { accountIds: () => accounts, stop, chooseInputs: () => part, failures, isSplitAfter };
     failInputs(await caller.call(findModel(), call), describeInvalidVector);
   }
 }

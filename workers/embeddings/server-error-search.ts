@@ -6,7 +6,7 @@ import { NobodyWaiting } from './embedding-caller.ts';
 import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
 import type { Quarantine } from './quarantine.ts';
 
-/** After a search in which the server served nothing, for how long the model's failed calls are not searched. */
+/** After a search in which the server served nothing, for how long the model's failed calls are not searched, unless it serves one. */
 const futilePauseMs = 30_000;
 
 /** The state of one search, over all of its calls. */
@@ -39,9 +39,13 @@ export class ServerErrorSearch {
     this.#deps = deps;
   }
 
-  /** Whether a search is worthwhile: not while the server is down. */
+  /** Whether a search is futile, because the server is down. */
   get isPaused(): boolean {
     return performance.now() < this.#pausedUntilMs;
+  }
+
+  resume(): void {
+    this.#pausedUntilMs = -Infinity;
   }
 
   /**
@@ -74,8 +78,10 @@ export class ServerErrorSearch {
     if (passedOver.length > 0) {
       const failure = await this.#call(passedOver.flat(), state);
       if (failure !== null) await this.#failPassedOver(passedOver, failure, state);
-    } else {
-      // It was never called alone, and the first failure may have had another reason.
+    }
+    // If nothing was passed over, it was never called alone. And a server that said that it is busy may not be any more.
+    const isDoubtful = state.isServed && findServerError(suspectError)?.status !== 500;
+    if (passedOver.length === 0 || isDoubtful) {
       const failure = await this.#call(suspects.flat(), state);
       if (failure === null) return;
       if (findServerError(failure) === null) {
@@ -94,6 +100,7 @@ export class ServerErrorSearch {
     try {
       await this.#deps.callAgain(inputs, state.failures);
       state.isServed = true;
+      this.resume();
       return null;
     } catch (error) {
       return error;
@@ -107,9 +114,11 @@ export class ServerErrorSearch {
   ): Promise<void> {
     const inputs = groups.flat().filter((input) => input.isNeeded);
     const needed = groupByRequest(inputs);
-    if (findServerError(error) === null) await this.#deps.failPart(inputs, error, state);
+    const serverError = findServerError(error);
+    if (serverError === null) await this.#deps.failPart(inputs, error, state);
     else if (state.isServed && needed.length > 1) await this.search(needed, error, state);
-    else if (needed.length > 0) this.#failSuspect(needed, error, state);
+    else if (serverError.status === 500) this.#failSuspect(needed, error, state);
+    else this.#fail(needed, error);
   }
 
   #failSuspect(groups: readonly PendingInput[][], error: unknown, { isServed, failures }: SearchState): void {

@@ -13,7 +13,7 @@ import {
 } from '../upstreams/upstream.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import { chooseBackoffMs, classifyFailure, isKeyFailure, mayRetry } from './retry-policy.ts';
+import { chooseBackoffMs, isKeyFailure, mayRetry } from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
 import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
@@ -78,10 +78,10 @@ export interface RouteCall<T> {
   /** Whether to retry after a vendor timed out. The vendor may still finish the first call, and bills both. */
   readonly retriesTimeouts: boolean;
   /**
-   * Whether the call serves several requests. Its caller then splits it if the server fails it with a 5xx, so it is not
-   * repeated as it is, except through other routes.
+   * Whether the caller splits the call after this failure. It is then not repeated as it is, except through other
+   * routes.
    */
-  readonly isShared?: () => boolean;
+  readonly isSplitAfter?: (error: UpstreamError) => boolean;
   /** The server failures that do not count yet. By default, those of this call count when it ends. */
   readonly failures?: RequestFailures;
   readonly log: Logger;
@@ -148,10 +148,10 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
       const hasOutput = call.hasOutput();
       const { retriesTimeouts } = call;
       const counters = { calls, attempts, elapsedMs, budgetMs };
-      const isShared = call.isShared?.() ?? false;
+      const isSplit = call.isSplitAfter?.(error) ?? false;
       const statusLeftMs = (call.statusUntilMs ?? Infinity) - Date.now();
       const hasOtherRoute = !isLast;
-      const history = { ...counters, hasOutput, hasOtherRoute, retriesTimeouts, isShared, statusLeftMs };
+      const history = { ...counters, hasOutput, hasOtherRoute, retriesTimeouts, isSplit, statusLeftMs };
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an AbortError; `throwIfAborted` throws the signal's reason instead.
       const backoffMs = chooseBackoffMs(error, attempts, Math.random());
@@ -238,7 +238,7 @@ async function callOnce<T>(
       slots: slot.slots,
       reportHealthy: () => limiter.confirm(slot),
       isContested: () => limiter.isContested(slot),
-      acquireExtraSlot: (signal) => acquireExtraSlot(limiter, call, slot, signal),
+      acquireExtraSlot: (signal) => acquireExtraSlot({ limiter, failures }, call, slot, signal),
       setServedAccounts: (shared) => {
         accountIds = [...shared];
       },
@@ -247,9 +247,7 @@ async function callOnce<T>(
     limiter.release(slot, 'ok', null, accountIds);
     return { response };
   } catch (error) {
-    if (error instanceof UpstreamError && classifyFailure(error) === 'bad')
-      failures.add(slot, error, accountIds);
-    else releaseFailed(limiter, slot, error, accountIds);
+    releaseFailed({ limiter, failures }, slot, error, accountIds);
     throw error;
   }
 }

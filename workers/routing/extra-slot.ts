@@ -3,19 +3,30 @@ import type { CallSlot } from '../../shared/routing/acquire-script.ts';
 import { UpstreamError, type AcquireExtraSlot } from '../upstreams/upstream.ts';
 import type { AcquireOptions } from './wait-queue.ts';
 import { findCooldown, classifyFailure } from './retry-policy.ts';
+import type { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
+
+/** What the end of a request's call is reported to. */
+export interface CallReports {
+  readonly limiter: RouteLimiter;
+  readonly failures: RequestFailures;
+}
 
 /** Releases the slot of a failed call. */
 export function releaseFailed(
-  limiter: RouteLimiter,
+  { limiter, failures }: CallReports,
   slot: CallSlot,
   error: unknown,
-  accountIds?: readonly string[],
+  accountIds: readonly string[] = [slot.accountId],
 ): void {
   // Other errors, such as a cancellation by the caller or an internal error, say nothing about the route.
-  if (error instanceof UpstreamError)
-    limiter.release(slot, classifyFailure(error), findCooldown(error), accountIds);
-  else limiter.release(slot, 'none');
+  if (!(error instanceof UpstreamError)) {
+    limiter.release(slot, 'none');
+    return;
+  }
+  const outcome = classifyFailure(error);
+  if (outcome === 'bad') failures.add(slot, error, accountIds);
+  else limiter.release(slot, outcome, findCooldown(error), accountIds);
 }
 
 /**
@@ -23,7 +34,7 @@ export function releaseFailed(
  * then continues with a single slot.
  */
 export async function acquireExtraSlot(
-  limiter: RouteLimiter,
+  reports: CallReports,
   {
     waitLimits,
     deadlineAtMs,
@@ -32,13 +43,14 @@ export async function acquireExtraSlot(
   { candidate, accountId }: CallSlot,
   signal: AbortSignal,
 ): ReturnType<AcquireExtraSlot> {
+  const { limiter } = reports;
   const options = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, isBackground };
   try {
     const slot = await limiter.acquire([candidate], options);
     if (slot === null) return null;
     return {
       release: (outcome) => {
-        if (outcome?.status === 'rejected') releaseFailed(limiter, slot, outcome.reason);
+        if (outcome?.status === 'rejected') releaseFailed(reports, slot, outcome.reason);
         else limiter.release(slot, outcome === null ? 'none' : 'ok');
       },
     };

@@ -39,8 +39,8 @@ export interface CallHistory {
   readonly hasOtherRoute: boolean;
   /** Whether to make a new call while a vendor may still be working on the previous one. */
   readonly retriesTimeouts: boolean;
-  /** Whether the call serves several requests, one of which may be what the server fails at. */
-  readonly isShared: boolean;
+  /** Whether the caller splits the call after this failure. */
+  readonly isSplit: boolean;
   /** For how long the caller can still get the failure with its own status. Negative if that is over. */
   readonly statusLeftMs: number;
 }
@@ -52,7 +52,7 @@ export interface CallHistory {
 export function mayRetry(error: UpstreamError, history: CallHistory): boolean {
   return (
     error.failure !== 'rejected' &&
-    (!(isCandidateFailure(error) || (history.isShared && isServerError(error))) || history.hasOtherRoute) &&
+    (!(history.isSplit || isCandidateFailure(error)) || history.hasOtherRoute) &&
     !history.hasOutput &&
     !isWaitInVain(error, history) &&
     (!error.mayStillRun || history.retriesTimeouts) &&

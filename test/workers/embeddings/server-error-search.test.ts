@@ -17,11 +17,11 @@ interface Outcome {
   readonly counted: number;
 }
 
-/** Embeds the texts, each for an account of its own, at a vendor that fails with a 500 if `fails` says so. */
+/** Embeds the texts, each for an account of its own, at a vendor that fails with this status if `fails` says so. */
 async function embedTogether(
   texts: readonly string[],
   fails: (inputs: readonly string[], call: number) => boolean,
-  rounds = 1,
+  { rounds = 1, status = 500 } = {},
 ): Promise<Outcome> {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
@@ -31,7 +31,7 @@ async function embedTogether(
     // eslint-disable-next-line @typescript-eslint/require-await
     embed: async (_: unknown, { inputs }: { inputs: readonly string[] }) => {
       calls.push(inputs);
-      if (fails(inputs, calls.length)) throw new UpstreamError('unavailable', 'it broke', { status: 500 });
+      if (fails(inputs, calls.length)) throw new UpstreamError('unavailable', 'it broke', { status });
       return {
         vectors: Buffer.alloc(inputs.length * 4),
         dimensions: 1,
@@ -125,13 +125,33 @@ test('if the server serves nothing, its failure counts once and nobody is reject
 });
 
 test('while the server is down, further calls are not searched', async (t) => {
-  const { calls } = await embedTogether(textsOf(16), () => true, 2);
-  const ofFirst = calls.findLastIndex((inputs) => inputs.length === 16);
-  t.is(calls.length - 1, ofFirst, 'the second merged call is the last call');
+  const { calls } = await embedTogether(textsOf(16), () => true, { rounds: 2 });
+  t.deepEqual(
+    calls.slice(-3).map((inputs) => inputs.length),
+    [16, 16, 16],
+    'the second merged call is retried as it is',
+  );
 });
 
 test('requests whose single call fails are retried, and get the failure of the server', async (t) => {
   const { results, calls } = await embedTogether(['alone'], () => true);
   t.deepEqual(results, ['upstream_error']);
   t.is(calls.length, 3);
+});
+
+test('a call that fails with a 503 is retried first, and then searched for a request that fails again', async (t) => {
+  const texts = ['bad', ...textsOf(3)];
+  const { results, calls } = await embedTogether(texts, (inputs) => inputs.includes('bad'), { status: 503 });
+  t.deepEqual(results, ['upstream_rejected', 'served', 'served', 'served']);
+  t.deepEqual(
+    calls.slice(0, 3).map((inputs) => inputs.length),
+    [4, 4, 4],
+  );
+});
+
+test('nobody is rejected because a server was busy for a while', async (t) => {
+  for (let busyCalls = 1; busyCalls < 8; busyCalls++) {
+    const { results } = await embedTogether(textsOf(8), (_, call) => call <= busyCalls, { status: 503 });
+    t.false(results.includes('upstream_rejected'), `${busyCalls} calls`);
+  }
 });

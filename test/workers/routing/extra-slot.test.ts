@@ -2,6 +2,7 @@ import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
 import { acquireExtraSlot } from '../../../workers/routing/extra-slot.ts';
+import { RequestFailures } from '../../../workers/routing/request-failures.ts';
 import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 
 const acquire = (reason: Error): ReturnType<typeof acquireExtraSlot> => {
@@ -9,7 +10,7 @@ const acquire = (reason: Error): ReturnType<typeof acquireExtraSlot> => {
   const waitLimits = { keyMs: 1_000, breakerMs: 1_000 };
   const slot = { candidate: {}, accountId: 'ann' } as unknown as CallSlot;
   return acquireExtraSlot(
-    limiter,
+    { limiter, failures: new RequestFailures(limiter) },
     { waitLimits, deadlineAtMs: Infinity },
     slot,
     new AbortController().signal,

@@ -19,7 +19,7 @@ const fresh = {
   budgetMs: 1_000,
   hasOutput: false,
   hasOtherRoute: true,
-  isShared: false,
+  isSplit: false,
   statusLeftMs: Infinity,
   retriesTimeouts: true,
 };
@@ -108,12 +108,10 @@ test('a key is on cooldown for as long as its vendor specifies, and only on one 
     t.is(findCooldown(failed(failure)), null);
 });
 
-test('a call that serves several requests is not repeated after a 5xx, except through another route', (t) => {
-  const shared = { ...fresh, isShared: true };
-  t.false(mayRetry(failed('unavailable', { status: 500 }), { ...shared, hasOtherRoute: false }));
-  t.true(mayRetry(failed('unavailable', { status: 500 }), shared));
-  t.true(mayRetry(failed('unavailable'), { ...shared, hasOtherRoute: false }), 'the connection was lost');
-  t.true(mayRetry(failed('timeout'), { ...shared, hasOtherRoute: false }));
+test('a call that is split after a failure is not repeated, except through another route', (t) => {
+  const split = { ...fresh, isSplit: true };
+  t.false(mayRetry(failed('unavailable', { status: 500 }), { ...split, hasOtherRoute: false }));
+  t.true(mayRetry(failed('unavailable', { status: 500 }), split));
 });
 
 test('a rate limit is not waited for beyond the time in which the caller can get a status, unless the vendor said for the first time how long', (t) => {

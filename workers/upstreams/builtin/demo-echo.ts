@@ -110,15 +110,18 @@ function composeResponse(body: ChatBody): EchoResponse {
   if (tool !== null) {
     const { name, parameters } = tool;
     const id = `call_echo${messages.length}`;
-    return { text: JSON.stringify(sampleOfSchema(parameters, text)), call: { name, id } };
+    return { text: toJson(sampleOfSchema(parameters, text)), call: { name, id } };
   }
   const format = body['response_format'];
   if (isRecord(format) && format['type'] === 'json_object')
     return { text: JSON.stringify({ you_said: text }), call: null };
   if (isRecord(format) && isRecord(format['json_schema']))
-    return { text: JSON.stringify(sampleOfSchema(format['json_schema']['schema'], text)), call: null };
+    return { text: toJson(sampleOfSchema(format['json_schema']['schema'], text)), call: null };
   return { text: composeText(messages), call: null };
 }
+
+/** A schema such as `{"enum": []}` has no sample. */
+const toJson = (value: unknown): string => JSON.stringify(value) ?? 'null';
 
 /** The tool that the response calls: the one that the caller forces, otherwise the first, unless a result follows. */
 function chooseTool(body: ChatBody): { readonly name: string; readonly parameters: unknown } | null {
