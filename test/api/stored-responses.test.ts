@@ -83,7 +83,8 @@ async function send(
 ): Promise<{ status: number; headers: Headers; requestId: string; text: string }> {
   let response = await to.post(chats, apiKey, body, key);
   // On a busy machine, Redis may not respond in time. The key makes it safe to try again, as the 503 says.
-  for (let retries = 0; response.status === 503 && 'idempotency-key' in key && retries < 3; retries++)
+  const maxRetries = 'idempotency-key' in key ? 3 : 0;
+  for (let retries = 0; response.status === 503 && retries < maxRetries; retries++)
     response = await to.post(chats, apiKey, body, key);
   const requestId = response.headers.get('x-request-id')!;
   return { status: response.status, headers: response.headers, requestId, text: await response.text() };
