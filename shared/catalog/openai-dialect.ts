@@ -87,7 +87,7 @@ export interface BatchLimits {
 
 /** Limits of one embedding call, for servers that allow less than OpenAI. */
 const batchLimits: Partial<Record<OpenAiDialect, BatchLimits>> = {
-  // It allows 16 384 of its own tokens, of which a text may need 1.6 times as many as of ours.
+  // Its limit is 16 384 tokens by its own count, which can be 1.6 times ours.
   mistral: { maxBatchInputs: 512, maxBatchTokens: 10_000 },
   // `--max-client-batch-size`, unless it was started with another.
   tei: { maxBatchInputs: 32 },

@@ -19,21 +19,14 @@ export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> 
   return tokensOf;
 }
 
-/** How many requests still wait for the inputs. */
-export function countWaitingRequests(inputs: readonly PendingInput[]): number {
-  const claims = inputs.flatMap((input) => input.claims);
-  return new Set(
-    claims.filter(({ request, index }) => request.isWaitingFor(index)).map(({ request }) => request),
-  ).size;
-}
-
 /**
  * Groups inputs by request, because the inputs of one request succeed or fail together. A shared input is in the group
- * of the first request that still waits for it.
+ * of the first request that still waits for it, and an input that nobody waits for in none.
  */
 export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][] {
   const groups = new Map<PendingRequest, PendingInput[]>();
   for (const input of inputs) {
+    if (!input.isNeeded) continue;
     const { request } = input.claims.find((claim) => claim.request.isWaitingFor(claim.index))!;
     const group = groups.get(request) ?? [];
     group.push(input);

@@ -8,7 +8,7 @@ import type { UpstreamError } from '../upstreams/upstream.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { NobodyWaiting, type EmbeddingCaller } from './embedding-caller.ts';
 import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
-import { abortWhenAbandoned, countWaitingRequests, findAccounts, groupByRequest } from './call-inputs.ts';
+import { abortWhenAbandoned, findAccounts, groupByRequest } from './call-inputs.ts';
 import type { Quarantine } from './quarantine.ts';
 import { ServerErrorSearch, type SearchState } from './server-error-search.ts';
 
@@ -49,7 +49,7 @@ export class FaultSearch {
    * is before it, so they are retried first.
    */
   isSplitAfter(error: UpstreamError, inputs: readonly PendingInput[]): boolean {
-    return error.status === 500 && !this.#serverErrors.isPaused && countWaitingRequests(inputs) > 1;
+    return error.status === 500 && !this.#serverErrors.isPaused && groupByRequest(inputs).length > 1;
   }
 
   /** To be called when the server has served a call. */
@@ -64,7 +64,7 @@ export class FaultSearch {
    * @param failures the failures of the call, which do not count yet
    */
   async fail(inputs: readonly PendingInput[], error: unknown, failures: RequestFailures): Promise<void> {
-    const state = { failures, callsLeft: computeCallBudget(countWaitingRequests(inputs)), isServed: false };
+    const state = { failures, callsLeft: computeCallBudget(groupByRequest(inputs).length), isServed: false };
     await this.#fail(inputs, error, state);
   }
 

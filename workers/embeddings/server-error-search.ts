@@ -13,7 +13,7 @@ const futilePauseMs = 30_000;
 export interface SearchState {
   readonly failures: RequestFailures;
   callsLeft: number;
-  /** Whether the server served any of the inputs. Without that, its failure is an outage, whoever sent the inputs. */
+  /** Whether the server has served any of the inputs. If it has served none, it is down, and no request is to blame. */
   isServed: boolean;
 }
 
@@ -112,10 +112,9 @@ export class ServerErrorSearch {
     error: unknown,
     state: SearchState,
   ): Promise<void> {
-    const inputs = groups.flat().filter((input) => input.isNeeded);
-    const needed = groupByRequest(inputs);
+    const needed = groupByRequest(groups.flat());
     const serverError = findServerError(error);
-    if (serverError === null) await this.#deps.failPart(inputs, error, state);
+    if (serverError === null) await this.#deps.failPart(needed.flat(), error, state);
     else if (state.isServed && needed.length > 1) await this.search(needed, error, state);
     else if (serverError.status === 500) this.#failSuspect(needed, error, state);
     else this.#fail(needed, error);

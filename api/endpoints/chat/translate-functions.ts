@@ -14,9 +14,12 @@ export interface TranslatedChat {
  * @throws AppError `validation_failed` if both forms are mixed, or a result has no call
  */
 export function translateFunctions(body: ChatRequest): TranslatedChat {
+  const messages = translateMessages(body.messages);
+  // Nearly every chat is left as it is, without a copy.
+  if (body.functions === undefined && body.function_call === undefined && messages === body.messages)
+    return { body, wantsFunctionCall: false };
   const { functions, function_call: choice, ...rest } = body;
   const isOlder = functions !== undefined && functions !== null && functions.length > 0;
-  const messages = translateMessages(body.messages);
   const translated: ChatRequest = messages === body.messages ? rest : { ...rest, messages };
   if (!isOlder) return { body: translated, wantsFunctionCall: false };
   if (body.tools !== undefined && body.tools !== null && body.tools.length > 0)

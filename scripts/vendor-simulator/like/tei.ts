@@ -23,7 +23,7 @@ export const tei: Personality = {
 
   writeEmbeddings: (response) => ({ ...response, model: 'BAAI/bge-base-en-v1.5' }),
 
-  // An unknown path, and a body that is too large, are refused before any code of its own.
+  // Its web framework rejects unknown paths and oversized bodies before TEI's own code runs.
   writeError: ({ status, message, type }) => {
     if (status === 404) return '';
     return status === 413 ? message : { message, code: status, type: names[type] ?? 'Backend' };

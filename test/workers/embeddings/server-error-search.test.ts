@@ -17,11 +17,11 @@ interface Outcome {
   readonly counted: number;
 }
 
-/** Embeds the texts, each for an account of its own, at a vendor that fails with this status if `fails` says so. */
+/** Embeds each text for a different account, unless they are to be of one. The vendor responds with `status` to the calls for which `fails` is true. */
 async function embedTogether(
   texts: readonly string[],
   fails: (inputs: readonly string[], call: number) => boolean,
-  { rounds = 1, status = 500 } = {},
+  { rounds = 1, status = 500, isOneAccount = false } = {},
 ): Promise<Outcome> {
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
@@ -60,7 +60,7 @@ async function embedTogether(
   const never = new AbortController().signal;
   const embed = async (text: string, i: number): Promise<string> => {
     const { outcomes } = await scheduler.embed({
-      accountId: `account-${i}`,
+      accountId: isOneAccount ? 'account' : `account-${i}`,
       inputs: [text],
       inputTokens: [1],
       user: null,
@@ -154,4 +154,11 @@ test('nobody is rejected because a server was busy for a while', async (t) => {
     const { results } = await embedTogether(textsOf(8), (_, call) => call <= busyCalls, { status: 503 });
     t.false(results.includes('upstream_rejected'), `${busyCalls} calls`);
   }
+});
+
+test('requests that share their only text are retried like one request, because there is nothing to search', async (t) => {
+  const options = { isOneAccount: true };
+  const { results, calls } = await embedTogether(['same', 'same'], (_, call) => call < 3, options);
+  t.deepEqual(results, ['served', 'served']);
+  t.deepEqual(calls, [['same'], ['same'], ['same']]);
 });

@@ -53,18 +53,8 @@ export async function* runDemoEcho(
   for (const [position, content] of pieces.entries()) {
     if (position > 0) await pause(options.wordPauseMs, signal);
     signal.throwIfAborted();
-    const role = position === 0 ? { role: 'assistant' } : {};
-    const callPiece = call === null || position > 0 ? {} : { id: call.id, type: 'function' };
-    yield forEachChoice(choices, (index) => ({
-      type: 'delta',
-      index,
-      delta: {
-        ...role,
-        ...(call === null
-          ? { content }
-          : { tool_calls: [{ index: 0, ...callPiece, function: pieceOf(call, content, position) }] }),
-      },
-    }));
+    const delta = writeDelta(content, call, position === 0);
+    yield forEachChoice(choices, (index) => ({ type: 'delta', index, delta }));
   }
   yield forEachChoice(choices, (index) => ({
     type: 'finish',
@@ -100,8 +90,16 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-const pieceOf = (call: EchoCall, content: string, position: number): object =>
-  position === 0 ? { name: call.name, arguments: content } : { arguments: content };
+/** Returns the delta with the next piece of the text, or of the arguments of the call. */
+function writeDelta(piece: string, call: EchoCall | null, isFirst: boolean): Record<string, unknown> {
+  const role = isFirst ? { role: 'assistant' } : {};
+  if (call === null) return { ...role, content: piece };
+  const { id, name } = call;
+  const toolCall = isFirst
+    ? { index: 0, id, type: 'function', function: { name, arguments: piece } }
+    : { index: 0, function: { arguments: piece } };
+  return { ...role, tool_calls: [toolCall] };
+}
 
 function composeResponse(body: ChatBody): EchoResponse {
   const { messages } = body;

@@ -17,15 +17,6 @@ const KEY_CODES = new Set([
   'invalid_api_key',
 ]);
 
-/**
- * Messages that determine the classification, because their status and code are those of a key that is rejected or
- * over its limit. Otherwise, such requests would put the key on cooldown for all accounts. Matched by the start of
- * the message. If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the
- * error.
- * - xAI's 403 for text that it does not accept continues with the operator's team and key IDs, which callers
- *   must not see.
- * - OpenAI's 429 for more tokens than the per-minute limit allows does not go away by waiting.
- */
 /** LiteLLM's proxy without a database answers a wrong key with a 400. */
 const KEY_MESSAGES = ['No connected db.'];
 
@@ -52,6 +43,15 @@ const REFUSALS = [
 /** OpenRouter answers with a 404 if no vendor of the model takes what is in the request. */
 const UNSUPPORTED_REQUEST = 'No endpoints found that support ';
 
+/**
+ * Messages that determine the classification, because their status and code are those of a key that is rejected or
+ * over its limit. Otherwise, such requests would put the key on cooldown for all accounts. Matched by the start of
+ * the message. If a vendor changes it, the limiter still puts the key on cooldown only for the accounts that hit the
+ * error.
+ * - xAI's 403 for text that it does not accept continues with the operator's team and key IDs, which callers
+ *   must not see.
+ * - OpenAI's 429 for more tokens than the per-minute limit allows does not go away by waiting.
+ */
 const REJECTED_CONTENT = 'Content violates usage guidelines';
 const TOO_LARGE_REQUEST = 'Request too large for ';
 
