@@ -1,5 +1,6 @@
+import { getHeapStatistics } from 'node:v8';
 import test, { type ExecutionContext } from 'ava';
-import { collectWhenIdle } from '../../../shared/runtime/idle-collection.ts';
+import { collectWhenIdle, findCollector } from '../../../shared/runtime/idle-collection.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const growthBytes = 8_000_000;
@@ -23,6 +24,30 @@ test.serial('an idle process frees the garbage that was created under load', asy
   const garbage = new WeakRef(Array.from({ length: 1_000_000 }, (_, i) => ({ i })));
   await waitFor('the collection', () => garbage.deref() === undefined);
   t.pass();
+});
+
+test.serial('memory in which few objects survive is given back', async (t) => {
+  const collectGarbage = findCollector();
+  let collections = 0;
+  const collect = (): void => {
+    collections++;
+    collectGarbage();
+  };
+  t.teardown(collectWhenIdle({ checkMs: 10, idleShare: Infinity, growthBytes, collect }));
+  let all: object[] = Array.from({ length: 2_000_000 }, (_, i) => ({ i, nested: { i } }));
+  const occupiedMb = () => getHeapStatistics().total_heap_size / 1_000_000;
+  await waitFor('the objects to be in the old generation', () => occupiedMb() > 100);
+  const fullMb = occupiedMb();
+  // Every tenth, from each page of memory. One collection releases about a third.
+  const survivors = all.filter((_, i) => i % 10 === 0);
+  all = [];
+  await waitFor(
+    () => `the memory to be released: ${occupiedMb()} MB, initially ${fullMb} MB`,
+    () => occupiedMb() < fullMb / 2,
+  );
+  // V8 would do it too, but only after most of a minute.
+  t.true(collections > 1, `${collections} collections`);
+  t.is(survivors.length, 200_000);
 });
 
 test.serial('an idle process collects garbage once, and again only after its memory has grown', async (t) => {
