@@ -84,6 +84,32 @@ test('charges for the prompt even if a partial report has placeholder zeros', (t
   t.like(meter.measure('left'), { promptTokens: 10, completionTokens: 0, counted: true });
 });
 
+for (const { title, emitted, reported, charged } of [
+  { title: 'the first of two alike', emitted: [50, 50], reported: 50, charged: 100 },
+  { title: 'the first of two alike, in a larger vocabulary', emitted: [50, 50], reported: 35, charged: 100 },
+  { title: 'the first of two alike, in a smaller vocabulary', emitted: [50, 50], reported: 65, charged: 100 },
+  { title: 'a long first choice', emitted: [100, 40], reported: 100, charged: 140 },
+  { title: 'a short first choice', emitted: [10, 200], reported: 12, charged: 210 },
+  { title: 'the first of four', emitted: [50, 50, 50, 50], reported: 50, charged: 200 },
+  { title: 'all choices', emitted: [50, 50], reported: 100, charged: 100 },
+  { title: 'all choices, in a larger vocabulary', emitted: [50, 50], reported: 75, charged: 75 },
+  { title: 'all choices, in a smaller vocabulary', emitted: [50, 50], reported: 165, charged: 165 },
+  {
+    title: 'the only choice that it returned, in a larger vocabulary',
+    emitted: [50, 0],
+    reported: 30,
+    charged: 30,
+  },
+  { title: 'all choices, of which the first is empty', emitted: [0, 50], reported: 50, charged: 50 },
+]) {
+  test(`if a server reports the usage of ${title}, all choices are charged`, (t) => {
+    const { meter, report } = start({ n: emitted.length });
+    for (const [index, count] of emitted.entries()) meter.takeDelta({ index, delta: { ...words(count) } });
+    report({ promptTokens: 12, completionTokens: reported });
+    t.like(meter.measure('complete'), { completionTokens: charged, counted: charged !== reported });
+  });
+}
+
 test('reports above what the request allows are ignored, and logged once with model and route', (t) => {
   const { meter, logged, report } = start({ n: 2, max_tokens: 100 });
   emit(meter, 5);
