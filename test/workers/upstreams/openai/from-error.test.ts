@@ -84,6 +84,45 @@ test('a request that no server of the vendor takes is rejected, though the statu
   t.is(toError(404, { error: { message: 'No endpoints found for x/y', code: 404 } }).failure, 'missing');
 });
 
+/** What servers say with a 500 about one request, each as it is sent. */
+const refusedWith500 = {
+  'a text longer than llama.cpp’s batch':
+    'input (596 tokens) is too large to process. increase the physical batch size (current batch size: 512)',
+  'a prompt longer than llama.cpp’s slot':
+    'the request exceeds the available context size, try increasing it',
+  'an image without a projector':
+    'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+  'audio without a projector': 'audio input is not supported',
+  'an image for a model of Ollama that does not see': 'this model does not support image input',
+  'audio for a model of Ollama that does not hear': 'this model does not support audio input',
+  'an empty image for Ollama': 'image data required for image input',
+  'a vector with NaN at Ollama': 'failed to encode response: json: unsupported value: NaN',
+  'arguments that are not JSON': 'Failed to parse tool call arguments as JSON',
+  'JSON that llama.cpp cannot parse':
+    '[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing object key',
+  'an image that llama.cpp cannot load': 'Failed to load image or audio file',
+  'an image that a server cannot decode': 'Failed to decode image: unknown format',
+  'an image that a server cannot process': 'Failed to process image',
+  'an invalid image': 'Invalid image: cannot identify image file',
+};
+
+for (const [name, message] of Object.entries(refusedWith500)) {
+  test(`a server’s 500 about ${name} is a rejection with its words, however it is wrapped and written`, (t) => {
+    for (const text of [message, message.toUpperCase()])
+      for (const body of [
+        { error: { code: 500, message: text, type: 'server_error' } },
+        { error: text },
+        { message: text, code: 500 },
+        { detail: text },
+      ]) {
+        for (const error of [toError(500, body), toEmbeddedError(body, KEY)]) {
+          t.is(error.failure, 'rejected', JSON.stringify(body));
+          t.is(error.message, text);
+        }
+      }
+  });
+}
+
 test('an error within a 200 response is classified by its code or type', (t) => {
   const expected: [object, UpstreamFailure][] = [
     [{ error: { message: 'x', code: 502 } }, 'unavailable'],
