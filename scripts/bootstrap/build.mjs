@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { bundleFolder } from './bundle-folder.mjs';
+import { assembleLua } from './lua.mjs';
 import { packagesStamp } from './packages.mjs';
 import { binOf, readText, Refusal, root, run, runStep, say } from './processes.mjs';
 
@@ -30,7 +31,7 @@ function hashSources(project) {
   };
   for (const name of Object.values(projects)) add(join(root, name));
   for (const folder of include) {
-    for (const path of walk(join(root, folder))) if (path.endsWith('.ts')) add(path);
+    for (const path of walk(join(root, folder))) if (/\.(ts|lua)$/.test(path)) add(path);
   }
   return hash.digest('hex');
 }
@@ -44,6 +45,7 @@ export async function build(project) {
   const failure = 'The build failed; see the output of tsc above.';
   const compile = [binOf('typescript'), '-p', projects[project]];
   await Promise.all([runStep('Building', failure, process.execPath, compile), bundlePackages()]);
+  assembleLua();
   removeOrphans();
   writeFileSync(stampPath(project), hash);
 }
@@ -80,6 +82,7 @@ function checkPackages() {
 /** Removes compiled files whose source is gone. tsc does not, so a removed test would continue to run. */
 function removeOrphans() {
   for (const path of walk(dist)) {
+    if (path.endsWith('.lua') && !existsSync(join(root, relative(dist, path)))) rmSync(path);
     if (!path.endsWith('.js') || !existsSync(`${path}.map`)) continue;
     if (existsSync(join(root, relative(dist, path).replace(/\.js$/, '.ts')))) continue;
     rmSync(path);

@@ -96,7 +96,7 @@ function longPhases() {
 async function checkStyle() {
   const path = `${join(root, 'node_modules', '.bin')}${delimiter}${process.env.PATH ?? ''}`;
   const checks = [
-    ['lint', binOf('oxlint'), '--type-aware', '--deny-warnings'],
+    ['lint', join(root, 'scripts', 'bootstrap', 'lint.mjs')],
     ['format check', binOf('prettier'), '--check', '--log-level=warn', '.'],
   ];
   const check = async ([name, ...args]) => {

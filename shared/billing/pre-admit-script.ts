@@ -1,31 +1,22 @@
-import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import type { RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { AccountRefusal } from './account-refusal.ts';
-import { rateWindowLua, readRateLimit, type RateLimit } from './rate-window.ts';
+import { readRateLimit, type LimitedReply, type RateLimit } from './rate-window.ts';
 
-/**
- * Pre-admits a request in one round trip, before its body is read and tokenized. It checks that the account is not
- * banned and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, it
- * takes none but checks that one is available. Returns the spendable balance; whether that is enough is known only once
- * the request is tokenized.
- */
-const script = new RedisScript(`
-local account, window, claim = KEYS[1], KEYS[2], KEYS[3]
-local slots = tonumber(ARGV[2])
-local fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
-if not fields[1] then return {'unknown'} end
-if fields[6] == '1' then return {'banned'} end
-if fields[7] ~= ARGV[1] then return {'revoked'} end
-${rateWindowLua}
-local limit = tonumber(fields[5])
-local needed = math.max(1, math.min(slots, limit))
-local used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, needed, slots == 0)
-redis.call('HSET', account, 'win', used)
-if refusal then return refusal end
-local isReplay = claim and redis.call('EXISTS', claim) or 0
-local spendable = string.format('%.0f', tonumber(fields[1]) - tonumber(fields[2]))
-return {'ok', limit, limit - used, 60, spendable, tonumber(fields[3]) - tonumber(fields[4]), isReplay, slots == 0 and 0 or needed}
-`);
+const script = new LuaScript(new URL('./pre-admit.lua', import.meta.url), [
+  'account',
+  'window',
+  'claim',
+  'keyHash',
+  'slots',
+]);
+
+/** What the script replies: see its header. */
+type PreAdmissionReply =
+  | LimitedReply<'ok', [spendable: string, freeRequests: number, isReplay: 0 | 1, slotsTaken: number]>
+  | LimitedReply<'rate_limited', [retryAfterMs: number]>
+  | [outcome: 'unknown' | 'revoked' | 'banned'];
 
 export interface PreAdmissionRequest {
   readonly accountId: string;
@@ -54,31 +45,33 @@ export async function runPreAdmission(
   redis: RedisClient,
   { accountId, keyHash, slots, claimHash }: PreAdmissionRequest,
 ): Promise<PreAdmissionResult> {
-  const keys = [redisKeys.account(accountId), redisKeys.rpmWindow(accountId)];
-  if (claimHash !== null) keys.push(redisKeys.claim(accountId, claimHash));
-  const reply = (await script.run(redis, keys, [keyHash, slots])) as [
-    PreAdmissionResult['outcome'],
-    ...unknown[],
-  ];
-  const [outcome, limit, remaining, resetSeconds, ...values] = reply;
-  const rateLimit = readRateLimit([limit, remaining, resetSeconds]);
-  switch (outcome) {
-    case 'ok':
+  const account = redisKeys.account(accountId);
+  const reply = (await script.run(redis, {
+    account,
+    window: redisKeys.rpmWindow(accountId),
+    claim: claimHash === null ? account : redisKeys.claim(accountId, claimHash),
+    keyHash,
+    slots,
+  })) as PreAdmissionReply;
+  switch (reply[0]) {
+    case 'ok': {
+      const [outcome, , , , spendable, freeRequests, isReplay, slotsTaken] = reply;
       return {
         outcome,
-        rateLimit,
-        spendableNano: BigInt(String(values[0])),
-        freeRequests: Number(values[1]),
-        isReplay: values[2] === 1,
-        slotsTaken: Number(values[3]),
+        rateLimit: readRateLimit(reply),
+        spendableNano: BigInt(spendable),
+        freeRequests,
+        isReplay: isReplay === 1,
+        slotsTaken,
       };
+    }
     case 'rate_limited':
-      return { outcome, rateLimit, retryAfterMs: Number(values[0]) };
+      return { outcome: reply[0], rateLimit: readRateLimit(reply), retryAfterMs: reply[4] };
     case 'unknown':
     case 'revoked':
     case 'banned':
-      return { outcome };
+      return { outcome: reply[0] };
     default:
-      return outcome satisfies never;
+      return reply satisfies never;
   }
 }

@@ -5,70 +5,18 @@ export interface RateLimit {
   readonly resetSeconds: number;
 }
 
-/** Parses the rate-limit values of a script's reply, which follow its outcome. */
-export function readRateLimit([limit, remaining, resetSeconds]: readonly unknown[]): RateLimit {
-  return { limit: Number(limit), remaining: Number(remaining), resetSeconds: Number(resetSeconds) };
+/** A reply of a script that includes rate-window.lua: an outcome, the account's rate limit, and further values. */
+export type LimitedReply<Outcome extends string, Values extends readonly unknown[] = []> = [
+  outcome: Outcome,
+  limit: number,
+  remaining: number,
+  resetSeconds: number,
+  ...values: Values,
+];
+
+export function readRateLimit([, limit, remaining, resetSeconds]: LimitedReply<
+  string,
+  unknown[]
+>): RateLimit {
+  return { limit, remaining, resetSeconds };
 }
-
-/**
- * Lua of the sliding minute, for the scripts that rate-limit requests. It defines `now` (seconds), `nowMs` and
- * `takeSlots`.
- *
- * The window is a list of one-second buckets (`second:slots`) in ascending order. The account's field `win` is their
- * sum, so checking a request takes the same time regardless of the number of earlier ones. Redis's clock may step.
- * After a step back, buckets ahead of the clock are dropped like those older than a minute; otherwise an account at its
- * limit would stay rate-limited until the clock caught up. A step in either direction can therefore allow an account
- * one limit's worth of requests early, but never denies it any.
- *
- * `takeSlots` returns how many slots are used now, which the calling script stores as `win`. If too few remain, it
- * takes none and also returns the error reply, with the milliseconds until enough are free. A request that needs no more slots than it has already taken never
- * fails. If `isCheck` is true, it only checks and takes none.
- */
-export const rateWindowLua = `
-local time = redis.call('TIME')
-local now = tonumber(time[1])
-local nowMs = string.format('%.0f', now * 1000 + math.floor(tonumber(time[2]) / 1000))
-
-local function readBucket(window, index)
-  local second, count = string.match(redis.call('LINDEX', window, index) or '', '(%d+):(%d+)')
-  return tonumber(second), tonumber(count)
-end
-
-local function takeSlots(window, used, limit, slots, isCheck)
-  local second, count = readBucket(window, -1)
-  if not second then used = 0 end
-  while second and second > now do
-    redis.call('RPOP', window)
-    used = used - count
-    second, count = readBucket(window, -1)
-  end
-  local tailSecond, tailCount = second, count
-  second, count = readBucket(window, 0)
-  while second and second <= now - 60 do
-    redis.call('LPOP', window)
-    used = used - count
-    second, count = readBucket(window, 0)
-  end
-  if slots <= 0 then return used end
-
-  if used + slots > limit then
-    local missing, waitMs, reset = used + slots - limit, 1000, 1
-    for _, bucket in ipairs(redis.call('LRANGE', window, 0, -1)) do
-      local second, count = string.match(bucket, '(%d+):(%d+)')
-      reset = tonumber(second) + 60 - now
-      if missing > 0 then waitMs = (tonumber(second) + 60) * 1000 - tonumber(nowMs) end
-      missing = missing - tonumber(count)
-    end
-    return used, {'rate_limited', limit, limit - used, reset, waitMs}
-  end
-  if isCheck then return used end
-
-  if tailSecond == now then
-    redis.call('LSET', window, -1, string.format('%d:%d', now, tailCount + slots))
-  else
-    redis.call('RPUSH', window, string.format('%d:%d', now, slots))
-    redis.call('EXPIRE', window, 61)
-  end
-  return used + slots
-end
-`;

@@ -1,21 +1,16 @@
-import { RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { LuaScript } from '../../shared/redis/lua-script.ts';
+import type { RedisClient } from '../../shared/redis/redis-client.ts';
 
 const leaseMs = 5_000;
 /** A lease taken within this time is still held for several seconds, so Redis need not be asked. */
 const renewMs = 1_000;
 
-/** Takes the lease if it is free, or renews it if this worker holds it. */
-const takeScript = new RedisScript(`
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
-`);
-
-const releaseScript = new RedisScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return 1
-`);
+const takeScript = new LuaScript(new URL('./take-lease.lua', import.meta.url), [
+  'lease',
+  'workerId',
+  'leaseMs',
+]);
+const releaseScript = new LuaScript(new URL('./release-lease.lua', import.meta.url), ['lease', 'workerId']);
 
 /**
  * A lease for work that only one worker at a time should do. It only avoids duplicate work: everything done under it
@@ -40,7 +35,8 @@ export class Lease {
     const nowMs = performance.now();
     if (nowMs < this.#renewAtMs) return true;
     const doubts = this.#doubts;
-    const isHeld = (await takeScript.run(this.#redis, [this.#key], [this.#workerId, leaseMs])) === 1;
+    const isHeld =
+      (await takeScript.run(this.#redis, { lease: this.#key, workerId: this.#workerId, leaseMs })) === 1;
     if (isHeld && doubts === this.#doubts) this.#renewAtMs = nowMs + renewMs;
     return isHeld;
   }
@@ -53,6 +49,6 @@ export class Lease {
 
   async release(): Promise<void> {
     this.doubt();
-    await releaseScript.run(this.#redis, [this.#key], [this.#workerId]);
+    await releaseScript.run(this.#redis, { lease: this.#key, workerId: this.#workerId });
   }
 }

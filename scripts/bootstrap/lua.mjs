@@ -1,0 +1,44 @@
+// Assembles the Lua scripts: writes each file of the sources to dist/, with the files that it includes.
+// Usage: node scripts/bootstrap/lua.mjs
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readText, root } from './processes.mjs';
+
+const folders = ['api', 'workers', 'shared'];
+/** `-- include '../billing/stored-bytes.lua'`, relative to the file. */
+const includePattern = /^-- include '(.+)'$/gm;
+
+function* findLuaFiles(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* findLuaFiles(path);
+    else if (path.endsWith('.lua')) yield path;
+  }
+}
+
+/** Returns the text of a file in which each included file stands where it is first included. */
+function assemble(path, included = new Set()) {
+  included.add(path);
+  return readText(path).replaceAll(includePattern, (_, name) => {
+    const other = join(dirname(path), name);
+    if (included.has(other)) return '';
+    const text = assemble(other, included);
+    if (text === '') throw new Error(`${relative(root, path)} includes ${name}, which does not exist.`);
+    return `-- From ${name}\n${text}`;
+  });
+}
+
+/** @returns the paths of the written files */
+export function assembleLua() {
+  return folders.flatMap((folder) =>
+    [...findLuaFiles(join(root, folder))].map((path) => {
+      const target = join(root, 'dist', relative(root, path));
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, assemble(path));
+      return target;
+    }),
+  );
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) assembleLua();

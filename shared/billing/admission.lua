@@ -1,0 +1,90 @@
+-- What the scripts of admission have in common: the request, and the steps that admit it. A step returns the reply if
+-- the request goes no further, else nil.
+--
+-- Requests rejected for insufficient balance still use up their RPM slots, and so do replays and conflicts of an
+-- Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
+--
+-- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket}, {'unknown'}, {'banned'}, {'revoked'},
+-- {'ledger_full'}, {'rate_limited', limit, remaining, resetSeconds, retryAfterMs} or
+-- {'insufficient', limit, remaining, resetSeconds, neededNano, spendableNano}.
+-- luacheck: read globals maxReservationMultiple
+
+local account = KEYS[1] -- hash: the account
+local window = KEYS[2] -- list: its sliding minute
+local reservations = KEYS[3] -- hash: reservations of the account's shard by request
+local stream = KEYS[4] -- stream: ledger of the shard
+local id = ARGV[1] -- of the request
+local accountId = ARGV[2] -- of the account
+local keyHash = ARGV[3] -- of the caller's API key
+local slots = tonumber(ARGV[4]) -- of the sliding minute that a request to the model takes
+local slotsTaken = tonumber(ARGV[5]) -- that pre-admission has already taken for this request
+local fixed = tonumber(ARGV[6]) -- nano-roubles
+local unit = tonumber(ARGV[7]) -- nano-roubles per unit
+local requested = tonumber(ARGV[8]) -- units
+local minUnits = tonumber(ARGV[9]) -- the account may get fewer than requested, but not fewer than these
+local share = tonumber(ARGV[10]) -- the part of the spendable balance, in thousandths, to reserve before units are reduced
+local freeAllowed = ARGV[11] -- '1' if the request may be a free one
+local streamBound = tonumber(ARGV[12]) -- entries
+
+-- include 'rate-window.lua'
+
+local fields, limit, used
+
+local function checkCaller()
+  fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
+  if not fields[1] then return {'unknown'} end
+  if fields[6] == '1' then return {'banned'} end
+  if fields[7] ~= keyHash then return {'revoked'} end
+end
+
+local function checkLedger()
+  if redis.call('XLEN', stream) >= streamBound then return {'ledger_full'} end
+end
+
+-- Takes the slots. They are stored by a later step.
+local function takeMinute()
+  local refusal
+  limit = tonumber(fields[5])
+  local needed = math.max(1, math.min(slots, limit)) - slotsTaken
+  used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, needed)
+  if refusal then redis.call('HSET', account, 'win', used) end
+  return refusal
+end
+
+local function refuse(outcome, ...)
+  redis.call('HSET', account, 'win', used)
+  return {outcome, limit, limit - used, 60, ...}
+end
+
+-- Takes a free request or reserves the maximum cost. `claimed` is stored with the reservation.
+local function reserve(claimed)
+  local free, freeHeld = tonumber(fields[3]), tonumber(fields[4])
+  local units, cost, maxCharge, isFree = requested, 0, 0, '0'
+  if freeAllowed == '1' and free > freeHeld then
+    isFree = '1'
+    redis.call('HSET', account, 'win', used, 'last', nowMs, 'fres', freeHeld + 1)
+  else
+    local reserved = tonumber(fields[2])
+    local spendable = tonumber(fields[1]) - reserved
+    cost = fixed + unit * units
+    local budget = spendable
+    if share < 1000 then budget = math.floor(spendable / 1000) * share end
+    if cost > budget and unit > 0 then
+      units = math.min(requested, math.floor((budget - fixed) / unit))
+      if units < minUnits then units = math.min(requested, minUnits) end
+      cost = fixed + unit * units
+    end
+    if cost > spendable then
+      return refuse('insufficient', string.format('%.0f', cost), string.format('%.0f', spendable))
+    end
+    redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
+    -- The multiple is a margin for vendors that report more than our estimate. If the balance determines the number of
+    -- units, that number is a limit and not an estimate, so the units get no margin.
+    maxCharge = cost * maxReservationMultiple
+    if share < 1000 then maxCharge = maxCharge - unit * units * (maxReservationMultiple - 1) end
+  end
+  cost = string.format('%.0f', cost)
+  local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', maxCharge)
+  redis.call('HSET', reservations, id, reservation .. claimed)
+  return {'ok', limit, limit - used, 60, cost, isFree, units, 0}
+end

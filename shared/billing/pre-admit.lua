@@ -1,0 +1,29 @@
+-- Pre-admits a request in one round trip, before its body is read and tokenized. Checks that the account is not banned
+-- and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, takes none
+-- but checks that one is available.
+--
+-- Replies {'ok', limit, remaining, resetSeconds, spendableNano, freeRequests, isReplay, slotsTaken},
+-- {'rate_limited', limit, remaining, resetSeconds, retryAfterMs}, {'unknown'}, {'banned'} or {'revoked'}.
+
+local account = KEYS[1] -- hash: the account
+local window = KEYS[2] -- list: its sliding minute
+local claim = KEYS[3] -- hash: the claim of an Idempotency-Key; the account again if the caller sent none
+local keyHash = ARGV[1] -- of the caller's API key
+local slots = tonumber(ARGV[2]) -- to take
+
+-- include 'rate-window.lua'
+
+local fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
+local balance, reserved, free, freeHeld = fields[1], fields[2], fields[3], fields[4]
+if not balance then return {'unknown'} end
+if fields[6] == '1' then return {'banned'} end
+if fields[7] ~= keyHash then return {'revoked'} end
+local limit = tonumber(fields[5])
+local needed = math.max(1, math.min(slots, limit))
+local used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, needed, slots == 0)
+redis.call('HSET', account, 'win', used)
+if refusal then return refusal end
+local isReplay = claim == account and 0 or redis.call('EXISTS', claim)
+local spendable = string.format('%.0f', tonumber(balance) - tonumber(reserved))
+local freeRequests = tonumber(free) - tonumber(freeHeld)
+return {'ok', limit, limit - used, 60, spendable, freeRequests, isReplay, slots == 0 and 0 or needed}
