@@ -1,5 +1,13 @@
 import type { PendingRequest, PendingInput } from './embedding-work.ts';
 
+/**
+ * Thrown instead of making a call if all callers have disconnected before a slot is granted or a failed call is
+ * retried.
+ */
+export class NobodyWaiting extends Error {
+  override readonly name = 'NobodyWaiting';
+}
+
 /** Returns the end user of the request that the inputs belong to; null if they belong to several requests. */
 export function findUser(inputs: readonly PendingInput[]): string | null {
   const requests = new Set(inputs.flatMap(({ claims }) => claims.map(({ request }) => request)));
@@ -56,5 +64,5 @@ export async function abortWhenAbandoned(
     if (waitingRequests.size === 0) break;
     await Promise.all([...waitingRequests].map(({ whenNobodyWaits }) => whenNobodyWaits));
   }
-  stop.abort(new Error('nobody waits for this call'));
+  stop.abort(new NobodyWaiting());
 }

@@ -18,20 +18,12 @@ import { deliverVectors } from './deliver-vectors.ts';
 import { BufferRef, type PendingInput } from './embedding-work.ts';
 import { cacheOutcomes } from './cached-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
-import { findUser, sumTokens } from './call-inputs.ts';
+import { findUser, NobodyWaiting, sumTokens } from './call-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
 /** How long a call waits while no route can be called, in milliseconds. */
 const waitLimits = { keyMs: 60_000, breakerMs: 30_000 };
-
-/**
- * Thrown instead of making a call if all callers have disconnected before a slot is granted or a failed call is
- * retried.
- */
-export class NobodyWaiting extends Error {
-  override readonly name = 'NobodyWaiting';
-}
 
 export interface CallDeps {
   readonly routing: Routing;

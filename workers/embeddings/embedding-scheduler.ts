@@ -5,7 +5,7 @@ import { runInBackground } from '../../shared/runtime/run-in-background.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
 import { chooseShare, findLimits, minShare, type ShareDecision } from './call-share.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
-import { EmbeddingCaller, NobodyWaiting, type CallDeps } from './embedding-caller.ts';
+import { EmbeddingCaller, type CallDeps } from './embedding-caller.ts';
 import {
   PendingRequest,
   type EmbeddingOutcomes,
@@ -14,7 +14,7 @@ import {
   type PendingInput,
 } from './embedding-work.ts';
 import { FaultSearch } from './fault-search.ts';
-import { abortWhenAbandoned, findAccounts } from './call-inputs.ts';
+import { abortWhenAbandoned, findAccounts, NobodyWaiting } from './call-inputs.ts';
 import { deliverCached } from './cached-vectors.ts';
 import { Quarantine } from './quarantine.ts';
 import { SharedInputs } from './shared-inputs.ts';
@@ -187,8 +187,8 @@ export class EmbeddingScheduler {
       this.#faultSearch.noteServed();
       this.#failInputs(broken, describeInvalidVector);
     } catch (error) {
-      if (error instanceof NobodyWaiting) return;
       if (inputs === null) {
+        if (error instanceof NobodyWaiting) return;
         // No route can be called, so all waiting requests fail. Later requests try again.
         inputs = this.#waiting.drain();
         this.#slotRequests.delete(stop);

@@ -6,9 +6,9 @@ import type { RequestFailures } from '../routing/request-failures.ts';
 import { isServerError } from '../routing/retry-policy.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
-import { NobodyWaiting, type EmbeddingCaller } from './embedding-caller.ts';
+import type { EmbeddingCaller } from './embedding-caller.ts';
 import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
-import { abortWhenAbandoned, findAccounts, groupByRequest } from './call-inputs.ts';
+import { abortWhenAbandoned, findAccounts, groupByRequest, NobodyWaiting } from './call-inputs.ts';
 import type { Quarantine } from './quarantine.ts';
 import { ServerErrorSearch, type SearchState } from './server-error-search.ts';
 
@@ -73,12 +73,12 @@ export class FaultSearch {
     for (const input of inputs) input.failDisconnected(error);
     const neededInputs = inputs.filter((input) => input.isNeeded);
     const groups = groupByRequest(neededInputs);
-    if (findServerError(error) !== null && groups.length > 1 && !this.#serverErrors.isPaused) {
-      await this.#serverErrors.search(groups, error, search);
-      return;
-    }
     const isRejected = isRefusal(error);
     const someDisconnected = neededInputs.length < inputs.length;
+    if (findServerError(error) !== null && groups.length > 1 && !this.#serverErrors.isPaused) {
+      await this.#serverErrors.search(groups, { inputs, error, isDeserted: someDisconnected }, search);
+      return;
+    }
     if (isRejected) {
       // The search skips inputs of disconnected callers. Quarantine their accounts: otherwise a client could hide its
       // bad inputs by disconnecting early.

@@ -1,8 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { RequestFailures } from '../routing/request-failures.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
-import { groupByRequest } from './call-inputs.ts';
-import { NobodyWaiting } from './embedding-caller.ts';
+import { groupByRequest, NobodyWaiting } from './call-inputs.ts';
 import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
 import type { Quarantine } from './quarantine.ts';
 
@@ -26,14 +25,27 @@ export interface ServerErrorSearchDeps {
   readonly failInputs: (inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown) => void;
 }
 
+/** A call at which the server failed, in a search. */
+interface FailedCall {
+  readonly inputs: readonly PendingInput[];
+  readonly error: unknown;
+  /** Whether a caller has disconnected since: its input may have been the reason, and is never called again. */
+  readonly isDeserted: boolean;
+}
+
 /**
  * Finds the request at which a server fails with a 5xx, in a call that several requests share: servers such as
  * llama.cpp respond to an input that they cannot process with a 500, and all callers would get it. A binary search
- * takes at most ⌈log₂ n⌉ calls for n requests, and one more delivers the vectors of the requests that it passed over.
+ * takes at most ⌈log₂ n⌉ calls for n requests, and one more delivers the vectors of the requests that it passed over, or
+ * calls the last one alone.
+ *
+ * A request is at fault if the server failed at it alone, or if it served everything else of a failed call, and a call at
+ * least as large: otherwise the size of the call may have been the reason.
  */
 export class ServerErrorSearch {
   readonly #deps: ServerErrorSearchDeps;
   #pausedUntilMs = -Infinity;
+  #searches = 0;
 
   constructor(deps: ServerErrorSearchDeps) {
     this.#deps = deps;
@@ -49,25 +61,33 @@ export class ServerErrorSearch {
   }
 
   /**
-   * Delivers the vectors of all requests but the one at fault, which it rejects with the server's words.
-   * @param groups the inputs of at least two requests, by request
+   * Delivers the vectors of all requests but the one at fault, which it rejects.
+   * @param groups the inputs of the requests that still wait, by request
    */
-  async search(groups: readonly PendingInput[][], error: unknown, state: SearchState): Promise<void> {
-    let suspects = groups;
-    let suspectError = error;
+  async search(groups: readonly PendingInput[][], call: FailedCall, state: SearchState): Promise<void> {
+    let suspects = this.#order(groups);
+    let failed = call;
     const passedOver: PendingInput[][] = [];
     while (suspects.length > 1) {
-      const middle = Math.ceil(suspects.length / 2);
+      const middle = Math.floor(suspects.length / 2);
       const [half, others] = [suspects.slice(0, middle), suspects.slice(middle)];
-      const failure = await this.#call(half.flat(), state);
+      const inputs = half.flat();
+      const failure = await this.#call(inputs, state);
+      if (failure instanceof NobodyWaiting) for (const input of inputs) input.failDisconnected(failure);
+      for (const { accountId } of inputs.filter(isDeserted)) {
+        failed = { ...failed, isDeserted: true };
+        // Otherwise, a client could hide its bad inputs by disconnecting early.
+        this.#deps.quarantine.addRejected(accountId);
+      }
       if (failure === null || failure instanceof NobodyWaiting) {
         suspects = others;
       } else if (findServerError(failure) !== null) {
         passedOver.push(...others);
-        [suspects, suspectError] = [half, failure];
+        suspects = half;
+        failed = { inputs, error: failure, isDeserted: inputs.some(isDeserted) };
       } else if (isRefusal(failure)) {
         state.isServed = true;
-        await this.#deps.failPart(half.flat(), failure, state);
+        await this.#deps.failPart(inputs, failure, state);
         suspects = others;
       } else {
         // No route can be called any more.
@@ -75,22 +95,37 @@ export class ServerErrorSearch {
         return;
       }
     }
-    if (passedOver.length > 0) {
-      const failure = await this.#call(passedOver.flat(), state);
-      if (failure !== null) await this.#failPassedOver(passedOver, failure, state);
-    }
-    // If nothing was passed over, it was never called alone. And a server that said that it is busy may not be any more.
-    const isDoubtful = state.isServed && findServerError(suspectError)?.status !== 500;
-    if (passedOver.length === 0 || isDoubtful) {
-      const failure = await this.#call(suspects.flat(), state);
-      if (failure === null) return;
-      if (findServerError(failure) === null) {
-        await this.#deps.failPart(suspects.flat(), failure, state);
+    const passed = passedOver.flat();
+    const failure = passed.length === 0 ? null : await this.#call(passed, state);
+    if (failure !== null) await this.#failPassedOver(passedOver, failure, state);
+    const suspect = suspects.flat();
+    let isAlone = failed.inputs.length === suspect.length;
+    const isOnlyOneLeft = failure === null && !failed.isDeserted && isAtLeastAsLarge(passed, failed.inputs);
+    // A server that said that it is busy may not be any more.
+    const isDoubtful = state.isServed && findServerError(failed.error)?.status !== 500;
+    if (isDoubtful || !(isAlone || isOnlyOneLeft)) {
+      const lastFailure = await this.#call(suspect, state);
+      if (lastFailure === null) return;
+      if (findServerError(lastFailure) === null) {
+        await this.#deps.failPart(suspect, lastFailure, state);
         return;
       }
-      suspectError = failure;
+      failed = { ...failed, error: lastFailure };
+      isAlone = true;
     }
-    this.#failSuspect(suspects, suspectError, state);
+    this.#failSuspect(suspects, failed.error, { ...state, isAlone });
+  }
+
+  /**
+   * The smallest requests come first, so what is passed over is at least as large as what failed. But if the very first
+   * one is bad, each half that is called fails, and if there is another, nothing is served at all, as in an outage. So
+   * the first one is a different one each time: nobody can bring that about by the size of a few bad inputs.
+   */
+  #order(groups: readonly PendingInput[][]): readonly PendingInput[][] {
+    const ordered = groups.toSorted((a, b) => measure(a).characters - measure(b).characters);
+    const [first] = ordered.splice((Math.floor(groups.length / 2) + this.#searches) % groups.length, 1);
+    this.#searches += 1;
+    return [first!, ...ordered];
   }
 
   /** @returns null if the vectors were delivered, otherwise the error */
@@ -112,24 +147,29 @@ export class ServerErrorSearch {
     error: unknown,
     state: SearchState,
   ): Promise<void> {
-    const needed = groupByRequest(groups.flat());
+    const inputs = groups.flat();
+    const needed = groupByRequest(inputs);
     const serverError = findServerError(error);
     if (serverError === null) await this.#deps.failPart(needed.flat(), error, state);
-    else if (state.isServed && needed.length > 1) await this.search(needed, error, state);
-    else if (serverError.status === 500) this.#failSuspect(needed, error, state);
-    else this.#fail(needed, error);
+    else if (!state.isServed || (serverError.status !== 500 && needed.length === 1))
+      this.#fail(needed, error);
+    else if (needed.length > 0)
+      await this.search(needed, { inputs, error, isDeserted: inputs.some(isDeserted) }, state);
   }
 
-  #failSuspect(groups: readonly PendingInput[][], error: unknown, { isServed, failures }: SearchState): void {
+  #failSuspect(
+    groups: readonly PendingInput[][],
+    error: unknown,
+    { isServed, isAlone, failures }: SearchState & { readonly isAlone: boolean },
+  ): void {
     if (!isServed) {
       this.#pausedUntilMs = performance.now() + futilePauseMs;
       this.#fail(groups, error);
       return;
     }
     failures.forget();
-    const rejection = toRejection(error);
     for (const { accountId } of groups.flat()) this.#deps.quarantine.addRejected(accountId);
-    this.#fail(groups, rejection);
+    this.#fail(groups, toRejection(error, isAlone));
   }
 
   #fail(groups: readonly PendingInput[][], error: unknown): void {
@@ -142,10 +182,31 @@ export class ServerErrorSearch {
   }
 }
 
-/** The server served the other requests of the call, so its failure rejects this one. */
-function toRejection(error: unknown): AppError {
+/** Whether everybody who waited for the input has disconnected before it was called. */
+const isDeserted = (input: PendingInput): boolean => input.claims.length === 0;
+
+interface CallSize {
+  readonly inputs: number;
+  readonly characters: number;
+}
+
+function measure(inputs: readonly PendingInput[]): CallSize {
+  return { inputs: inputs.length, characters: inputs.reduce((sum, { text }) => sum + text.length, 0) };
+}
+
+function isAtLeastAsLarge(inputs: readonly PendingInput[], others: readonly PendingInput[]): boolean {
+  const [size, otherSize] = [measure(inputs), measure(others)];
+  return size.inputs >= otherSize.inputs && size.characters >= otherSize.characters;
+}
+
+/**
+ * The server served the other requests of the call, so its failure rejects this one.
+ * @param isAlone whether the failure is that of a call without other requests. Otherwise, its words may quote them.
+ */
+function toRejection(error: unknown, isAlone: boolean): AppError {
   const { message, status } = findServerError(error)!;
-  const text = `The model cannot process an input of this request: ${message}`;
+  const words = isAlone ? `: ${message}` : ', and others in the same call were served.';
+  const text = `The model cannot process an input of this request${words}`;
   return new AppError('upstream_rejected', {
     message: text,
     cause: new UpstreamError('rejected', text, { status }),

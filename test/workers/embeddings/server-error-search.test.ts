@@ -13,6 +13,8 @@ interface Outcome {
   readonly results: string[];
   /** Calls to the vendor. */
   readonly calls: (readonly string[])[];
+  /** The errors of the requests that were not served. */
+  readonly messages: string[];
   /** Failures that counted towards the breaker. */
   readonly counted: number;
 }
@@ -21,8 +23,23 @@ interface Outcome {
 async function embedTogether(
   texts: readonly string[],
   fails: (inputs: readonly string[], call: number) => boolean,
-  { rounds = 1, status = 500, isOneAccount = false } = {},
+  {
+    rounds = 1,
+    status = 500,
+    isOneAccount = false,
+    leaving = '',
+    leavesAtCall = 0,
+  }: {
+    readonly rounds?: number;
+    readonly status?: number;
+    readonly isOneAccount?: boolean;
+    /** The text whose caller disconnects during this call to the vendor. */
+    readonly leaving?: string;
+    readonly leavesAtCall?: number;
+  } = {},
 ): Promise<Outcome> {
+  const caller = new AbortController();
+  const messages: string[] = [];
   const route = createRoute('a');
   const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
   const calls: (readonly string[])[] = [];
@@ -31,7 +48,9 @@ async function embedTogether(
     // eslint-disable-next-line @typescript-eslint/require-await
     embed: async (_: unknown, { inputs }: { inputs: readonly string[] }) => {
       calls.push(inputs);
-      if (fails(inputs, calls.length)) throw new UpstreamError('unavailable', 'it broke', { status });
+      if (calls.length === leavesAtCall) caller.abort(new Error('disconnected'));
+      if (fails(inputs, calls.length))
+        throw new UpstreamError('unavailable', `it broke at ${inputs.join()}`, { status });
       return {
         vectors: Buffer.alloc(inputs.length * 4),
         dimensions: 1,
@@ -57,7 +76,7 @@ async function embedTogether(
     modelId: 'emb',
     findModel: () => model,
   });
-  const never = new AbortController().signal;
+  const never = (): AbortSignal => new AbortController().signal;
   const embed = async (text: string, i: number): Promise<string> => {
     const { outcomes } = await scheduler.embed({
       accountId: isOneAccount ? 'account' : `account-${i}`,
@@ -66,18 +85,20 @@ async function embedTogether(
       user: null,
       dimensions: null,
       isPaidByTime: false,
-      signal: never,
-      stopSignal: never,
+      signal: text === leaving ? caller.signal : never(),
+      stopSignal: never(),
       deadlineAtMs: Infinity,
       log: undefined as never,
     });
     const [outcome] = outcomes;
     if (!('error' in outcome!)) return 'served';
-    return outcome.error instanceof AppError ? outcome.error.code : String(outcome.error);
+    if (!(outcome.error instanceof AppError)) return String(outcome.error);
+    messages.push(outcome.error.message);
+    return outcome.error.code;
   };
   let results: string[] = [];
   for (let round = 0; round < rounds; round++) results = await Promise.all(texts.map(embed));
-  return { results, calls, counted };
+  return { results, calls, messages, counted };
 }
 
 const textsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `text ${i}`);
@@ -99,6 +120,47 @@ for (const count of [2, 3, 5, 8, 32]) {
     }
   });
 }
+
+test('a request is rejected with words that quote only itself', async (t) => {
+  for (const count of [2, 3, 5, 8]) {
+    for (let bad = 0; bad < count; bad++) {
+      const texts = textsOf(count);
+      texts[bad] = 'bad';
+      const { messages } = await embedTogether(texts, (inputs) => inputs.includes('bad'));
+      t.is(messages.length, 1);
+      t.false(messages[0]!.includes('text'), messages[0]);
+    }
+  }
+});
+
+test('nobody is rejected because the bad request left during the search', async (t) => {
+  for (const count of [2, 3, 5, 8])
+    for (let bad = 0; bad < count; bad++)
+      for (let leavesAtCall = 1; leavesAtCall < 6; leavesAtCall++) {
+        const texts = textsOf(count);
+        texts[bad] = 'bad';
+        const { results } = await embedTogether(texts, (inputs) => inputs.includes('bad'), {
+          leaving: 'bad',
+          leavesAtCall,
+        });
+        t.deepEqual(
+          results.filter((_, i) => i !== bad),
+          textsOf(count - 1).map(() => 'served'),
+          `${bad} of ${count}, at call ${leavesAtCall}`,
+        );
+      }
+});
+
+test('nobody is rejected because the server fails at large calls', async (t) => {
+  const sizes = [1, 10, 5, 10, 2, 10, 3, 3];
+  for (let first = 0; first < sizes.length; first++) {
+    const texts = [...sizes.slice(first), ...sizes.slice(0, first)].map((size, i) => `${i}`.repeat(size));
+    const isTooLarge = (inputs: readonly string[]): boolean => inputs.join('').length > 12;
+    const { results } = await embedTogether(texts, isTooLarge);
+    t.false(results.includes('upstream_rejected'), `${results.join()}`);
+    t.true(results.includes('served'));
+  }
+});
 
 test('several bad requests are all rejected, and all others are served', async (t) => {
   const texts = textsOf(20).map((text, i) => (i % 7 === 3 ? `bad ${i}` : text));
