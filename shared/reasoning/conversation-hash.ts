@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
  * reasoning sent by the caller. Agents put the date into their instructions, and most clients drop reasoning, so the
  * setting is part of the hash only if the call's id could also occur in another conversation. Equivalent inputs have
  * the same hash: absent, null and empty content; one text or its parts; any whitespace and order of a call's arguments.
+ * In longer arguments and settings (see `maxSortedCharacters`), the order counts.
  */
 
 export interface HashedMessage {
@@ -55,6 +56,9 @@ export interface ConversationHash {
   readonly settingHash: string;
 }
 
+/** Sorting the keys of JSON takes up to a microsecond per character, on the event loop. */
+const maxSortedCharacters = 32_768;
+
 /** Ids that are globally unique: the gateway's and Anthropic's. Other vendors do not guarantee it. */
 const uniqueId = /^(?:call_gw_[0-9a-f]{32}|toolu_(?:bdrk_|vrtx_)?[A-Za-z0-9]{20,})$/;
 
@@ -90,7 +94,7 @@ export function locateCalls(request: HashedRequest, modelId: string): LocatedCal
 function beginConversation(request: HashedRequest): ConversationHash {
   return {
     messagesHash: '',
-    settingHash: digest(settingFields.map((field) => sortKeys(request[field] ?? null))),
+    settingHash: digest(settingFields.map((field) => normalizeValue(request[field] ?? null))),
   };
 }
 
@@ -130,7 +134,7 @@ function normalizeContent(content: unknown): unknown[] {
   const segments: unknown[] = [];
   for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
     const text = readPartText(part);
-    if (text === null) segments.push([sortKeys(part)]);
+    if (text === null) segments.push([normalizeValue(part)]);
     else if (typeof segments.at(-1) === 'string') segments.push(String(segments.pop()) + text);
     else if (text !== '') segments.push(text);
   }
@@ -149,12 +153,23 @@ function readPartText(part: unknown): string | null {
 
 function normalizeArguments(text: string): string {
   if (text.trim() === '') return '{}';
+  if (text.length > maxSortedCharacters) return removeWhitespace(text);
   try {
     return JSON.stringify(sortKeys(JSON.parse(text)));
   } catch {
     // Not JSON, or nested too deeply to traverse. Compare it unchanged.
     return text;
   }
+}
+
+/** Removes the whitespace of JSON, which is outside its strings. */
+const removeWhitespace = (json: string): string =>
+  json.replaceAll(/("(?:[^"\\]|\\[^])*(?:"|\\?$))|\s+/g, '$1');
+
+function normalizeValue(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const json = JSON.stringify(value);
+  return json.length > maxSortedCharacters ? json : sortKeys(value);
 }
 
 function sortKeys(value: unknown): unknown {

@@ -5,6 +5,16 @@ const list = <T>(count: number, make: (i: number) => T): T[] =>
 const call = (id: string, name = 'f') => ({ id, type: 'function', function: { name, arguments: '{}' } });
 const chat = (messages: readonly object[], more: object = {}): ChatRequest =>
   ({ model: 'm', messages, ...more }) as unknown as ChatRequest;
+const chatWithArguments = (text: string): ChatRequest =>
+  chat([
+    user,
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: text } }],
+    },
+    { role: 'tool', tool_call_id: 'c', content: text },
+  ]);
 const user = { role: 'user', content: 'a' };
 
 /** Chats that have many of one thing. Each is valid. */
@@ -65,6 +75,32 @@ export const hostileChats: Readonly<Record<string, (count: number) => ChatReques
         { role: 'tool', tool_call_id: `functions.f:${i}`, content: 'a' },
       ]).flat(),
     ]),
+  'function calls of one function': (count) =>
+    chat([
+      user,
+      ...list(count, () => ({
+        role: 'assistant',
+        content: null,
+        function_call: { name: 'f', arguments: '' },
+      })),
+      ...list(count, () => ({ role: 'function', name: 'f', content: 'a' })),
+    ]),
+  'function calls without a result': (count) =>
+    chat([
+      user,
+      ...list(count, () => ({
+        role: 'assistant',
+        content: null,
+        function_call: { name: 'f', arguments: '' },
+      })),
+    ]),
+  'arguments with many keys': (count) =>
+    chatWithArguments(
+      JSON.stringify(Object.fromEntries(list(count, (i) => [`${(i * 7919) % 1_000_003}`, 0]))),
+    ),
+  'arguments with many objects': (count) => chatWithArguments(`[1e5,${'{},'.repeat(count)}0]`),
+  'arguments with exponents': (count) => chatWithArguments(`{"a":[${'1e5 ,'.repeat(count)}0]}`),
+  'arguments with quotes': (count) => chatWithArguments(`{"1e5${'\\"'.repeat(count)}`),
   tools: (count) =>
     chat([user], { tools: list(count, (i) => ({ type: 'function', function: { name: `f${i}` } })) }),
   'tools of which some are allowed': (count) => {

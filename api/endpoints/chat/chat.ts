@@ -47,11 +47,10 @@ export const createChatCompletion = defineEndpoint(
       if (hasFiles(body)) await preAdmit(services, context, model);
       else await preAdmitIfLikelyRejected(services, context, model);
       const { accountId } = keyHolderOf(context);
-      const [reasoning, files] = await Promise.all([
-        loadReasoning(services.reasoning, accountId, body, model),
-        readFiles(services.documents, accountId, body, model, context.state.signal),
-      ]);
-      const contents = { files, reasoning };
+      const contents = {
+        files: await readFiles(services.documents, accountId, body, model, context.state.signal),
+        loadReasoning: () => loadReasoning(services.reasoning, accountId, body, model),
+      };
       const estimated = await estimateChat(body, model, contents, {
         turn: createCountingTurn(services, context, model),
         countedTexts,

@@ -55,8 +55,8 @@ const toReplyTokens = (model: CatalogModel, available: number): number =>
  */
 export interface ChatContents {
   readonly files: readonly CountedFile[];
-  /** Oldest first. */
-  readonly reasoning: readonly LoadedReasoning[];
+  /** Loads the stored reasoning, oldest first. Called only for a prompt that fits the model's context. */
+  readonly loadReasoning: () => Promise<readonly LoadedReasoning[]>;
 }
 
 export interface ChatEstimate {
@@ -81,7 +81,7 @@ export async function estimateChat(
 ): Promise<ChatEstimate> {
   const counter = new PromptCounter(model, counting);
   const promptParts = await countPrompt(counter, body, model, contents.files);
-  const reasoning = await countReasoning(counter, model, contents.reasoning);
+  const reasoning = await countReasoning(counter, model, await contents.loadReasoning());
   const promptTokens = counter.tokens;
   const mostPromptTokens = findMaxPromptTokens({
     ...promptParts,

@@ -41,24 +41,28 @@ const translateChoice = (choice: NonNullable<ChatRequest['function_call']>): str
 function translateMessages(messages: readonly Message[]): Message[] {
   if (!messages.some((message) => message.role === 'function' || (message.function_call ?? null) !== null))
     return messages as Message[];
-  /** The ids of calls without a result, by the function's name. */
-  const openCalls = new Map<string, string[]>();
+  /** The ids of the calls of each function, and how many of them have a result. */
+  const calls = new Map<string, { readonly ids: string[]; answered: number }>();
   return messages.map((message, i) => {
     const { function_call: call, ...rest } = message;
     if (message.role === 'function') {
       const { name, ...result } = rest;
-      const id = openCalls.get(name ?? '')?.shift();
-      if (id === undefined) {
+      const made = calls.get(name ?? '');
+      const id = made?.ids[made.answered];
+      if (made === undefined || id === undefined) {
         throw invalidField(
           ['body', 'messages', i, 'name'],
           'must be the function of an earlier function_call of the assistant that has no result yet',
         );
       }
+      made.answered += 1;
       return { ...result, role: 'tool', tool_call_id: id };
     }
     if (call === undefined || call === null) return rest;
     const id = `call_${i}`;
-    openCalls.set(call.name, [...(openCalls.get(call.name) ?? []), id]);
+    const made = calls.get(call.name);
+    if (made === undefined) calls.set(call.name, { ids: [id], answered: 0 });
+    else made.ids.push(id);
     return { ...rest, tool_calls: [{ id, type: 'function', function: call }] };
   });
 }

@@ -3,6 +3,7 @@ import { JsonBodyReader, parseSmallJson } from '../../../api/bodies/json-body.ts
 import { JsonStructure } from '../../../api/bodies/json-structure.ts';
 import { checkContents, checkParts } from '../../../api/endpoints/chat/check-parts.ts';
 import { countMedia, hasFiles, listTexts } from '../../../api/endpoints/chat/prompt-content.ts';
+import { translateFunctions } from '../../../api/endpoints/chat/translate-functions.ts';
 import { measureSound } from '../../../api/files/sound-length.ts';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
@@ -86,6 +87,7 @@ const chats: Reader[] = [
     },
     hostileChats,
   ),
+  readsItems('older form of tools', translateFunctions, hostileChats, 64_000),
   readsItems(
     'texts of a chat',
     (chat: ChatRequest) => [Array.from(listTexts(chat)), hasFiles(chat), countMedia(chat, 1e6)],

@@ -17,8 +17,11 @@ const KEY_CODES = new Set([
   'invalid_api_key',
 ]);
 
-/** LiteLLM's proxy without a database answers a wrong key with a 400. */
-const KEY_MESSAGES = ['No connected db.'];
+/**
+ * LiteLLM's proxy without a database answers a wrong key with a 400 and exactly this message. Other servers may quote the
+ * caller's text in their messages.
+ */
+const KEY_MESSAGE = 'No connected db.';
 
 /**
  * What llama.cpp, Ollama and servers built on them say with a 500 about a request that they cannot serve. Every other
@@ -116,7 +119,7 @@ function classify(status: number, error: VendorError): UpstreamFailure {
   const byStatus = classifyStatus(status);
   if (error.isFlagged || (byStatus === 'auth' && error.message.startsWith(REJECTED_CONTENT)))
     return 'rejected';
-  if (byStatus === 'rejected' && KEY_MESSAGES.some((text) => error.message.includes(text))) return 'auth';
+  if (byStatus === 'rejected' && error.message === KEY_MESSAGE) return 'auth';
   if (byStatus === 'unavailable' && isRefusal(error.message)) return 'rejected';
   if (byStatus === 'missing' && error.message.startsWith(UNSUPPORTED_REQUEST)) return 'rejected';
   if (byStatus === 'rate_limited' && error.message.startsWith(TOO_LARGE_REQUEST)) return 'too_large';

@@ -85,13 +85,14 @@ interface CountedChat {
 async function count(
   id: string,
   body: object,
-  reasoning: ChatContents['reasoning'] = [],
+  stored: readonly LoadedReasoning[] = [],
 ): Promise<CountedChat> {
   const model = catalog.find(id)!;
   const prepared = prepareChat(validate(structuredClone({ ...body, model: id })), model);
   const files = await readFiles(documents, 'account', prepared, model, signal);
   const counting = { turn: new CountingTurn(), countedTexts: new CountedTexts() };
-  const counted = await estimateChat(prepared, model, { files, reasoning }, counting);
+  const contents: ChatContents = { files, loadReasoning: () => Promise.resolve(stored) };
+  const counted = await estimateChat(prepared, model, contents, counting);
   const { promptTokens: tokens, fixedNano, requestedUnits } = counted.estimate;
   return {
     body: prepared,

@@ -40,6 +40,13 @@ test('an exhausted account is an auth failure, for any status', (t) => {
   t.is(toError(429, refusal('rate_limit_exceeded', 'insufficient_quota')).failure, 'rate_limited');
 });
 
+test('LiteLLM’s 400 for a wrong key is an auth failure, and a message that quotes it is not', (t) => {
+  const body = { error: { message: 'No connected db.', type: 'no_db_connection', param: null, code: '400' } };
+  t.is(toError(400, body).failure, 'auth');
+  t.is(toError(400, refusal(null, 'Invalid value: No connected db.')).failure, 'rejected');
+  t.is(toError(400, refusal(null, 'No connected db. is not a tool')).failure, 'rejected');
+});
+
 test('a 429 and a 503 include their retry delay', (t) => {
   t.is(toError(429, refusal(null), { 'retry-after-ms': '250', 'retry-after': '1' }).retryAfterMs, 250);
   t.is(toError(503, refusal(null), { 'retry-after': '2' }).retryAfterMs, 2000);
