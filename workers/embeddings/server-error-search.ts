@@ -34,8 +34,8 @@ interface FailedCall {
 }
 
 /**
- * Finds the request at which a server fails with a 5xx, in a call that several requests share: servers such as
- * llama.cpp respond to an input that they cannot process with a 500, and all callers would get it. A binary search
+ * Finds the request at which a server fails, in a call that several requests share: servers such as llama.cpp respond to
+ * an input that they cannot process with a 500, or even close the connection, and all callers would get that failure. A binary search
  * takes at most ⌈log₂ n⌉ calls for n requests, and one more delivers the vectors of the requests that it passed over, or
  * calls the last one alone.
  *
@@ -205,7 +205,8 @@ function isAtLeastAsLarge(inputs: readonly PendingInput[], others: readonly Pend
  */
 function toRejection(error: unknown, isAlone: boolean): AppError {
   const { message, status } = findServerError(error)!;
-  const words = isAlone ? `: ${message}` : ', and others in the same call were served.';
+  // Without a status, the message is ours, and for operators.
+  const words = isAlone && status !== null ? `: ${message}` : ', and others in the same call were served.';
   const text = `The model cannot process an input of this request${words}`;
   return new AppError('upstream_rejected', {
     message: text,

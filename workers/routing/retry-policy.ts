@@ -86,9 +86,12 @@ export function isKeyFailure({ failure }: UpstreamError): boolean {
   return failure === 'auth' || failure === 'rate_limited' || failure === 'too_large';
 }
 
-/** Whether the server responded that it failed. One of several requests in a call may be the reason. */
-export function isServerError({ failure, status }: UpstreamError): boolean {
-  return failure === 'unavailable' && status !== null && status >= 500;
+/**
+ * Whether the server got the call and failed: with a 5xx, by closing the connection, or with a response that is none. One
+ * of several requests in the call may be the reason.
+ */
+export function isServerError({ failure, status, isUnreached }: UpstreamError): boolean {
+  return failure === 'unavailable' && (status === null ? !isUnreached : status >= 500);
 }
 
 /** Whether the same candidate would fail again while another one might not. */

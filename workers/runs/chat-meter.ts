@@ -155,10 +155,12 @@ export class ChatMeter {
   measure(ending: CallEnding): MeteredChat {
     const { cachedTokens, cacheWriteTokens, reasoningTokens, webSearchTokens } = this.#reported ?? noCounts;
     const [prompt, completion] = [this.#findPrompt(ending), this.#findCompletion(ending)];
+    const promptTokens = prompt ?? this.#countPrompt(ending);
     return {
-      promptTokens: prompt ?? this.#countPrompt(ending),
+      promptTokens,
       completionTokens: completion ?? this.#countCompletion(ending),
-      cachedTokens,
+      // Some vendors do not include them in the prompt tokens.
+      cachedTokens: cachedTokens === null ? null : Math.min(cachedTokens, promptTokens),
       cacheWriteTokens,
       reasoningTokens,
       webSearchTokens,

@@ -275,12 +275,16 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (code === 'UND_ERR_CONNECT_TIMEOUT') {
       return this.#timeout(`no connection within ${this.#timeouts.connectMs} ms`);
     }
+    const isUnreached = this.#controller === null;
     const what = this.#hasHead
       ? 'the response was cut off'
-      : this.#controller === null
+      : isUnreached
         ? 'no connection'
         : 'the connection was closed before a response';
-    return new UpstreamError('unavailable', `${this.#host}: ${what} (${code})`, { cause: error });
+    return new UpstreamError('unavailable', `${this.#host}: ${what} (${code})`, {
+      isUnreached,
+      cause: error,
+    });
   }
 
   #fail(error: unknown): void {

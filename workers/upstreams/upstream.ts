@@ -303,6 +303,8 @@ export class UpstreamError extends Error {
    * Whether the request caused the failure while the server worked correctly. Other requests are not affected.
    */
   readonly isRequestFailure: boolean;
+  /** Whether the vendor's server was not reached. */
+  readonly isUnreached: boolean;
   /** Whether we stopped waiting for a vendor that had been called. It may still finish the call and bill it. */
   readonly mayStillRun: boolean;
 
@@ -314,6 +316,7 @@ export class UpstreamError extends Error {
       retryAfterMs?: number | null;
       vendorCode?: string | null;
       isRequestFailure?: boolean;
+      isUnreached?: boolean;
       mayStillRun?: boolean;
       cause?: unknown;
     } = {},
@@ -324,6 +327,7 @@ export class UpstreamError extends Error {
     this.retryAfterMs = details.retryAfterMs ?? null;
     this.vendorCode = details.vendorCode ?? null;
     this.isRequestFailure = details.isRequestFailure ?? false;
+    this.isUnreached = details.isUnreached ?? false;
     this.mayStillRun = details.mayStillRun ?? false;
   }
 }

@@ -81,6 +81,7 @@ test('if a text is requested again while its call is searched for bad inputs, th
   const limiter = {
     acquire: () => Promise.resolve({ candidate, lease: '', isProbe: false, spareSlots: 0, slots: 1 }),
     release: () => undefined,
+    reportFailure: () => undefined,
   };
   const log = { warn: () => undefined };
   const dependencies = { routing: { limiter, upstreams: { get: () => upstream } }, log, media: {} };
@@ -162,6 +163,7 @@ function createHeldScheduler(): {
       return { candidate, lease: '', isProbe: false, spareSlots: 0, slots: 2 };
     },
     release: () => undefined,
+    reportFailure: () => undefined,
   };
   const log = { warn: () => undefined };
   const dependencies = { routing: { limiter, upstreams: { get: () => upstream } }, log, media: {} };

@@ -10,6 +10,8 @@ import { readCitations } from './url-citations.ts';
 
 export interface ChoiceOptions {
   readonly apiKey: string | null;
+  /** How many choices the caller asked for; 1 if omitted. Others are left out. */
+  readonly choices?: number;
   /** Whether the caller required one named function: OpenAI then ends with `stop`. */
   readonly isFunctionForced?: boolean;
   /** Called with a word for the end of a choice that has no known meaning. */
@@ -17,6 +19,8 @@ export interface ChoiceOptions {
 }
 
 interface Choice {
+  /** In our response. */
+  readonly index: number;
   /** The vendor's word for its end; null if it has not ended. */
   native: string | null;
 }
@@ -31,6 +35,8 @@ export class ChoiceReader {
   readonly #options: ChoiceOptions;
   readonly #toolCalls = createToolCallNormalizer();
   readonly #choices = new Map<number, Choice>();
+  /** If one choice was requested: the index of the first one that arrived. */
+  #only: number | null = null;
 
   constructor(options: ChoiceOptions) {
     this.#options = options;
@@ -47,11 +53,14 @@ export class ChoiceReader {
   }
 
   /**
+   * @param vendorIndex if one choice was requested, the first that arrives is it: some servers count from 1
    * @param message the choice's `message` or `delta`
    * @throws UpstreamError if the choice contains an error, or ended in a failure
    */
-  take(choice: JsonRecord, index: number, message: JsonRecord, events: ChatEvent[]): void {
-    const known = this.open(index);
+  take(choice: JsonRecord, vendorIndex: number, message: JsonRecord, events: ChatEvent[]): void {
+    const known = this.open(vendorIndex);
+    if (known === null) return;
+    const { index } = known;
     const delta = readOutput(index, message, this.#toolCalls);
     const logprobs = readLogprobs(choice['logprobs']);
     if (logprobs !== null) events.push({ type: 'delta', index, delta, logprobs });
@@ -68,14 +77,24 @@ export class ChoiceReader {
     known.native = word;
   }
 
-  /** Records that the choice has output. */
-  open(index: number): Choice {
+  /** Records that the choice has output. Returns null if nobody requested it. */
+  open(vendorIndex: number): Choice | null {
+    const index = this.#findIndex(vendorIndex);
+    if (index === null) return null;
     let choice = this.#choices.get(index);
     if (choice === undefined) {
-      choice = { native: null };
+      choice = { index, native: null };
       this.#choices.set(index, choice);
     }
     return choice;
+  }
+
+  /** Returns the index of a choice in our response; null if nobody requested it. */
+  #findIndex(vendorIndex: number): number | null {
+    const requested = this.#options.choices ?? 1;
+    if (requested > 1) return vendorIndex < requested ? vendorIndex : null;
+    this.#only ??= vendorIndex;
+    return vendorIndex === this.#only ? 0 : null;
   }
 
   /** Returns the end of each choice, in the order in which they began. */

@@ -38,7 +38,26 @@ export function fromEmbeddingResponse(
       `the upstream sent vectors of ${dimensions} dimensions instead of ${call.dimensions}`,
     );
   }
+  const promptTokens = readUsage(response, null)?.promptTokens ?? null;
   const { bytes: vectors, release } = vectorBuffers.lend(count * dimensions * BYTES_PER_FLOAT);
+  try {
+    const broken = writeVectors(items, sources, vectors, dimensions);
+    return { vectors, dimensions, broken, promptTokens, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** @returns the indices of the inputs without a vector of finite numbers */
+function writeVectors(
+  items: readonly unknown[],
+  sources: readonly VectorSource[],
+  vectors: Buffer,
+  dimensions: number,
+): number[] {
+  const count = sources.length;
+  const size = dimensions * BYTES_PER_FLOAT;
   const isWritten = new Uint8Array(count);
   const broken: number[] = [];
   for (const [position, source] of sources.entries()) {
@@ -49,21 +68,19 @@ export function fromEmbeddingResponse(
     isWritten[index] = 1;
     if (source === null) {
       // The buffer may still contain vectors of others.
-      vectors.fill(0xff, index * dimensions * BYTES_PER_FLOAT, (index + 1) * dimensions * BYTES_PER_FLOAT);
+      vectors.fill(0xff, index * size, (index + 1) * size);
       broken.push(index);
       continue;
     }
     writeVector(source, vectors, index, dimensions);
-    const size = dimensions * BYTES_PER_FLOAT;
     if (!isFiniteVector(vectors.subarray(index * size, (index + 1) * size))) broken.push(index);
   }
-  const promptTokens = readUsage(response, null)?.promptTokens ?? null;
-  return { vectors, dimensions, broken, promptTokens, release };
+  return broken;
 }
 
 /**
  * A vector as received: base64 text in the body, or an array that should contain numbers. Null if the model could not
- * make one, which servers say with null or an empty array.
+ * make one, which servers say with null, an empty array or an empty text.
  */
 type VectorSource = { readonly read: () => string } | readonly unknown[] | null;
 
@@ -128,11 +145,12 @@ function readSource(item: unknown, body: Buffer, spans: readonly Span[] | null):
   if (vector === null || (Array.isArray(vector) && vector.length === 0)) return null;
   if (typeof vector === 'string') {
     if (spans === null) {
-      return { read: () => vector };
+      return vector === '' ? null : { read: () => vector };
     }
     const span = spans[Number(vector)];
     if (span !== undefined) {
       const { start, end } = span;
+      if (start === end) return null;
       return { read: () => body.toString('latin1', start, end) };
     }
   }

@@ -60,8 +60,12 @@ export function toEmptyResponse(usage: UpstreamUsage | null): ChatEvent[] {
  * forms without that field: `{"object": "error", …}`, `{"code": 500, "message": …}`, `{"detail": …}`.
  */
 export function isErrorBody(body: JsonRecord): boolean {
-  if ((body['error'] ?? null) !== null) return true;
-  if (body['choices'] !== undefined || body['data'] !== undefined) return false;
+  const { error } = body;
+  const hasAnswer = body['choices'] !== undefined || body['data'] !== undefined;
+  // Some servers send the field with every answer: null, false, or an empty text or object.
+  const isEmpty = !error || (isRecord(error) && Object.keys(error).length === 0);
+  if (!isEmpty || (!hasAnswer && (error ?? null) !== null)) return true;
+  if (hasAnswer) return false;
   if (body['object'] === 'error') return true;
   const hasMessage = readText(body['message']) !== null;
   return (

@@ -12,10 +12,7 @@ const DONE = '[DONE]';
 /** An image is one line, as a data URI. The limit is the same as for a complete response. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
-export interface ChatStreamOptions extends ChoiceOptions {
-  /** Number of requested choices; a stream that is cut off before all of them have arrived is incomplete. */
-  readonly choices?: number;
-}
+export interface ChatStreamOptions extends ChoiceOptions {}
 
 /**
  * Translates a chat stream as OpenAI sends it, and with the deviations of compatible servers: usage on any chunk, a
@@ -107,10 +104,11 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
       return;
     }
     endsWithUsage = false;
-    choices.open(0);
+    const choice = choices.open(0);
+    if (choice === null) return;
     hasOutput ||= content !== '';
     hasOutputSinceUsage = true;
-    events.push({ type: 'delta', index: 0, delta: { content } });
+    events.push({ type: 'delta', index: choice.index, delta: { content } });
   }
 
   function learnText(data: string, choicesInChunk: readonly unknown[]): void {

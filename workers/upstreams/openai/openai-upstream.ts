@@ -88,6 +88,7 @@ async function* chat(
   const response = await postChat(client, request, stream, target, context);
   const options = {
     apiKey: target.apiKey,
+    choices: readChoices(body),
     isFunctionForced: isFunctionForced(body),
     onUnknownFinish: (word: string) => warnOfFinishWord(word, context.log),
   };
@@ -97,7 +98,7 @@ async function* chat(
     yield restore(reasoning.take(fromChatResponse(await readText(response, MAX_BODY_BYTES), options)));
     return;
   }
-  const translator = createChatStreamTranslator({ ...options, choices: readChoices(body) });
+  const translator = createChatStreamTranslator(options);
   for await (const events of readChatStream(response, translator, context)) {
     yield restore(reasoning.take(events));
   }

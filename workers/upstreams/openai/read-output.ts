@@ -132,12 +132,33 @@ function readAnnotation(annotation: unknown): object[] {
   return [{ type: 'url_citation', url_citation: { url, ...texts, ...counts } }];
 }
 
+interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[] | null;
+}
+
+function readTokens(list: unknown): (TokenLogprob & { readonly top_logprobs: TokenLogprob[] })[] | null {
+  if (!Array.isArray(list)) return null;
+  return list.flatMap((item: unknown) => {
+    const token = readToken(item);
+    const top = isRecord(item) ? readArray(item['top_logprobs']) : [];
+    return token.map((one) => ({ ...one, top_logprobs: top.flatMap(readToken) }));
+  });
+}
+
+function readToken(item: unknown): TokenLogprob[] {
+  if (!isRecord(item)) return [];
+  const { token, logprob, bytes } = item;
+  if (typeof token !== 'string' || typeof logprob !== 'number') return [];
+  const isBytes = Array.isArray(bytes) && bytes.every((byte) => readCount(byte) !== null);
+  return [{ token, logprob, bytes: isBytes ? (bytes as number[]) : null }];
+}
+
 /** Log probabilities of the tokens in this output, in OpenAI's format; null if there are none. */
 export function readLogprobs(value: unknown): object | null {
   if (!isRecord(value)) return null;
-  const readRecords = (list: unknown): JsonRecord[] | null =>
-    Array.isArray(list) ? list.filter(isRecord) : null;
-  const [content, refusal] = [readRecords(value['content']), readRecords(value['refusal'])];
+  const [content, refusal] = [readTokens(value['content']), readTokens(value['refusal'])];
   if (content === null && refusal === null) return null;
   return { content, refusal };
 }

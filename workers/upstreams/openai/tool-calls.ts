@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { readArray, readCount, readText } from '../json-value.ts';
+import { UpstreamError } from '../upstream.ts';
+
+/** Far more than any model makes at once. */
+const maxCalls = 1_024;
 
 /** A piece of a tool call in a stream. The ID, type and name are in the first piece. */
 export interface ToolCallPiece {
@@ -52,9 +56,11 @@ function normalizePiece(calls: KnownCalls, piece: JsonRecord): ToolCallPiece[] {
   const called = isRecord(piece['function']) ? piece['function'] : {};
   const name = readText(called['name']);
   const args = writeArguments(called['arguments']);
-  const extra = isRecord(piece['extra_content']) ? { extra_content: piece['extra_content'] } : {};
+  const extra = readExtraContent(piece['extra_content']);
   const known = calls.find(vendorIndex, id, name);
   if (known === undefined) {
+    if (calls.count === maxCalls)
+      throw new UpstreamError('unavailable', `the upstream sent more than ${maxCalls} tool calls`);
     const index = calls.add(vendorIndex, id, name !== null);
     const ownId = id ?? `call_${randomUUID().replaceAll('-', '')}`;
     return [
@@ -65,8 +71,15 @@ function normalizePiece(calls: KnownCalls, piece: JsonRecord): ToolCallPiece[] {
   const isNewName = name !== null && !known.hasName;
   known.hasName ||= isNewName;
   const { index } = known;
-  if (args === '' && !isNewName && piece['extra_content'] === undefined) return [];
+  if (args === '' && !isNewName && extra.extra_content === undefined) return [];
   return [{ index, function: { ...(isNewName ? { name } : {}), arguments: args }, ...extra }];
+}
+
+/** Gemini's extension: the signature that must be sent back with the call. */
+function readExtraContent(value: unknown): Pick<ToolCallPiece, 'extra_content'> {
+  const google = isRecord(value) ? value['google'] : null;
+  const signature = isRecord(google) ? readText(google['thought_signature']) : null;
+  return signature === null ? {} : { extra_content: { google: { thought_signature: signature } } };
 }
 
 const readId = (id: unknown): string | null => (typeof id === 'number' ? String(id) : readText(id));
@@ -90,6 +103,10 @@ class KnownCalls {
   readonly #firstByBoth = new Map<string, KnownCall>();
   readonly #lastByIndex = new Map<number, KnownCall>();
 
+  get count(): number {
+    return this.#count;
+  }
+
   /** @returns the call's index in our stream */
   add(vendorIndex: number | null, id: string | null, hasName: boolean): number {
     const call = { index: this.#count, hasName };
@@ -105,8 +122,12 @@ class KnownCalls {
 
   /** Returns the call that a piece continues; undefined if the piece starts a new call. */
   find(vendorIndex: number | null, id: string | null, name: string | null): KnownCall | undefined {
-    if (id !== null)
-      return vendorIndex === null ? this.#firstById.get(id) : this.#firstByBoth.get(`${vendorIndex} ${id}`);
+    if (id !== null) {
+      const known =
+        vendorIndex === null ? this.#firstById.get(id) : this.#firstByBoth.get(`${vendorIndex} ${id}`);
+      // Some servers send a new ID with each piece. A new call has a name.
+      if (known !== undefined || name !== null || vendorIndex === null) return known;
+    }
     if (vendorIndex !== null) return this.#lastByIndex.get(vendorIndex);
     // With neither index nor ID, a name starts a new call, and arguments without a name belong to the last call.
     return name === null ? this.#last : undefined;

@@ -27,8 +27,8 @@ const DOCUMENTED = {
   service_tier: 'default',
 };
 
-function translate(body: object): ReturnType<typeof fromChatResponse> {
-  return fromChatResponse(JSON.stringify(body), { apiKey: null });
+function translate(body: object, options: object = {}): ReturnType<typeof fromChatResponse> {
+  return fromChatResponse(JSON.stringify(body), { apiKey: null, ...options });
 }
 
 test('the documented response becomes a delta, a finish and usage', (t) => {
@@ -72,7 +72,7 @@ test('several choices, log probabilities and the vendor’s own finish reason ar
     logprobs: { content: [] },
     finish_reason: reason,
   });
-  const events = translate({ choices: [choice(0, 'max_tokens'), choice(1, 'eos')] });
+  const events = translate({ choices: [choice(0, 'max_tokens'), choice(1, 'eos')] }, { choices: 2 });
   t.like(events[0], { delta: { content: '0', reasoning_content: 'hm' }, logprobs: { content: [] } });
   t.like(events[2], { index: 0, finishReason: 'length', nativeFinishReason: 'max_tokens' });
   t.like(events[3], { index: 1, finishReason: 'stop', nativeFinishReason: 'eos' });

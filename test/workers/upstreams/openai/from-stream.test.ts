@@ -5,11 +5,11 @@ import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../../../../w
 import { createChatStreamTranslator } from '../../../../workers/upstreams/openai/from-stream.ts';
 import { translatePieces, type ChatOutcome } from '../../../support/chat-events.ts';
 
-const translate = (pieces: readonly Uint8Array[]): ChatOutcome =>
-  translatePieces(createChatStreamTranslator({ apiKey: 'sk-proj-1234567890' }), pieces);
+const translate = (pieces: readonly Uint8Array[], choices = 1): ChatOutcome =>
+  translatePieces(createChatStreamTranslator({ apiKey: 'sk-proj-1234567890', choices }), pieces);
 
-function translateText(text: string): ChatOutcome {
-  return translate([Buffer.from(text)]);
+function translateText(text: string, choices = 1): ChatOutcome {
+  return translate([Buffer.from(text)], choices);
 }
 
 function toStream(...chunks: (object | string)[]): string {
@@ -247,7 +247,7 @@ test('a stream with neither a finish nor the end mark was cut off', (t) => {
 
 test('a stream in which only one of two choices has finished was cut off', (t) => {
   const other = { choices: [{ index: 1, delta: { content: 'b' }, finish_reason: null }] };
-  const error = translateText(toStream(toChunk({ content: 'a' }, 'stop'), other)).at(-1);
+  const error = translateText(toStream(toChunk({ content: 'a' }, 'stop'), other), 2).at(-1);
   t.regex((error as UpstreamError).message, /ended without an end/);
 });
 
@@ -280,6 +280,7 @@ test('each choice has its own deltas and finish', (t) => {
   });
   const outcome = translateText(
     toStream(choice(0, 'a', null), choice(1, 'b', 'length'), choice(0, 'c', 'content_filter'), '[DONE]'),
+    2,
   );
   t.deepEqual(outcome, [
     delta({ content: 'a' }),

@@ -312,3 +312,103 @@ test('an error event whose data is no JSON is an error with that text', (t) => {
   const [error] = translatePieces(createChatStreamTranslator({ apiKey: null }), [Buffer.from(text)]);
   t.regex((error as UpstreamError).message, /out of memory/);
 });
+
+const answer = (index: unknown, text = 'Hi'): object => ({
+  index,
+  message: { content: text },
+  delta: { content: text },
+  finish_reason: 'stop',
+});
+
+/** Reads an answer as a whole and as one chunk of a stream. */
+function readBody(body: object, options: object = {}): readonly ChatEvent[][] {
+  const text = JSON.stringify(body);
+  const stream = createChatStreamTranslator({ apiKey: null, ...options });
+  return [
+    fromChatResponse(text, { apiKey: null, ...options }),
+    translatePieces(stream, [Buffer.from(`data: ${text}\n\ndata: [DONE]\n\n`)]) as ChatEvent[],
+  ];
+}
+
+test('an empty error beside an answer is none', (t) => {
+  for (const error of [null, false, '', {}, 0])
+    for (const events of readBody({ error, choices: [answer(0)] }))
+      t.like(events[0], { delta: { content: 'Hi' } });
+});
+
+test('choices that nobody requested are left out', (t) => {
+  const list = Array.from({ length: 200_000 }, (_, i) => answer(i));
+  const find = (events: readonly ChatEvent[]): unknown[] =>
+    events.flatMap((event) => (event.type === 'delta' ? [event.index] : []));
+  for (const events of readBody({ choices: list })) {
+    t.deepEqual(find(events), [0]);
+    t.is(events.filter(({ type }) => type === 'finish').length, 1);
+  }
+  for (const events of readBody({ choices: list }, { choices: 3 })) t.deepEqual(find(events), [0, 1, 2]);
+  for (const index of [1, 99_999_999]) {
+    for (const events of readBody({ choices: [answer(index)] }))
+      t.deepEqual(find(events), [0], 'the only one');
+    for (const events of readBody({ choices: [answer(0), answer(index)] }, { choices: 1 }))
+      t.deepEqual(find(events), [0]);
+  }
+});
+
+test('an answer with more tool calls than a model makes is the vendor’s failure', (t) => {
+  const calls = Array.from({ length: 200_000 }, (_, index) => ({
+    ...call('f', '{}'),
+    index,
+    id: `c${index}`,
+  }));
+  t.throws(
+    () =>
+      fromChatResponse(JSON.stringify({ choices: [{ message: { tool_calls: calls } }] }), { apiKey: null }),
+    {
+      instanceOf: UpstreamError,
+      message: /more than 1024 tool calls/,
+    },
+  );
+});
+
+test('log probabilities and signatures have known fields of known types only', (t) => {
+  const token = { token: 'a', logprob: -1, bytes: [97], secret: 1 };
+  const choice = {
+    ...answer(0),
+    logprobs: {
+      content: [{ ...token, top_logprobs: [token, { token: 7, logprob: -1 }, null] }, { token: 1 }, 'x'],
+      refusal: { token: 'a' },
+    },
+  };
+  const known = { token: 'a', logprob: -1, bytes: [97] };
+  for (const events of readBody({ choices: [choice] }))
+    t.like(events[0], { logprobs: { content: [{ ...known, top_logprobs: [known] }], refusal: null } });
+  const signed = {
+    ...call('f', '{}'),
+    extra_content: { google: { thought_signature: 's', other: 1 }, more: 2 },
+  };
+  for (const events of readBody({
+    choices: [{ message: { tool_calls: [signed] }, delta: { tool_calls: [signed] } }],
+  })) {
+    const [event] = events as [Extract<ChatEvent, { type: 'delta' }>];
+    const [piece] = event.delta['tool_calls'] as { extra_content: object }[];
+    t.deepEqual(piece!.extra_content, { google: { thought_signature: 's' } });
+  }
+});
+
+test('a piece with another ID and no name continues the call with its index', (t) => {
+  const translator = createChatStreamTranslator({ apiKey: null });
+  const chunk = (piece: object): string =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [piece] } }] })}\n\n`;
+  const events = translatePieces(translator, [
+    Buffer.from(
+      chunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x"' } }) +
+        chunk({ index: 0, id: 'b', function: { arguments: ':1}' } }),
+    ),
+  ]) as ChatEvent[];
+  const pieces = events.flatMap((event) =>
+    event.type === 'delta' ? (event.delta['tool_calls'] as object[]) : [],
+  );
+  t.deepEqual(pieces, [
+    { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{"x"' } },
+    { index: 0, function: { arguments: ':1}' } },
+  ]);
+});
