@@ -59,6 +59,9 @@ export interface ConversationHash {
 /** Sorting the keys of JSON takes up to a microsecond per character, on the event loop. */
 const maxSortedCharacters = 32_768;
 
+/** The time that hashing a call takes besides its arguments, in characters. */
+const fixedCharacters = 100;
+
 /** Ids that are globally unique: the gateway's and Anthropic's. Other vendors do not guarantee it. */
 const uniqueId = /^(?:call_gw_[0-9a-f]{32}|toolu_(?:bdrk_|vrtx_)?[A-Za-z0-9]{20,})$/;
 
@@ -77,18 +80,39 @@ export function hashCall(
   return digest(uniqueId.test(call.id) ? parts : [...parts, settingHash]);
 }
 
-/** Lists the tool calls in a conversation, oldest first. Skips calls without an id. */
-export function locateCalls(request: HashedRequest, modelId: string): LocatedCall[] {
-  const located: LocatedCall[] = [];
+/** The tool calls of a message. */
+export interface LocatedCalls {
+  readonly calls: readonly LocatedCall[];
+  /** Of the message, about: hashing takes time in proportion. */
+  readonly characters: number;
+}
+
+/**
+ * Lists the tool calls in a conversation, oldest first, message by message, so that the work can be spread over turns.
+ * Skips calls without an id.
+ */
+export function* locateCalls(request: HashedRequest, modelId: string): Generator<LocatedCalls> {
   let conversation = beginConversation(request);
   for (const [messageIndex, message] of request.messages.entries()) {
-    for (const call of readCalls(message)) {
-      if (call.id === '') continue;
-      located.push({ messageIndex, toolCallId: call.id, hash: hashCall(conversation, modelId, call) });
-    }
+    const calls = readCalls(message);
+    const located = calls
+      .filter(({ id }) => id !== '')
+      .map((call) => ({
+        messageIndex,
+        toolCallId: call.id,
+        hash: hashCall(conversation, modelId, call),
+      }));
     conversation = hashNext(conversation, message);
+    const { content } = message;
+    const contentCharacters = typeof content === 'string' ? content.length : 0;
+    yield {
+      calls: located,
+      characters: calls.reduce(
+        (sum, call) => sum + call.arguments.length + fixedCharacters,
+        contentCharacters,
+      ),
+    };
   }
-  return located;
 }
 
 function beginConversation(request: HashedRequest): ConversationHash {

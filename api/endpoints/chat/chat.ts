@@ -22,6 +22,7 @@ import { createCountingTurn } from '../counting-turn.ts';
 import { CountedTexts } from './counted-texts.ts';
 import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from '../find-model.ts';
+import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { translateFunctions } from './translate-functions.ts';
@@ -49,7 +50,8 @@ export const createChatCompletion = defineEndpoint(
       const { accountId } = keyHolderOf(context);
       const contents = {
         files: await readFiles(services.documents, accountId, body, model, context.state.signal),
-        loadReasoning: () => loadReasoning(services.reasoning, accountId, body, model),
+        loadReasoning: (turn: CountingTurn) =>
+          loadReasoning(services.reasoning, accountId, body, model, turn),
       };
       const estimated = await estimateChat(body, model, contents, {
         turn: createCountingTurn(services, context, model),

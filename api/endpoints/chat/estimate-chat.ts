@@ -2,6 +2,7 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, maxVendorCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
 import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
 import { countChoices, findServingRoutes } from '../../../shared/routing/chat-needs.ts';
 import { findWorstCase, type Estimate } from '../../admission/estimate.ts';
@@ -56,7 +57,7 @@ const toReplyTokens = (model: CatalogModel, available: number): number =>
 export interface ChatContents {
   readonly files: readonly CountedFile[];
   /** Loads the stored reasoning, oldest first. Called only for a prompt that fits the model's context. */
-  readonly loadReasoning: () => Promise<readonly LoadedReasoning[]>;
+  readonly loadReasoning: (turn: CountingTurn) => Promise<readonly LoadedReasoning[]>;
 }
 
 export interface ChatEstimate {
@@ -81,7 +82,7 @@ export async function estimateChat(
 ): Promise<ChatEstimate> {
   const counter = new PromptCounter(model, counting);
   const promptParts = await countPrompt(counter, body, model, contents.files);
-  const reasoning = await countReasoning(counter, model, await contents.loadReasoning());
+  const reasoning = await countReasoning(counter, model, await contents.loadReasoning(counting.turn));
   const promptTokens = counter.tokens;
   const mostPromptTokens = findMaxPromptTokens({
     ...promptParts,

@@ -1,7 +1,8 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
-import { locateCalls } from '../../../shared/reasoning/conversation-hash.ts';
+import { locateCalls, type LocatedCall } from '../../../shared/reasoning/conversation-hash.ts';
+import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import type { ReasoningStore } from '../../../shared/reasoning/reasoning-store.ts';
 
 /**
@@ -13,12 +14,17 @@ export async function loadReasoning(
   accountId: string,
   body: ChatRequest,
   model: CatalogModel,
+  turn: CountingTurn,
 ): Promise<LoadedReasoning[]> {
   const { messages } = body;
   const kinds = new Set<string>(model.routes.map(({ upstream }) => upstream.kind));
   kinds.delete('builtin');
   if (kinds.size === 0 || !messages.some(({ tool_calls: calls }) => calls?.length)) return [];
-  const placed = locateCalls(body, model.id);
+  const placed: LocatedCall[] = [];
+  for (const { calls, characters } of locateCalls(body, model.id)) {
+    placed.push(...calls);
+    if (turn.spend(characters)) await turn.next();
+  }
   const hashes = placed.map(({ hash }) => hash);
   const values = await store.load(accountId, hashes);
   return placed.flatMap(({ messageIndex, toolCallId, hash }) => {

@@ -87,7 +87,7 @@ const chats: Reader[] = [
     },
     hostileChats,
   ),
-  readsItems('older form of tools', translateFunctions, hostileChats, 64_000),
+  readsItems('older form of tools', translateFunctions, hostileChats),
   readsItems(
     'texts of a chat',
     (chat: ChatRequest) => [Array.from(listTexts(chat)), hasFiles(chat), countMedia(chat, 1e6)],
@@ -95,7 +95,7 @@ const chats: Reader[] = [
   ),
   readsItems(
     'hash of a conversation',
-    (chat: ChatRequest) => [hashConversation(chat), locateCalls(chat, 'm')],
+    (chat: ChatRequest) => [hashConversation(chat), Array.from(locateCalls(chat, 'm'))],
     hostileChats,
     8_000,
   ),

@@ -5,6 +5,7 @@ import {
   locateCalls,
   type HashedMessage,
   type HashedRequest,
+  type LocatedCall,
 } from '../../../shared/reasoning/conversation-hash.ts';
 
 const user = (content: unknown): HashedMessage => ({ role: 'user', content });
@@ -19,11 +20,13 @@ const resultMessage = (id: string, content = 'ok'): HashedMessage => ({
   tool_call_id: id,
   content,
 });
+const locate = (request: HashedRequest, model: string): LocatedCall[] =>
+  Array.from(locateCalls(request, model)).flatMap(({ calls }) => calls);
 const hashCalls = (
   messages: readonly HashedMessage[],
   model = 'm',
   more: Omit<HashedRequest, 'messages'> = {},
-): string[] => locateCalls({ ...more, messages }, model).map(({ hash }) => hash);
+): string[] => locate({ ...more, messages }, model).map(({ hash }) => hash);
 /** Ids in this gateway's format and in Anthropic's. */
 const uniqueIds = [
   'call_gw_0123456789abcdef0123456789abcdef',
@@ -37,7 +40,7 @@ test('a call is found again by the hash of the conversation up to it, in request
   for (const id of ['f:0', ...uniqueIds]) {
     const call = { id, name: 'f', arguments: '{"a":1,"b":[2]}' };
     const saved = hashCall(hashConversation({ ...more, messages }), 'm', call);
-    t.deepEqual(locateCalls({ ...more, messages: [...messages, callMessage(id), resultMessage(id)] }, 'm'), [
+    t.deepEqual(locate({ ...more, messages: [...messages, callMessage(id), resultMessage(id)] }, 'm'), [
       { messageIndex: 2, toolCallId: id, hash: saved },
     ]);
   }
@@ -159,4 +162,20 @@ test('an id counts as unique only if its whole format matches', (t) => {
     'call_00_7wHoE4xFbsPmvQkRlJ9z2dTy',
   ])
     t.not(hashCalls([system('Ann'), callMessage(id)])[0], hashCalls([system('Bob'), callMessage(id)])[0], id);
+});
+
+test('in long arguments, whitespace outside of strings makes no difference', (t) => {
+  const value = { text: 'a "b" \\ c '.repeat(5_000), list: [1, 2, { key: ' x ' }] };
+  const messages = (text: string): HashedMessage[] => [
+    user('go'),
+    callMessage('f:0', text),
+    resultMessage('f:0'),
+  ];
+  const [plain, indented, other] = [
+    JSON.stringify(value),
+    JSON.stringify(value, null, 2),
+    JSON.stringify({ ...value, list: [1, 2, { key: 'x ' }] }),
+  ].map((text) => hashCalls(messages(text)));
+  t.deepEqual(indented, plain);
+  t.notDeepEqual(other, plain);
 });
