@@ -3,7 +3,7 @@ import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
 import type { RateLimit } from '../../shared/billing/rate-window.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import { waitForLookUp } from '../../shared/look-ups/wait-for-look-up.ts';
 import { callRedis } from '../../shared/redis/redis-client.ts';
 import type { Services } from '../services.ts';
@@ -53,12 +53,10 @@ export async function toAccountError(
     case 'banned':
       return new AppError('account_banned');
     case 'rate_limited': {
-      // OpenAI's clients wait exactly as long as the second header says, and ignore more than a minute.
-      const milliseconds = Math.min(60_000, Math.max(1, refusal.retryAfterMs));
-      const seconds = Math.ceil(milliseconds / 1_000);
+      const headers = retryAfter(refusal.retryAfterMs);
       return new AppError('rate_limit_exceeded', {
-        message: `The limit of ${refusal.rateLimit.limit} requests per minute is reached. Try again in ${seconds} s.`,
-        headers: { 'retry-after': String(seconds), 'retry-after-ms': String(milliseconds) },
+        message: `The limit of ${refusal.rateLimit.limit} requests per minute is reached. Try again in ${headers['retry-after']} s.`,
+        headers,
       });
     }
     default:

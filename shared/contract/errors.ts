@@ -29,6 +29,15 @@ export interface ValidationIssue {
   readonly type: string;
 }
 
+/** OpenAI's clients wait exactly as long as the second header says, and ignore more than a minute. */
+export function retryAfter(ms: number): {
+  readonly 'retry-after': string;
+  readonly 'retry-after-ms': string;
+} {
+  const milliseconds = Math.ceil(Math.min(60_000, Math.max(1, ms)));
+  return { 'retry-after': String(Math.ceil(milliseconds / 1_000)), 'retry-after-ms': String(milliseconds) };
+}
+
 export interface AppErrorDetails {
   /** Replaces the code's general text. Callers see it only if `expose` is true. */
   readonly message?: string | undefined;

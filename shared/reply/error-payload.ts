@@ -8,6 +8,8 @@ export interface ErrorPayload {
   readonly message: string;
   /** Validation errors that only a worker could find; absent if there are none. */
   readonly issues?: readonly ValidationIssue[];
+  /** When to try again, for the headers of the response; absent if that is not known. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Set if the request may have been charged. */
   readonly isPossiblyCharged?: true;
 }
@@ -32,10 +34,13 @@ export function encodeLastError(requestId: string, error: AppError): Buffer {
 
 /** @param requestId the request whose frame it is */
 export function readErrorPayload(payload: Buffer, requestId: string): AppError {
-  const { code, message, issues, isPossiblyCharged } = JSON.parse(payload.toString('utf8')) as ErrorPayload;
+  const { code, message, issues, headers, isPossiblyCharged } = JSON.parse(
+    payload.toString('utf8'),
+  ) as ErrorPayload;
   return new AppError(isErrorCode(code) ? code : 'internal_error', {
     message,
     issues,
+    headers,
     possiblyChargedId: isPossiblyCharged === true ? requestId : undefined,
   });
 }

@@ -40,6 +40,11 @@ for (const [failure, model, status, code] of failures) {
       t.is(actualStatus, status);
       t.is(answer.error.code, code);
       t.regex(response.headers.get('content-type') ?? '', /^application\/json/);
+      const waits = failure.includes('rate limit') ? ['20', '20000'] : [null, null];
+      t.deepEqual(
+        ['retry-after', 'retry-after-ms'].map((name) => response.headers.get(name)),
+        waits,
+      );
       t.false(/sk-|key-0123|998877/.test(JSON.stringify(answer)), JSON.stringify(answer));
       await chats.costs(t, account, requestId, 0n);
       const row = await findRow(chats.stack, requestId);

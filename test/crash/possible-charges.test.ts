@@ -7,7 +7,7 @@ import { vendorCatalog } from '../support/vendor-catalog.ts';
 
 /** A caller that gets an error for a request that may have been charged is told so, and how to find out. */
 
-const charge = 'It may have been charged nevertheless.';
+const charge = 'It may still have been charged, for what was generated.';
 const question = { model: 'slow-chat', messages: [{ role: 'user', content: 'one two three' }] };
 
 const messageOf = async (response: Response): Promise<string> =>

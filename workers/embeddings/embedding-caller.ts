@@ -8,6 +8,7 @@ import { RequestFailures } from '../routing/request-failures.ts';
 import {
   type EmbeddingResponse,
   UpstreamError,
+  wrongLength,
   type CallContext,
   type Upstream,
   type UpstreamTarget,
@@ -195,7 +196,11 @@ async function beginJobs(inputs: readonly PendingInput[]): Promise<void> {
   if (begins.size > 0) await Promise.allSettled([...begins].map((begin) => begin()));
 }
 
-/** A vector of another length than the catalog promises would be of no use to the caller. @throws UpstreamError */
+/**
+ * Vectors of another length than the catalog promises would be of no use to the caller. Either the catalog or the server is
+ * configured wrong, so no retry helps, but another route may.
+ * @throws UpstreamError
+ */
 function checkLength(
   { dimensions, broken, vectors, release }: EmbeddingResponse,
   expected: number | null,
@@ -204,8 +209,5 @@ function checkLength(
   // Without a vector, there is no length to be wrong.
   if (broken.length * dimensions * 4 === vectors.length) return;
   release?.();
-  throw new UpstreamError(
-    'unavailable',
-    `the upstream sent vectors of ${dimensions} dimensions instead of ${expected}`,
-  );
+  throw wrongLength(dimensions, expected);
 }

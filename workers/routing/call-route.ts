@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CallSlot } from '../../shared/routing/acquire-script.ts';
 import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
@@ -13,7 +13,7 @@ import {
 } from '../upstreams/upstream.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import { chooseBackoffMs, isKeyFailure, mayRetry } from './retry-policy.ts';
+import { chooseBackoffMs, chooseRateLimitMs, isKeyFailure, mayRetry } from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
 import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
@@ -277,7 +277,11 @@ function logFailure(
     call,
     reason: error.message,
   };
-  if (failure === 'missing') log.error(fields, 'upstream does not have the model or address of a route');
+  if (failure === 'missing')
+    log.error(
+      fields,
+      'a route is configured wrong: its upstream does not have the model or address, or sends other vectors',
+    );
   else log.warn(fields, 'upstream call failed');
 }
 
@@ -295,6 +299,12 @@ const contextWords =
 const isBeyondContext = ({ vendorCode, message }: UpstreamError): boolean =>
   vendorCode === 'context_length_exceeded' || contextWords.test(message);
 
+/** litellm recognizes the error by these words of OpenAI's, not by its code. */
+const describeContext = (message: string): string =>
+  /this model's maximum context length is/i.test(message)
+    ? message
+    : `This model's maximum context length is exceeded: ${message}`;
+
 /**
  * Maps a vendor's failure to the error for the caller. The vendor's message is passed on only if it rejected
  * the caller's request.
@@ -302,10 +312,9 @@ const isBeyondContext = ({ vendorCode, message }: UpstreamError): boolean =>
 function toCallerError(error: UpstreamError): AppError {
   switch (error.failure) {
     case 'rejected':
-      return new AppError(isBeyondContext(error) ? 'context_length_exceeded' : 'upstream_rejected', {
-        message: error.message,
-        cause: error,
-      });
+      return isBeyondContext(error)
+        ? new AppError('context_length_exceeded', { message: describeContext(error.message), cause: error })
+        : new AppError('upstream_rejected', { message: error.message, cause: error });
     case 'missing':
       // The vendor does not know the path or the model of the catalog.
       return new AppError('upstream_error', { cause: error });
@@ -321,6 +330,7 @@ function toCallerError(error: UpstreamError): AppError {
     case 'rate_limited':
       return new AppError('upstream_error', {
         message: 'The vendors of this model are at their limits. Try again shortly.',
+        headers: retryAfter(chooseRateLimitMs(error)),
         cause: error,
       });
     case 'auth':

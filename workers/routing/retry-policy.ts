@@ -123,7 +123,8 @@ export function classifyFailure({ failure, status, isRequestFailure }: UpstreamE
   }
 }
 
-const chooseRateLimitMs = ({ retryAfterMs }: UpstreamError): number =>
+/** How long to wait after a 429. */
+export const chooseRateLimitMs = ({ retryAfterMs }: UpstreamError): number =>
   Math.min(maxRateLimitMs, Math.max(minRateLimitMs, retryAfterMs ?? defaultRateLimitMs));
 
 /**

@@ -142,8 +142,9 @@ export class Conversation {
         // A vendor that keeps a connection alive without sending anything has probably hung.
         let hasBegun = false;
         try {
-          const callContext = { ...context, signal: call.signal, onSent };
           const sentBody = fillTemperature(chatBody, model, target);
+          const isTemperatureAdded = sentBody !== chatBody;
+          const callContext = { ...context, signal: call.signal, onSent, isTemperatureAdded };
           for await (const events of upstream.chat(target, sentBody, isStreamed, callContext)) {
             hasBegun = true;
             for (const event of events) this.#take(event, dependencies);

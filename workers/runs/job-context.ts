@@ -161,8 +161,13 @@ export const withCharge = (error: ErrorPayload, isCharged: boolean): ErrorPayloa
 /** Returns the code and message of a failure for the caller and the log, and the invalid fields. */
 export function describeFailure(error: unknown): ErrorPayload {
   if (error instanceof AppError) {
-    const { code, publicMessage: message, issues } = error;
-    return issues.length === 0 ? { code, message } : { code, message, issues };
+    const { code, publicMessage: message, issues, headers } = error;
+    return {
+      code,
+      message,
+      ...(issues.length > 0 && { issues }),
+      ...(Object.keys(headers).length > 0 && { headers }),
+    };
   }
   if (error instanceof CallerGone) return { code: 'job_cancelled', message: describeCaller(error) };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };

@@ -41,6 +41,8 @@ export interface CallContext {
    * included its tokens in the estimate.
    */
   readonly recalled: Recalled;
+  /** Whether the caller did not set the temperature, and the chat has the API's default. */
+  readonly isTemperatureAdded?: boolean;
   /** Called when a request is written to the vendor. From then on, the vendor may bill it. */
   readonly onSent?: () => void;
   /** Called when the vendor rejects a request that was written to it. The vendor does not bill that. */
@@ -331,3 +333,10 @@ export class UpstreamError extends Error {
     this.mayStillRun = details.mayStillRun ?? false;
   }
 }
+
+/** All vectors of a response have another length than the catalog says or the caller asked for. */
+export const wrongLength = (dimensions: number, expected: number): UpstreamError =>
+  new UpstreamError(
+    'missing',
+    `the upstream sent vectors of ${dimensions} dimensions instead of ${expected}: the model's dimensions in the catalog, or the server, are configured wrong`,
+  );

@@ -126,7 +126,7 @@ export class PromptCounter {
 
 function tooLong({ context }: CatalogModel): AppError {
   const msg =
-    `The messages are longer than the model's context of ${context} tokens; tools, files and pictures count as well. ` +
+    `This model's maximum context length is ${context} tokens, and the messages are longer; tools, files and pictures count as well. ` +
     'Shorten them, or choose a model with a larger context.';
   return invalidField(['body', 'messages'], msg, { code: 'context_length_exceeded' });
 }

@@ -36,7 +36,8 @@ export const responseHeaders = {
   },
   'retry-after-ms': {
     description:
-      'The same in milliseconds, for the limit of requests per minute: when enough of them are free again.',
+      'The same in milliseconds, for the limit of requests per minute: when enough of them are free again. A 502 has both if ' +
+      'the vendors are at their limits.',
     schema: { type: 'integer' },
   },
   etag: {
@@ -115,7 +116,8 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   }
   if (status === 206 || status === 416) names.push('content-range');
   if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
-  if (status === 429 && isCounted) names.push('retry-after-ms');
+  if (status === 502 && isCounted) names.push('retry-after');
+  if ((status === 429 || status === 502) && isCounted) names.push('retry-after-ms');
   if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409 || (isCounted && status >= 500)) names.push('x-should-retry');

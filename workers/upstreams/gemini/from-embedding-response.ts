@@ -1,7 +1,7 @@
 import { findInvalidVectors, readNumber } from '../finite-vectors.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount } from '../json-value.ts';
-import { type EmbeddingResponse, type EmbeddingCall, UpstreamError } from '../upstream.ts';
+import { type EmbeddingResponse, type EmbeddingCall, UpstreamError, wrongLength } from '../upstream.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 const BYTES_PER_FLOAT = 4;
@@ -32,10 +32,7 @@ export function fromEmbeddingResponse(
   const lengths = embeddings.map((embedding) => readValues(embedding).length);
   const dimensions = lengths.find((length) => length > 0) ?? call.dimensions ?? 1;
   if (call.dimensions !== null && dimensions !== call.dimensions) {
-    throw new UpstreamError(
-      'unavailable',
-      `the upstream sent vectors of ${dimensions} dimensions instead of ${call.dimensions}`,
-    );
+    throw wrongLength(dimensions, call.dimensions);
   }
   const vectors = Buffer.allocUnsafe(count * dimensions * BYTES_PER_FLOAT);
   for (const [index, embedding] of embeddings.entries()) {

@@ -1,6 +1,6 @@
 import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
 import { isFiniteVector, readNumber } from '../finite-vectors.ts';
-import { type EmbeddingResponse, type EmbeddingCall, UpstreamError } from '../upstream.ts';
+import { type EmbeddingResponse, type EmbeddingCall, UpstreamError, wrongLength } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';
 import { isErrorBody, readUsage } from './from-response.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
@@ -33,10 +33,7 @@ export function fromEmbeddingResponse(
   const sources = items.map((item) => readSource(item, body, spans));
   const dimensions = countDimensions(sources) ?? call.dimensions ?? 1;
   if (call.dimensions !== null && dimensions !== call.dimensions) {
-    throw new UpstreamError(
-      'unavailable',
-      `the upstream sent vectors of ${dimensions} dimensions instead of ${call.dimensions}`,
-    );
+    throw wrongLength(dimensions, call.dimensions);
   }
   const promptTokens = readUsage(response, null)?.promptTokens ?? null;
   const { bytes: vectors, release } = vectorBuffers.lend(count * dimensions * BYTES_PER_FLOAT);

@@ -18,8 +18,8 @@ import {
 } from '../upstream.ts';
 import { fitToolNames, type ToolNames } from '../tool-names.ts';
 import { createFinishWordWarning, type WarnOfFinishWord } from '../unknown-finish-words.ts';
-import { isRecord } from '../../../shared/encoding/json-record.ts';
-import { findFittingLimit } from './fit-limit.ts';
+import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { RefusedFields, type AddedField, type Mended } from './refused-fields.ts';
 import { toUpstreamError } from './from-error.ts';
 import { ReasoningRecorder, restoreReasoning } from './save-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
@@ -39,9 +39,11 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
   const warnOfFinishWord = createFinishWordWarning();
+  const refusedFields = new RefusedFields();
 
   return {
-    chat: (target, body, stream, context) => chat(client, warnOfFinishWord, target, body, stream, context),
+    chat: (target, body, stream, context) =>
+      chat({ client, warnOfFinishWord, refusedFields }, target, body, stream, context),
     needsImageBytes,
 
     async embed(
@@ -49,11 +51,10 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
       call: EmbeddingCall,
       context: CallContext,
     ): Promise<EmbeddingResponse> {
-      const response = await post(
-        client,
+      const response = await postMended(
+        { client, refusedFields },
         { path: '/embeddings', body: toEmbeddingRequest(target, call), isStream: false },
-        target,
-        context,
+        { target, context, added: encodingFormat },
       );
       return await response.readLarge(MAX_BODY_BYTES, (body) =>
         fromEmbeddingResponse(body, call, target.apiKey),
@@ -72,9 +73,12 @@ function needsImageBytes({ imageUrls }: UpstreamTarget, url: string): boolean {
   return imageUrls === 'fetch' && url.startsWith('https:');
 }
 
+interface ChatDeps extends PostDeps {
+  readonly warnOfFinishWord: WarnOfFinishWord;
+}
+
 async function* chat(
-  client: HttpClient,
-  warnOfFinishWord: WarnOfFinishWord,
+  { client, warnOfFinishWord, refusedFields }: ChatDeps,
   target: UpstreamTarget,
   original: ChatBody,
   stream: boolean,
@@ -85,7 +89,11 @@ async function* chat(
   const images = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
-  const response = await postChat(client, request, stream, target, context);
+  const response = await postMended(
+    { client, refusedFields },
+    { path: '/chat/completions', body: request, isStream: stream },
+    { target, context, added: context.isTemperatureAdded === true ? temperature : nothing },
+  );
   const options = {
     apiKey: target.apiKey,
     choices: readChoices(body),
@@ -106,34 +114,47 @@ async function* chat(
 
 const unchanged = (body: ChatBody): ToolNames => ({ body, restore: (events) => events });
 
-const limitFields = ['max_tokens', 'max_completion_tokens'];
-/** How often the limit of a chat is lowered. More than once only for a server that does not say how long the prompt is. */
-const maxLowerings = 3;
+const nothing: ReadonlySet<AddedField> = new Set();
+const temperature: ReadonlySet<AddedField> = new Set(['temperature']);
+const encodingFormat: ReadonlySet<AddedField> = new Set(['encoding_format']);
+/** How often a refused request is sent again. More than once only for a server that does not say how long the prompt is. */
+const maxMends = 3;
+
+interface PostDeps {
+  readonly client: HttpClient;
+  readonly refusedFields: RefusedFields;
+}
+
+interface MendedPost {
+  readonly target: UpstreamTarget;
+  readonly context: CallContext;
+  /** Fields of the body that the caller did not send. */
+  readonly added: ReadonlySet<AddedField>;
+}
 
 /**
- * Sends a chat. If the server finds that prompt and limit together exceed its context, sends it again with a limit that
- * fits: the server's vocabulary may need more tokens for the prompt than ours.
+ * Sends a request. If the server refuses it for something that the caller did not ask for, sends it again without that:
+ * a field that the gateway added, or a limit that leaves no room for the prompt, because the server's vocabulary needs
+ * more tokens for it than ours.
  */
-async function postChat(
-  client: HttpClient,
-  request: Readonly<Record<string, unknown>>,
-  isStream: boolean,
-  target: UpstreamTarget,
-  context: CallContext,
+async function postMended(
+  { client, refusedFields }: PostDeps,
+  call: Omit<VendorCall, 'headers'>,
+  { target, context, added }: MendedPost,
 ): Promise<HttpResponse> {
-  const field = limitFields.find((name) => typeof request[name] === 'number');
-  let body = request;
-  for (let lowerings = 0; ; lowerings++) {
+  let body = refusedFields.adapt(target.model, call.body as JsonRecord, added);
+  const mends: Mended[] = [];
+  for (;;) {
     try {
-      return await post(client, { path: '/chat/completions', body, isStream }, target, context);
+      const response = await post(client, { ...call, body }, target, context);
+      for (const mended of mends) refusedFields.remember(target.model, mended, context.log);
+      return response;
     } catch (error) {
-      const fitting =
-        field === undefined || lowerings === maxLowerings
-          ? null
-          : findFittingLimit(error, body[field] as number);
-      if (fitting === null) throw error;
-      context.log.debug({ limit: body[field!], fitting }, 'the prompt leaves less room than the limit');
-      body = { ...body, [field!]: fitting };
+      const mended = mends.length === maxMends ? null : refusedFields.mend(body, added, error);
+      if (mended === null) throw error;
+      mends.push(mended);
+      context.log.debug({ err: error }, 'the server refused the request; it is sent again, mended');
+      body = mended.body;
     }
   }
 }

@@ -9,6 +9,7 @@ import {
 } from '../../../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../../../scripts/vendor-simulator/vectors.ts';
 import { flattenEvents } from '../../../support/chat-events.ts';
+import { ScriptedRefusal, startScriptedVendor, unstreamedChat } from '../../../support/scripted-vendor.ts';
 import { createContext, createImageCall, createTarget } from '../../../support/upstream-target.ts';
 import { DEFAULT_HTTP_TIMEOUTS, type HttpTimeouts } from '../../../../workers/upstreams/http-client.ts';
 import { createOpenAiUpstream } from '../../../../workers/upstreams/openai/openai-upstream.ts';
@@ -417,4 +418,79 @@ test('a hundred parallel calls each get their own response', async (t) => {
     t.is((await collect(chat('gpt-sim', true, { body }))).text, `You said: number ${index}`);
   });
   await Promise.all(runs);
+});
+
+/** A server that refuses requests for which `refuse` returns a message. */
+async function startRefusing(
+  t: ExecutionContext,
+  refuse: (body: Readonly<Record<string, unknown>>) => string | null,
+): Promise<{
+  readonly bodies: Record<string, unknown>[];
+  readonly upstream: ReturnType<typeof createOpenAiUpstream>;
+}> {
+  const bodies: Record<string, unknown>[] = [];
+  const server = await startScriptedVendor((body) => {
+    bodies.push(body);
+    const message = refuse(body);
+    if (message !== null)
+      return new ScriptedRefusal(400, { error: { message, type: 'invalid_request_error' } });
+    return 'input' in body ? { data: [{ embedding: [1, 2], index: 0 }] } : unstreamedChat;
+  });
+  const upstream = createOpenAiUpstream({ baseUrl: `${server.url}/v1`, timeouts: DEFAULT_HTTP_TIMEOUTS });
+  t.teardown(async () => {
+    await upstream.close();
+    await server.close();
+  });
+  return { bodies, upstream };
+}
+
+const runChat = async (
+  upstream: ReturnType<typeof createOpenAiUpstream>,
+  body: object,
+  isTemperatureAdded: boolean,
+): Promise<void> => {
+  const context = { ...createContext(), isTemperatureAdded };
+  const { error } = await collect(
+    flattenEvents(upstream.chat(createTarget('m'), { ...CHAT_BODY, ...body }, false, context)),
+  );
+  if (error !== null) throw error as Error;
+};
+
+test('a field that the gateway added and a server refuses is left out, from then on without another call', async (t) => {
+  const { bodies, upstream } = await startRefusing(t, (body) =>
+    'temperature' in body
+      ? "Unsupported value: 'temperature' does not support 0.7 with this model."
+      : 'max_tokens' in body
+        ? "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        : null,
+  );
+  for (let i = 0; i < 2; i++) await runChat(upstream, { temperature: 0.7, max_tokens: 50 }, true);
+  t.is(bodies.length, 3 + 1);
+  t.like(bodies.at(-1), { max_completion_tokens: 50, temperature: undefined, max_tokens: undefined });
+  const error = await t.throwsAsync(runChat(upstream, { temperature: 0.7, max_tokens: 50 }, false));
+  t.regex(error?.message ?? '', /does not support 0.7/, 'the caller’s own');
+});
+
+test('embeddings are requested as numbers from a server that refuses base64', async (t) => {
+  const { bodies, upstream } = await startRefusing(t, (body) =>
+    'encoding_format' in body ? "encoding_format 'base64' is not supported" : null,
+  );
+  const embed = async () =>
+    await upstream.embed(createTarget('m'), { inputs: ['a'], dimensions: null, user: null }, createContext());
+  for (let i = 0; i < 2; i++) t.is((await embed()).dimensions, 2);
+  t.deepEqual(
+    bodies.map((body) => body['encoding_format']),
+    ['base64', undefined, undefined],
+  );
+});
+
+test('a refusal that only quotes a field changes nothing for later requests', async (t) => {
+  const { bodies, upstream } = await startRefusing(t, (body) =>
+    JSON.stringify(body['messages']).includes('bad') ? 'Invalid: temperature' : null,
+  );
+  await t.throwsAsync(
+    runChat(upstream, { temperature: 0.7, messages: [{ role: 'user', content: 'bad' }] }, true),
+  );
+  await runChat(upstream, { temperature: 0.7 }, true);
+  t.is(bodies.at(-1)!['temperature'], 0.7);
 });
