@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ChainableCommander } from 'ioredis';
 import type { RedisClient } from './redis-client.ts';
 import { replyCode } from './reply-code.ts';
 
@@ -90,6 +91,15 @@ export class LuaScript<Name extends string, ItemName extends string = never> {
     items: readonly Values<ItemName>[] = [],
   ): Promise<unknown> {
     return await redis.eval(this.#text, ...this.#lay(values, items));
+  }
+
+  /** Adds the script to a transaction, which always sends the text. */
+  addTo(
+    transaction: ChainableCommander,
+    values: Values<Name>,
+    items: readonly Values<ItemName>[] = [],
+  ): void {
+    transaction.eval(this.#text, ...this.#lay(values, items));
   }
 
   /** Returns the number of keys, the keys and the arguments, as `EVAL` takes them. */

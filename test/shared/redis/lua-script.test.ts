@@ -32,6 +32,9 @@ return {first, second, one, two + 1, #KEYS, #ARGV}
   t.deepEqual(await script.run(redis(), values), expected);
   t.deepEqual(await script.run(redis(), values), expected, 'by its hash');
   t.deepEqual(await script.runInOrder(redis(), values), expected);
+  const transaction = redis().multi();
+  script.addTo(transaction, values);
+  t.deepEqual(await transaction.exec(), [[null, expected]]);
 });
 
 test('each item of a list has its keys and arguments', async (t) => {
