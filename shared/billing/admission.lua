@@ -4,9 +4,9 @@
 -- Requests rejected for insufficient balance still use up their RPM slots, and so do replays and conflicts of an
 -- Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
 --
--- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket}, {'unknown'}, {'banned'}, {'revoked'},
--- {'ledger_full'}, {'rate_limited', limit, remaining, resetSeconds, retryAfterMs} or
--- {'insufficient', limit, remaining, resetSeconds, neededNano, spendableNano}.
+-- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket}, {'unknown'}, {'banned'},
+-- {'revoked'}, {'ledger_full'}, {'rate_limited', limit, remaining, resetSeconds, retryAfterMs} or {'insufficient',
+-- limit, remaining, resetSeconds, neededNano, spendableNano}.
 -- luacheck: read globals maxReservationMultiple
 
 local account = KEYS[1] -- hash: the account
@@ -22,7 +22,7 @@ local fixed = tonumber(ARGV[6]) -- nano-roubles
 local unit = tonumber(ARGV[7]) -- nano-roubles per unit
 local requested = tonumber(ARGV[8]) -- units
 local minUnits = tonumber(ARGV[9]) -- the account may get fewer than requested, but not fewer than these
-local share = tonumber(ARGV[10]) -- the part of the spendable balance, in thousandths, to reserve before units are reduced
+local share = tonumber(ARGV[10]) -- thousandths of the spendable balance to reserve before units are reduced
 local freeAllowed = ARGV[11] -- '1' if the request may be a free one
 local streamBound = tonumber(ARGV[12]) -- entries
 

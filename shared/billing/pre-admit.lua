@@ -1,6 +1,6 @@
 -- Pre-admits a request in one round trip, before its body is read and tokenized. Checks that the account is not banned
--- and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, takes none
--- but checks that one is available.
+-- and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, takes
+-- none but checks that one is available.
 --
 -- Replies {'ok', limit, remaining, resetSeconds, spendableNano, freeRequests, isReplay, slotsTaken},
 -- {'rate_limited', limit, remaining, resetSeconds, retryAfterMs}, {'unknown'}, {'banned'} or {'revoked'}.

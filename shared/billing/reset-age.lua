@@ -1,5 +1,5 @@
--- Sets the admission time of a reservation dated in the future to now. Otherwise it could not become an orphan until the
--- clock caught up.
+-- Sets the admission time of a reservation dated in the future to now. Otherwise it could not become an orphan until
+-- the clock caught up.
 
 local reservations = KEYS[1] -- hash: reservations of a shard by request
 local id = ARGV[1] -- of the request

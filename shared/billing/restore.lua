@@ -1,14 +1,14 @@
--- Loads an account from MongoDB into Redis. The state is MongoDB's copy, plus the entries in its shard's stream that are
--- not in MongoDB yet, plus the reservations of its running requests.
+-- Loads an account from MongoDB into Redis. The state is MongoDB's copy, plus the entries in its shard's stream that
+-- are not in MongoDB yet, plus the reservations of its running requests.
 --
--- Each execution scans a bounded number of entries and replies its position; the next one continues from there. Only the
--- last execution writes: it finds the end of the stream and writes the account in the same step. Entries never change,
--- so those already read stay valid as long as none is trimmed before it is read. Each execution checks that: the last
--- entry read must still be in the stream or be the last one trimmed. The first execution checks the entry that was
--- trimmed last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
+-- Each execution scans a bounded number of entries and replies its position; the next one continues from there. Only
+-- the last execution writes: it finds the end of the stream and writes the account in the same step. Entries never
+-- change, so those already read stay valid as long as none is trimmed before it is read. Each execution checks that:
+-- the last entry read must still be in the stream or be the last one trimmed. The first execution checks the entry that
+-- was trimmed last before MongoDB was read, so every entry that MongoDB did not have is in the stream.
 --
--- Replies {'restored'}, {'present'}, {'stale'}, {'recovering'} (see restore-script.ts) or {'more', last, name, value, …}:
--- the id of the last entry read, and the fields that changed, to be passed to the next execution.
+-- Replies {'restored'}, {'present'}, {'stale'}, {'recovering'} (see restore-script.ts) or {'more', last, name, value,
+-- …}: the id of the last entry read, and the fields that changed, to be passed to the next execution.
 -- luacheck: read globals maxSafeInteger
 
 local account = KEYS[1] -- hash: the account
@@ -48,17 +48,18 @@ local sums = {bal = 0, added = 0, free = 0}
 local highest = {charges = tonumber(fields.charges), codes = tonumber(fields.codes)}
 local entries = redis.call('XRANGE', stream, '(' .. from, '+', 'COUNT', maxEntries)
 for _, entry in ipairs(entries) do
-  local entryFields = entry[2]
-  -- Most entries belong to other accounts. Every entry starts with its kind and account.
-  if entryFields[4] == accountId and entryFields[3] == 'account' and entryFields[1] == 'kind' then
+  local values = entry[2]
+  -- Every entry starts with its kind and account. Most belong to other accounts.
+  local first, kind, second, owner = unpack(values, 1, 4)
+  if owner == accountId and second == 'account' and first == 'kind' then
     local e = {}
-    for i = 1, #entryFields, 2 do e[entryFields[i]] = entryFields[i + 1] end
-    if e.kind == 'charge' and isCount(e.cost) and isCount(e.shortfall) and isCount(e.ordinal)
+    for i = 1, #values, 2 do e[values[i]] = values[i + 1] end
+    if kind == 'charge' and isCount(e.cost) and isCount(e.shortfall) and isCount(e.ordinal)
       and (e.free == '0' or e.free == '1') then
       sums.bal = sums.bal - tonumber(e.cost)
       sums.free = sums.free - tonumber(e.free)
       highest.charges = math.max(highest.charges, tonumber(e.ordinal))
-    elseif e.kind == 'refill' and isInteger(e.amount, '^%-?%d+$') and isInteger(e.free, '^%-?%d+$')
+    elseif kind == 'refill' and isInteger(e.amount, '^%-?%d+$') and isInteger(e.free, '^%-?%d+$')
       and (not e.ordinal or isCount(e.ordinal)) then
       local amount = tonumber(e.amount)
       sums.bal = sums.bal + amount

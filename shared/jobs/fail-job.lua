@@ -1,5 +1,5 @@
--- Ends a job that cannot run at all, or was cancelled before it could. Does nothing if the job has ended or another worker
--- has it.
+-- Ends a job that cannot run at all, or was cancelled before it could. Does nothing if the job has ended or another
+-- worker has it.
 
 local prefix = KEYS[1] -- of the keys of the account's shard
 local accountId = ARGV[1] -- of the account

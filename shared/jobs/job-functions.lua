@@ -1,13 +1,13 @@
--- Functions for durable jobs. `prefix`, which scripts define before they include this file, is the prefix of all keys of
--- a shard. An account's script touches only keys of the account's shard and builds their names from `prefix` and the ids
--- that it finds.
+-- Functions for durable jobs. `prefix`, which scripts define before they include this file, is the prefix of all keys
+-- of a shard. An account's script touches only keys of the account's shard and builds their names from `prefix` and the
+-- ids that it finds.
 --
--- A job's record is a hash. Besides fields with full names it has: `st` status (first letter), `n` number of the attempt,
--- `w` the worker that has the job, `at` admission time, `dl` deadline, `op` operation, `q` queue, `m` model, `cx`
--- cancellation requested, `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position, `fm`
--- format, `wh` state of the webhook, and `rt` the id of its retry. `hold` is the reservation without the account, as
--- `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum number
--- of queued jobs and `wgt` the weight.
+-- A job's record is a hash. Besides fields with full names it has: `st` status (first letter), `n` number of the
+-- attempt, `w` the worker that has the job, `at` admission time, `dl` deadline, `op` operation, `q` queue, `m` model,
+-- `cx` cancellation requested, `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position,
+-- `fm` format, `wh` state of the webhook, and `rt` the id of its retry. `hold` is the reservation without the account,
+-- as `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum
+-- number of queued jobs and `wgt` the weight.
 -- luacheck: read globals emptyRecordBytes finalFailures jobLifetimeMs maxFailedBodies maxInlineBytes recordSlackMs
 
 -- include '../redis/clock.lua'
@@ -36,8 +36,8 @@ local function addToWaitingList(accountId, id, queue, model, admittedAt)
   redis.call('HINCRBY', prefix .. 'job-totals', queue, 1)
 end
 
--- Requeues a job that its worker has lost or handed back, at its old position and until its deadline. Returns the weight
--- of its account.
+-- Requeues a job that its worker has lost or handed back, at its old position and until its deadline. Returns the
+-- weight of its account.
 local function requeue(accountId, id)
   local record, member = recordOf(accountId, id), accountId .. ' ' .. id
   local status, admittedAt, queue, model, deadline =

@@ -1,7 +1,7 @@
--- Functions for the queue of one model. An account's record holds how many of its jobs wait, the serial number of the job
--- it added last (`adds`), its weight, and how many turns it has taken that are still pending: not settled yet. Its start
--- tag in the sorted set of turns is the virtual time at which its next job may start. The queue's virtual time is the
--- start tag of the last turn taken.
+-- Functions for the queue of one model. An account's record holds how many of its jobs wait, the serial number of the
+-- job it added last (`adds`), its weight, and how many turns it has taken that are still pending: not settled yet. Its
+-- start tag in the sorted set of turns is the virtual time at which its next job may start. The queue's virtual time is
+-- the start tag of the last turn taken.
 --
 -- When an account starts to wait, its start tag is the queue's virtual time, or the end of its last turn if that is
 -- later. Otherwise accounts with one job at a time would always be first.

@@ -1,6 +1,6 @@
--- Starts or extends leases of running jobs of a queue. A job that Redis has lost is added again, as if it started now. If
--- the clock stepped back, leases of dead workers would stay valid until it caught up, so all leases are shortened to the
--- usual length. Expired leases are removed.
+-- Starts or extends leases of running jobs of a queue. A job that Redis has lost is added again, as if it started now.
+-- If the clock stepped back, leases of dead workers would stay valid until it caught up, so all leases are shortened to
+-- the usual length. Expired leases are removed.
 
 local index = KEYS[1] -- hash: counters of all models
 local runningPrefix = KEYS[2] -- of each model's sorted set: running jobs by the time at which their lease expires

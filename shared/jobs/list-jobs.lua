@@ -1,5 +1,5 @@
--- Reads a part of one of the account's lists of jobs, newest first. Replies {total, nowMs, jobs}: the length of the list,
--- the time, and the jobs as JSON (see read-jobs.lua).
+-- Reads a part of one of the account's lists of jobs, newest first. Replies {total, nowMs, jobs}: the length of the
+-- list, the time, and the jobs as JSON (see read-jobs.lua).
 
 local prefix = KEYS[1] -- of the keys of the account's shard
 local accountId = ARGV[1] -- of the account

@@ -1,8 +1,8 @@
 -- Turns an admitted request into a durable job, atomically: its reservation becomes the job's, and the job starts to
 -- wait. From then on only the job ends the reservation.
 --
--- The job's times are from Redis's clock, which all readers use. The job's creation time is the time at which its request
--- was admitted, as recorded in the reservation. Its timeout starts then.
+-- The job's times are from Redis's clock, which all readers use. The job's creation time is the time at which its
+-- request was admitted, as recorded in the reservation. Its timeout starts then.
 --
 -- Replies {'ok', weight, rank, createdAtMs, deadlineAtMs, nowMs}, {'too_many_jobs', unfinishedJobs}, {'too_many_kept'},
 -- {'too_many_bytes'}, {'queue_full'}, or {'gone'} if the reservation or the body is.

@@ -1,8 +1,8 @@
 -- Reads what determines when the jobs of a model start.
 --
 -- Replies {virtualTime, turns, accounts, elapsedMs, ended}: the accounts and their start tags as a flat list, the
--- accounts and their records as a flat list, how long each running job has been running, and a flat list of service time
--- and milliseconds since the end of each measured job.
+-- accounts and their records as a flat list, how long each running job has been running, and a flat list of service
+-- time and milliseconds since the end of each measured job.
 
 local index = KEYS[1] -- hash: counters of all models
 local turns = KEYS[2] -- sorted set: accounts with waiting jobs by their start tag

@@ -1,5 +1,5 @@
--- Renews the leases of taken jobs. Replies {id, reason} for each job that the worker must stop: 'cancelled' by its caller,
--- or 'gone' because it has ended or another worker has it.
+-- Renews the leases of taken jobs. Replies {id, reason} for each job that the worker must stop: 'cancelled' by its
+-- caller, or 'gone' because it has ended or another worker has it.
 -- luacheck: read globals jobLeaseMs
 
 local prefix = KEYS[1] -- of the keys of the accounts' shard

@@ -1,7 +1,7 @@
 -- Settles a turn. An account's count is never below the number of jobs that really wait, except when a job is dropped
 -- long after it was taken from its list. Jobs are put on their lists before they are added here, and taken off before
--- they are dropped here. If a count is too high, some turns find no job. Such turns are given back, and the last of them
--- removes the account.
+-- they are dropped here. If a count is too high, some turns find no job. Such turns are given back, and the last of
+-- them removes the account.
 
 -- include 'job-turns.lua'
 

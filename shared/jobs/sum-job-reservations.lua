@@ -1,7 +1,7 @@
 -- Sums the reservations of an account's durable jobs.
 --
--- Replies {cost, free, summedCost, summedFree}: the stored counters, and the sums over the jobs, which are false if there
--- are too many of them.
+-- Replies {cost, free, summedCost, summedFree}: the stored counters, and the sums over the jobs, which are false if
+-- there are too many of them.
 -- luacheck: read globals maxSummedJobs
 
 local prefix = KEYS[1] -- of the keys of the account's shard

@@ -1,8 +1,8 @@
--- Takes the account's next job of one model. Ends jobs whose deadline has passed or whose account is banned. The job stays
--- queued until its worker has a call slot at a vendor.
+-- Takes the account's next job of one model. Ends jobs whose deadline has passed or whose account is banned. The job
+-- stays queued until its worker has a call slot at a vendor.
 --
--- Replies {left, id, attempt, body, bytes, isFree}: how many jobs still wait, and the taken job. The body is '' if it is
--- large or gone. Replies only {left} if there was none to take.
+-- Replies {left, id, attempt, body, bytes, isFree}: how many jobs still wait, and the taken job. The body is '' if it
+-- is large or gone. Replies only {left} if there was none to take.
 -- luacheck: read globals jobLeaseMs ledgerStreamBound
 
 local prefix = KEYS[1] -- of the keys of the account's shard

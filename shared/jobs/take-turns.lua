@@ -15,7 +15,8 @@ local remaining, capacities = count, cjson.decode(capacitiesText)
 local held = heldText ~= '' and cjson.decode(heldText)
 local taken, queues = {}, {}
 
--- Moves all start tags back by the queue's virtual time, so that they stay exact. Needed at most once in several months.
+-- Moves all start tags back by the queue's virtual time, so that they stay exact. Needed at most once in several
+-- months.
 local function rebase(queue)
   for _, key in ipairs({queue.turns, queue.idle}) do
     local entries = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')

@@ -1,5 +1,5 @@
--- Sets Redis's trim position of a shard's ledger to MongoDB's checkpoint, after lost entries have been restored. Another
--- reader may have advanced further in the meantime, so the position is never moved back.
+-- Sets Redis's trim position of a shard's ledger to MongoDB's checkpoint, after lost entries have been restored.
+-- Another reader may have advanced further in the meantime, so the position is never moved back.
 
 local stream = KEYS[1] -- stream: ledger of the shard
 local recovering = KEYS[2] -- string: set while no account may be restored

@@ -1,5 +1,5 @@
--- Reads the live workers of several queues. Shortens their entries like a heartbeat if Redis's clock stepped back: while
--- no worker lives, there are no heartbeats.
+-- Reads the live workers of several queues. Shortens their entries like a heartbeat if Redis's clock stepped back:
+-- while no worker lives, there are no heartbeats.
 --
 -- Replies for each queue a flat list of its live workers: id, milliseconds since the last heartbeat, load.
 

@@ -1,5 +1,5 @@
--- Replaces a stored value for its remaining lifetime. An empty value deletes it. If the previous value does not have the
--- expected length, another process has changed it, and it stays unchanged.
+-- Replaces a stored value for its remaining lifetime. An empty value deletes it. If the previous value does not have
+-- the expected length, another process has changed it, and it stays unchanged.
 --
 -- Replies 'stored', 'changed' or 'overtaken'.
 

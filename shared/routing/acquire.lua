@@ -1,11 +1,11 @@
--- Grants a call slot on the first candidate, in the order given, whose key is not on cooldown, whose route's breaker lets
--- a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease held by the account
--- that uses it. The worker that holds it must have reported as alive; if it dies, its slots are freed. After an outage of
--- Redis, no slot is granted for a moment, so that survivors restore their leases first.
+-- Grants a call slot on the first candidate, in the order given, whose key is not on cooldown, whose route's breaker
+-- lets a call through, and which has a free slot at its upstream, its key and its route. A slot is a lease held by the
+-- account that uses it. The worker that holds it must have reported as alive; if it dies, its slots are freed. After an
+-- outage of Redis, no slot is granted for a moment, so that survivors restore their leases first.
 --
--- A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its pause
--- ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the probe
--- shortly after the last failure, without waiting for the pause to end.
+-- A key may be on cooldown only for some accounts. An open breaker blocks the accounts whose calls failed; when its
+-- pause ends, one of them sends the probe. If the breaker blocks all accounts, an account without failures may send the
+-- probe shortly after the last failure, without waiting for the pause to end.
 --
 -- The slot goes to the first account, in the order given, that is allowed to have it. While another account waits for
 -- slots of the same upstream, key or route, an account gets at most half of them. The half is rounded up, so that the
@@ -20,8 +20,8 @@
 -- Replies {'granted', candidate, account, isProbe, spareSlots, slots}: the numbers of the candidate and of the account,
 -- from 1, whether the call is its route's probe (0 or 1), how many more slots could have been granted, and the total
 -- number of slots; {'busy'} if a free slot was the only thing missing; {'paused', keyMs, breakerMs}: the milliseconds
--- until the first key's cooldown ends and until the first breaker lets a probe through, -1 for each that does not apply;
--- or {'unreported'} if the worker must report first.
+-- until the first key's cooldown ends and until the first breaker lets a probe through, -1 for each that does not
+-- apply; or {'unreported'} if the worker must report first.
 -- luacheck: read globals bucketMs buckets failedMs firstPauseMs maxPauseMs minAccounts probeMs restorePauseMs waitingMs
 
 local holders = KEYS[1] -- sorted set: holders by the time until which they are alive

@@ -1,5 +1,5 @@
--- Closes a breaker when the response to its probe starts well. Replies 1 if it was still open, else 0. A holder that was
--- declared dead closes nothing.
+-- Closes a breaker when the response to its probe starts well. Replies 1 if it was still open, else 0. A holder that
+-- was declared dead closes nothing.
 
 local health = KEYS[1] -- hash: recent outcomes of the route, and its breaker
 local failedAccounts = KEYS[2] -- sorted set: accounts whose latest two calls failed

@@ -1,7 +1,7 @@
 -- The accounts whose durable jobs wait for slots of a set, in any worker. A worker that has just released a slot would
 -- be the first to try and would get it again each time, so the account that has waited longest goes next. A slot is
--- reserved for each account ahead, up to a quarter of all slots, because their workers take up to a tenth of a second to
--- try. All of this is one function, because Redis recreates every function of a script each time it runs.
+-- reserved for each account ahead, up to a quarter of all slots, because their workers take up to a tenth of a second
+-- to try. All of this is one function, because Redis recreates every function of a script each time it runs.
 --
 -- `a` is the number of the account in `accounts`; for `refused`, a list of such numbers. The actions are:
 --

@@ -1,10 +1,10 @@
--- Releases a call's slots, counts its outcome and updates the breaker. The breaker opens if too many calls in the window
--- failed, closes after a successful probe, and stays open for longer after a failed one. The window is a ring of buckets,
--- each marked with the time that it covers.
+-- Releases a call's slots, counts its outcome and updates the breaker. The breaker opens if too many calls in the
+-- window failed, closes after a successful probe, and stays open for longer after a failed one. The window is a ring of
+-- buckets, each marked with the time that it covers.
 --
 -- An open breaker blocks accounts according to their votes. An account's latest calls are its vote: it votes "failed"
--- after two failures in a row, because a single failure happens on any route. Calls that began before the breaker opened
--- do not change the vote of an account that it blocks. Once all failures have expired, the breaker closes.
+-- after two failures in a row, because a single failure happens on any route. Calls that began before the breaker
+-- opened do not change the vote of an account that it blocks. Once all failures have expired, the breaker closes.
 --
 -- A vendor may have rejected a key because of what one account requested. The key then goes on cooldown only for that
 -- account. It goes on cooldown for all accounts if it was rejected for several and they outnumber those served with it
@@ -37,7 +37,7 @@ local forMs = tonumber(ARGV[7]) -- length of a cooldown for all accounts
 local forAccountMs = tonumber(ARGV[8]) -- length of a cooldown for some accounts
 local calls = tonumber(ARGV[9]) -- how many calls had this outcome
 local holder = ARGV[10] -- of the slots
-local unlessServedForMs = tonumber(ARGV[11]) -- the outcome does not count if a call was served within; '' to count always
+local unlessServedForMs = tonumber(ARGV[11]) -- the outcome counts only if no call was served within; '' to count always
 local accountIds = ARGV[12] -- of the accounts that the call served, as JSON
 
 -- include '../redis/clock.lua'

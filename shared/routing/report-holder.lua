@@ -1,10 +1,10 @@
--- Reports a holder of call slots as alive, and declares those dead that have not reported for a while. A holder that was
--- declared dead is never alive again, so everything that it still sends is recognised: its worker continues under a new
--- name. That is true only as long as Redis has its data, which the epoch shows: after a loss of the data, a holder with
--- the previous epoch is alive if it reports soon.
+-- Reports a holder of call slots as alive, and declares those dead that have not reported for a while. A holder that
+-- was declared dead is never alive again, so everything that it still sends is recognised: its worker continues under a
+-- new name. That is true only as long as Redis has its data, which the epoch shows: after a loss of the data, a holder
+-- with the previous epoch is alive if it reports soon.
 --
--- Replies {isDead, mustRestore, epoch, dead}: 1 if the holder is dead, 1 if its leases may have expired, and the holders
--- that were declared dead within the lifetime of a lease.
+-- Replies {isDead, mustRestore, epoch, dead}: 1 if the holder is dead, 1 if its leases may have expired, and the
+-- holders that were declared dead within the lifetime of a lease.
 -- luacheck: read globals maxGapMs restorePauseMs keyLifetimeMs
 
 local holders = KEYS[1] -- sorted set: holders by the time until which they are alive

@@ -16,15 +16,16 @@
 -- One script execution settles all requests that a process has to settle on one shard in one event loop turn. They are
 -- settled separately and in order, and a failure in one does not affect the others.
 --
--- Replies for each request {'settled', costNano, isFree}, {'absent'} if the reservation had already ended, {'unknown'} if
--- the account is not in Redis, or {'error', message}.
+-- Replies for each request {'settled', costNano, isFree}, {'absent'} if the reservation had already ended, {'unknown'}
+-- if the account is not in Redis, or {'error', message}.
 -- luacheck: read globals claimLifetimeSeconds
 
 local reservations = KEYS[1] -- hash: reservations of the shard by request
 local stream = KEYS[2] -- stream: ledger of the shard
 local orphans = KEYS[3] -- hash: reservations released as orphans by request
 
--- Returns the reply. `job` is false if the request is not a durable job, and `jobs` has the functions for those that are.
+-- Returns the reply. `job` is false if the request is not a durable job, and `jobs` has the functions for those that
+-- are.
 local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeRequest, event, keepsClaim, job)
   local held
   local isLate = false

@@ -1,6 +1,6 @@
 -- Replies the sums shown during a step, as a flat list of fields and values. The first reader in a step sums the
--- buckets, and all others get the same sums until the next step. If each server computed its own sums, they would differ
--- by the requests settled in between.
+-- buckets, and all others get the same sums until the next step. If each server computed its own sums, they would
+-- differ by the requests settled in between.
 
 local shown = KEYS[1] -- hash: the step, and the sums shown during it
 local step = ARGV[1] -- start of the step (ms)

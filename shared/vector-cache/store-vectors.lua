@@ -2,10 +2,10 @@
 --
 -- The order is a list of records, oldest first: hash, expiry time (ms), size, and the total size of all entries ever
 -- stored, including this one. The current total is computed from the first and the last record, so no separate counter
--- can drift from the list. The size of an expired entry counts until its record is dropped, and records are only dropped
--- from the front, so the total is never too low. A key stored again after it expired belongs to its later record, which
--- its expiry time identifies. One execution evicts a limited number of entries and skips vectors for which that did not
--- free enough space.
+-- can drift from the list. The size of an expired entry counts until its record is dropped, and records are only
+-- dropped from the front, so the total is never too low. A key stored again after it expired belongs to its later
+-- record, which its expiry time identifies. One execution evicts a limited number of entries and skips vectors for
+-- which that did not free enough space.
 --
 -- Replies {entries, bytes, evicted}: the number and size of all entries, and how many were evicted.
 

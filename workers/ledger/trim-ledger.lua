@@ -3,8 +3,8 @@
 -- back, and this reader must check Redis against MongoDB again. If the stream lacks the last entry that was read from
 -- it, Redis lost data. Nothing is trimmed then, so that the recorded position shows the loss.
 --
--- Entries that could not be read completely, and are still in the stream, are copied to the dead letters before they are
--- trimmed, so an entry is always in exactly one of the two streams.
+-- Entries that could not be read completely, and are still in the stream, are copied to the dead letters before they
+-- are trimmed, so an entry is always in exactly one of the two streams.
 --
 -- Replies the position if this reader recorded it, else false.
 
