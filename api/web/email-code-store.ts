@@ -2,7 +2,8 @@ import { createHmac, randomInt } from 'node:crypto';
 import { v4 as createUuid, validate as isUuid } from 'uuid';
 import { decryptSecret, encryptSecret } from '../../shared/accounts/credentials.ts';
 import { codeLifetimeSeconds, maxCodeAttempts, type SignInPurpose } from '../../shared/contract/web-auth.ts';
-import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { LuaScript } from '../../shared/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import { deriveKey } from '../../shared/web/derive-key.ts';
 import type { ConfirmedAction } from '../../shared/web/mail.ts';
@@ -47,30 +48,21 @@ export type CodeVerification =
   /** The code was not compared: the challenge never existed, is used up, has expired or is for something else. */
   | { readonly outcome: 'unknown' };
 
-const createScript = new RedisScript(`
-redis.call('HSET', KEYS[1], 'purpose', ARGV[1], 'subject', ARGV[2], 'sealed', ARGV[3], 'mac', ARGV[4], 'attempts', 0)
-redis.call('EXPIRE', KEYS[1], ARGV[5])
-`);
+const createScript = new LuaScript(new URL('./create-email-code.lua', import.meta.url), [
+  'challenge',
+  'purpose',
+  'subject',
+  'sealed',
+  'mac',
+  'lifetime',
+]);
+const verifyScript = new LuaScript(
+  new URL('./verify-email-code.lua', import.meta.url),
+  ['challenge', 'mac', 'maxAttempts', 'subject'],
+  { itemNames: ['purpose'] },
+);
 
-/**
- * Deletes the challenge when the code is right, and at the last wrong attempt. If the purpose or subject differs, the
- * challenge is treated as unknown: the code is not compared, so the attempt reveals nothing about it, and no attempt is
- * used up, so nobody can invalidate another user's code. The MACs need not be compared in constant time, because a
- * caller cannot choose or predict them.
- */
-const verifyScript = new RedisScript(`
-local purpose, subject, sealed, mac = unpack(redis.call('HMGET', KEYS[1], 'purpose', 'subject', 'sealed', 'mac'))
-if not purpose or subject ~= ARGV[3] then return {'unknown'} end
-local isExpected = false
-for index = 4, #ARGV do isExpected = isExpected or ARGV[index] == purpose end
-if not isExpected then return {'unknown'} end
-
-local attempts = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
-local isRight = mac == ARGV[1]
-if isRight or attempts >= tonumber(ARGV[2]) then redis.call('DEL', KEYS[1]) end
-if isRight then return {'right', sealed} end
-return {'wrong'}
-`);
+type VerificationReply = [outcome: 'right', sealed: string] | [outcome: 'wrong' | 'unknown'];
 
 /**
  * Stores codes that were mailed but not yet used. With six digits and five attempts, guessing succeeds for one
@@ -93,8 +85,10 @@ export class EmailCodeStore {
     const code = String(randomInt(10 ** codeLength)).padStart(codeLength, '0');
     const expiresAt = new Date(Date.now() + codeLifetimeSeconds * 1_000);
     const sealed = this.#seal({ challengeId, purpose, subject, email });
-    const values = [purpose, subject, sealed, this.#mac(challengeId, code), codeLifetimeSeconds];
-    await callRedis(() => createScript.run(this.#redis, [redisKeys.emailCode(challengeId)], values));
+    const challenge = redisKeys.emailCode(challengeId);
+    const mac = this.#mac(challengeId, code);
+    const values = { challenge, purpose, subject, sealed, mac, lifetime: codeLifetimeSeconds };
+    await callRedis(() => createScript.run(this.#redis, values));
     return { challengeId, code, expiresAt };
   }
 
@@ -105,9 +99,15 @@ export class EmailCodeStore {
   async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<CodeVerification> {
     if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();
-    const values = [this.#mac(id, code), maxCodeAttempts, expected.subject, ...expected.purposes];
-    const reply = await callRedis(() => verifyScript.run(this.#redis, [redisKeys.emailCode(id)], values));
-    const [outcome, sealed = ''] = reply as [CodeVerification['outcome'], string?];
+    const values = {
+      challenge: redisKeys.emailCode(id),
+      mac: this.#mac(id, code),
+      maxAttempts: maxCodeAttempts,
+      subject: expected.subject,
+    };
+    const purposes = expected.purposes.map((purpose) => ({ purpose }));
+    const reply = await callRedis(() => verifyScript.run(this.#redis, values, purposes));
+    const [outcome, sealed] = reply as VerificationReply;
     if (outcome !== 'right') return { outcome };
     const { challengeId: sealedFor, purpose, subject, email } = this.#open(sealed);
     const isExpected =

@@ -1,5 +1,5 @@
 import { releaseReservation } from '../../shared/settlement/settle-script.ts';
-import { finalFailures } from '../../shared/jobs/job-lua.ts';
+import { finalFailures } from '../../shared/jobs/job-constants.ts';
 import type { JobRecord } from '../../shared/jobs/job-record.ts';
 import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
 import { placeJob } from '../../shared/jobs/place-job-script.ts';

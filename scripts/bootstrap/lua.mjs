@@ -1,4 +1,5 @@
-// Assembles the Lua scripts: writes each file of the sources to dist/, with the files that it includes.
+// Assembles the Lua scripts: writes each script of the sources to dist/, with the files that it includes. A file that
+// others include is not a script. It may use names that those define before they include it.
 // Usage: node scripts/bootstrap/lua.mjs
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -17,6 +18,10 @@ function* findLuaFiles(folder) {
   }
 }
 
+function listIncludes(path) {
+  return [...readText(path).matchAll(includePattern)].map(([, name]) => join(dirname(path), name));
+}
+
 /** Returns the text of a file in which each included file stands where it is first included. */
 function assemble(path, included = new Set()) {
   included.add(path);
@@ -31,14 +36,16 @@ function assemble(path, included = new Set()) {
 
 /** @returns the paths of the written files */
 export function assembleLua() {
-  return folders.flatMap((folder) =>
-    [...findLuaFiles(join(root, folder))].map((path) => {
+  const paths = folders.flatMap((folder) => [...findLuaFiles(join(root, folder))]);
+  const included = new Set(paths.flatMap(listIncludes));
+  return paths
+    .filter((path) => !included.has(path))
+    .map((path) => {
       const target = join(root, 'dist', relative(root, path));
       mkdirSync(dirname(target), { recursive: true });
       writeFileSync(target, assemble(path));
       return target;
-    }),
-  );
+    });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) assembleLua();

@@ -4,9 +4,9 @@
 -- Requests rejected for insufficient balance still use up their RPM slots, and so do replays and conflicts of an
 -- Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
 --
--- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket}, {'unknown'}, {'banned'}, {'revoked'},
--- {'ledger_full'}, {'rate_limited', limit, remaining, resetSeconds, retryAfterMs} or
--- {'insufficient', limit, remaining, resetSeconds, neededNano, spendableNano}.
+-- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket}, {'unknown'}, {'banned'},
+-- {'revoked'}, {'ledger_full'}, {'rate_limited', limit, remaining, resetSeconds, retryAfterMs} or {'insufficient',
+-- limit, remaining, resetSeconds, neededNano, spendableNano}.
 -- luacheck: read globals maxReservationMultiple
 
 local account = KEYS[1] -- hash: the account
@@ -22,19 +22,22 @@ local fixed = tonumber(ARGV[6]) -- nano-roubles
 local unit = tonumber(ARGV[7]) -- nano-roubles per unit
 local requested = tonumber(ARGV[8]) -- units
 local minUnits = tonumber(ARGV[9]) -- the account may get fewer than requested, but not fewer than these
-local share = tonumber(ARGV[10]) -- the part of the spendable balance, in thousandths, to reserve before units are reduced
+local share = tonumber(ARGV[10]) -- thousandths of the spendable balance to reserve before units are reduced
 local freeAllowed = ARGV[11] -- '1' if the request may be a free one
 local streamBound = tonumber(ARGV[12]) -- entries
 
 -- include 'rate-window.lua'
 
-local fields, limit, used
+local balance, reserved, free, freeHeld, limit, used
 
 local function checkCaller()
-  fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
-  if not fields[1] then return {'unknown'} end
-  if fields[6] == '1' then return {'banned'} end
-  if fields[7] ~= keyHash then return {'revoked'} end
+  local ban, key
+  balance, reserved, free, freeHeld, limit, ban, key, used =
+    unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win'))
+  if not balance then return {'unknown'} end
+  if ban == '1' then return {'banned'} end
+  if key ~= keyHash then return {'revoked'} end
+  limit, used = tonumber(limit), tonumber(used or '0')
 end
 
 local function checkLedger()
@@ -44,9 +47,8 @@ end
 -- Takes the slots. They are stored by a later step.
 local function takeMinute()
   local refusal
-  limit = tonumber(fields[5])
   local needed = math.max(1, math.min(slots, limit)) - slotsTaken
-  used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, needed)
+  used, refusal = takeSlots(window, used, limit, needed)
   if refusal then redis.call('HSET', account, 'win', used) end
   return refusal
 end
@@ -58,14 +60,14 @@ end
 
 -- Takes a free request or reserves the maximum cost. `claimed` is stored with the reservation.
 local function reserve(claimed)
-  local free, freeHeld = tonumber(fields[3]), tonumber(fields[4])
+  free, freeHeld = tonumber(free), tonumber(freeHeld)
   local units, cost, maxCharge, isFree = requested, 0, 0, '0'
   if freeAllowed == '1' and free > freeHeld then
     isFree = '1'
     redis.call('HSET', account, 'win', used, 'last', nowMs, 'fres', freeHeld + 1)
   else
-    local reserved = tonumber(fields[2])
-    local spendable = tonumber(fields[1]) - reserved
+    reserved = tonumber(reserved)
+    local spendable = tonumber(balance) - reserved
     cost = fixed + unit * units
     local budget = spendable
     if share < 1000 then budget = math.floor(spendable / 1000) * share end

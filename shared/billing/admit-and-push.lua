@@ -9,5 +9,9 @@ local listBound = tonumber(ARGV[13]) -- maximum number of items
 local item = ARGV[14] -- to push
 
 local reply = checkCaller() or checkLedger() or takeMinute() or reserve('')
-if reply[1] == 'ok' and reply[7] == requested then reply[8] = pushTicketed(list, pushed, listBound, item) end
+local outcome, units = reply[1], reply[7]
+if outcome == 'ok' and units == requested then
+  -- The ticket comes last.
+  reply[#reply] = pushTicketed(list, pushed, listBound, item)
+end
 return reply

@@ -1,8 +1,8 @@
 -- Like admit.lua, for a request whose response is stored: under an Idempotency-Key, as a resumable stream, or both.
 -- Checks also that no earlier request used the same Idempotency-Key, and that the account has not stored too much.
 --
--- Also replies {'attached', limit, remaining, resetSeconds, requestId}: an earlier request had the same key and body, and
--- this one gets its response; {'conflict', limit, remaining, resetSeconds}: its body was another;
+-- Also replies {'attached', limit, remaining, resetSeconds, requestId}: an earlier request had the same key and body,
+-- and this one gets its response; {'conflict', limit, remaining, resetSeconds}: its body was another;
 -- {'stored_too_much', limit, remaining, resetSeconds}.
 
 -- include 'admission.lua'

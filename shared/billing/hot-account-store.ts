@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../contract/errors.ts';
 import { SingleFlight } from '../look-ups/single-flight.ts';
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { AccountChange, AccountDocument, AccountStore } from '../accounts/account-store.ts';
 import { defaultJobSettings, readJobSettings, type JobSettings } from '../accounts/job-settings.ts';
@@ -35,12 +36,9 @@ export interface RecentUse {
   readonly costNano: bigint;
 }
 
-/** Changes fields only if the account is loaded. Otherwise the next load includes the changes. */
-const updateScript = new RedisScript(`
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV))
-return 1
-`);
+const updateScript = new LuaScript(new URL('./update-account.lua', import.meta.url), ['account'], {
+  itemNames: ['field', 'value'],
+});
 
 /** Whether both documents have the same key, limits and ban. */
 function hasSameSettings(one: AccountDocument, other: AccountDocument): boolean {
@@ -151,13 +149,17 @@ export class HotAccountStore {
   }
 
   async update(accountId: string, change: AccountChange & { readonly keyHash?: string }): Promise<void> {
-    const args: string[] = [];
-    if (change.keyHash !== undefined) args.push('key', change.keyHash);
-    if (change.requestsPerMinute !== undefined) args.push('rpm', String(change.requestsPerMinute));
-    if (change.maxQueuedJobs !== undefined) args.push('mqj', String(change.maxQueuedJobs));
-    if (change.weight !== undefined) args.push('wgt', String(change.weight));
-    if (change.banned !== undefined) args.push('ban', change.banned ? '1' : '0');
-    await callRedis(() => updateScript.run(this.#redis, [redisKeys.account(accountId)], args));
+    const changes: { readonly field: string; readonly value: string | number }[] = [];
+    const set = (field: string, value: string | number | undefined): void => {
+      if (value !== undefined) changes.push({ field, value });
+    };
+    set('key', change.keyHash);
+    set('rpm', change.requestsPerMinute);
+    set('mqj', change.maxQueuedJobs);
+    set('wgt', change.weight);
+    if (change.banned !== undefined) set('ban', change.banned ? 1 : 0);
+    const account = redisKeys.account(accountId);
+    await callRedis(() => updateScript.run(this.#redis, { account }, changes));
   }
 
   /**

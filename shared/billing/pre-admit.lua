@@ -1,6 +1,6 @@
 -- Pre-admits a request in one round trip, before its body is read and tokenized. Checks that the account is not banned
--- and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, takes none
--- but checks that one is available.
+-- and that the key still belongs to it, and takes RPM slots of the sliding minute. If no slots are requested, takes
+-- none but checks that one is available.
 --
 -- Replies {'ok', limit, remaining, resetSeconds, spendableNano, freeRequests, isReplay, slotsTaken},
 -- {'rate_limited', limit, remaining, resetSeconds, retryAfterMs}, {'unknown'}, {'banned'} or {'revoked'}.
@@ -13,14 +13,15 @@ local slots = tonumber(ARGV[2]) -- to take
 
 -- include 'rate-window.lua'
 
-local fields = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win')
-local balance, reserved, free, freeHeld = fields[1], fields[2], fields[3], fields[4]
+local balance, reserved, free, freeHeld, limit, ban, key, used =
+  unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win'))
 if not balance then return {'unknown'} end
-if fields[6] == '1' then return {'banned'} end
-if fields[7] ~= keyHash then return {'revoked'} end
-local limit = tonumber(fields[5])
+if ban == '1' then return {'banned'} end
+if key ~= keyHash then return {'revoked'} end
+limit = tonumber(limit)
 local needed = math.max(1, math.min(slots, limit))
-local used, refusal = takeSlots(window, tonumber(fields[8] or '0'), limit, needed, slots == 0)
+local refusal
+used, refusal = takeSlots(window, tonumber(used or '0'), limit, needed, slots == 0)
 redis.call('HSET', account, 'win', used)
 if refusal then return refusal end
 local isReplay = claim == account and 0 or redis.call('EXISTS', claim)

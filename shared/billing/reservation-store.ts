@@ -1,4 +1,5 @@
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 
 /**
@@ -15,23 +16,22 @@ export interface Reservation {
   /** Whether it holds a free request instead of money. */
   readonly free: boolean;
   readonly admittedAtMs: number;
-  /** The maximum that may be charged for the request; null in a reservation of an earlier version. */
-  readonly maxChargeNano: bigint | null;
+  /** The maximum that may be charged for the request. */
+  readonly maxChargeNano: bigint;
   /** Hash of the request's Idempotency-Key, if it has one. */
   readonly claimHash: string | null;
 }
 
 export function parseReservation(requestId: string, value: string): Reservation {
-  const [accountId = '', cost = '0', free, admittedAt, ...optional] = value.split(' ');
-  const maxCharge = optional[0]?.startsWith('<') === true ? optional.shift()!.slice(1) : null;
+  const [accountId = '', cost = '0', free, admittedAt, maxCharge = '<0', claimHash = null] = value.split(' ');
   return {
     requestId,
     accountId,
     costNano: BigInt(cost),
     free: free === '1',
     admittedAtMs: Number(admittedAt),
-    maxChargeNano: maxCharge === null ? null : BigInt(maxCharge),
-    claimHash: optional[0] ?? null,
+    maxChargeNano: BigInt(maxCharge.slice(1)),
+    claimHash,
   };
 }
 
@@ -57,50 +57,33 @@ const orphanLifetimeMs = 60 * 60 * 1_000;
 /** Far below Redis's limit on the arguments of one command. */
 const idsPerCommand = 1_000;
 
-const now = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-`;
-
-/**
- * A heartbeat never makes a request's previous heartbeat expire earlier. A job that may outlive its process sends one
- * with a longer lifetime.
- */
-const heartbeatScript = new RedisScript(`${now}
-local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
-for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'GT', untilMs, ARGV[i]) end
-return 1
-`);
-
 /** Routine clock adjustments are smaller than this. */
 const clockStepMs = 1_000;
 
-/**
- * If the clock stepped back, the heartbeats of dead processes would stay valid for the length of the step. This moves
- * all heartbeats back by that length.
- */
-const followClockScript = new RedisScript(`${now}
-local held, clock = KEYS[1], KEYS[2]
-local stepMs = tonumber(redis.call('GET', clock) or '0') - now
-redis.call('SET', clock, string.format('%.0f', now))
-if stepMs < ${clockStepMs} then return 0 end
-local heartbeats = redis.call('ZRANGE', held, 0, -1, 'WITHSCORES')
-for i = 1, #heartbeats, 2 do
-  redis.call('ZADD', held, string.format('%.0f', tonumber(heartbeats[i + 1]) - stepMs), heartbeats[i])
-end
-return stepMs
-`);
-
-/**
- * Sets the admission time of a reservation dated in the future to now. Otherwise it could not become an orphan until
- * the clock caught up.
- */
-const resetAgeScript = new RedisScript(`${now}
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-local before, after = string.match(ARGV[2], '^(%S+ %d+ %d )%d+(.*)$')
-redis.call('HSET', KEYS[1], ARGV[1], before .. string.format('%.0f', now) .. after)
-return 1
-`);
+const heartbeatScript = new LuaScript(
+  new URL('./send-heartbeat.lua', import.meta.url),
+  ['heldRequests', 'lifetimeMs'],
+  { itemNames: ['id'] },
+);
+const followClockScript = new LuaScript(
+  new URL('./follow-clock.lua', import.meta.url),
+  ['heldRequests', 'clock'],
+  { constants: { clockStepMs } },
+);
+const resetAgeScript = new LuaScript(new URL('./reset-age.lua', import.meta.url), [
+  'reservations',
+  'id',
+  'reservation',
+]);
+const releaseScript = new LuaScript(new URL('./release-orphan.lua', import.meta.url), [
+  'account',
+  'reservations',
+  'orphans',
+  'heldRequests',
+  'claim',
+  'id',
+  'reservation',
+]);
 
 /** A reservation without a heartbeat. */
 export interface Orphan extends Reservation {
@@ -115,28 +98,6 @@ export interface OrphanScan {
   /** When the reservations were read. */
   readonly nowMs: number;
 }
-
-/**
- * Releases the reservation of a request without a heartbeat, and with it the claim of its Idempotency-Key. If the
- * request is settled after that, the settlement restores the claim.
- */
-const releaseScript = new RedisScript(`${now}
-local account, reservations, orphans, held, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local id, value = ARGV[1], ARGV[2]
-if redis.call('HGET', reservations, id) ~= value then return 0 end
-local untilMs = redis.call('ZSCORE', held, id)
-if untilMs and tonumber(untilMs) >= now then return 0 end
-redis.call('HDEL', reservations, id)
-local body = claim and redis.call('HGET', claim, 'id') == id and redis.call('HGET', claim, 'body')
-redis.call('HSET', orphans, id, value .. (body and ' ' .. body or '') .. '|' .. string.format('%.0f', now))
-if redis.call('EXISTS', account) == 1 then
-  local cost, isFree = string.match(value, '^%S+ (%d+) (%d)')
-  if isFree == '1' then redis.call('HINCRBY', account, 'fres', -1)
-  elseif cost ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. cost) end
-end
-if body then redis.call('DEL', claim) end
-return 1
-`);
 
 const scanCount = 1_000;
 
@@ -164,7 +125,11 @@ export class ReservationStore {
     await callRedis(() =>
       Promise.all(
         [...byShard].map(([shard, ids]) =>
-          heartbeatScript.run(this.#redis, [redisKeys.heldRequests(shard)], [forMs, ...ids]),
+          heartbeatScript.run(
+            this.#redis,
+            { heldRequests: redisKeys.heldRequests(shard), lifetimeMs: forMs },
+            ids.map((id) => ({ id })),
+          ),
         ),
       ),
     );
@@ -194,30 +159,36 @@ export class ReservationStore {
 
   /** Moves heartbeats back if Redis's clock has stepped back since the last call. */
   async correctForClockStep(shard: number): Promise<void> {
-    const keys = [redisKeys.heldRequests(shard), redisKeys.orphanClock(shard)];
-    await callRedis(() => followClockScript.run(this.#redis, keys, []));
+    const heldRequests = redisKeys.heldRequests(shard);
+    const clock = redisKeys.orphanClock(shard);
+    await callRedis(() => followClockScript.run(this.#redis, { heldRequests, clock }));
   }
 
   /** Treats a reservation dated before the clock stepped back as admitted now. */
   async resetAge(reservation: Reservation): Promise<void> {
-    const keys = [redisKeys.reservations(shardOf(reservation.accountId))];
-    const args = [reservation.requestId, formatReservation(reservation)];
-    await callRedis(() => resetAgeScript.run(this.#redis, keys, args));
+    const values = {
+      reservations: redisKeys.reservations(shardOf(reservation.accountId)),
+      id: reservation.requestId,
+      reservation: formatReservation(reservation),
+    };
+    await callRedis(() => resetAgeScript.run(this.#redis, values));
   }
 
   /** @returns true if it was released now; false if it was settled or has a heartbeat again */
   async releaseOrphan(reservation: Reservation): Promise<boolean> {
     const { accountId, claimHash } = reservation;
     const shard = shardOf(accountId);
-    const keys = [
-      redisKeys.account(accountId),
-      redisKeys.reservations(shard),
-      redisKeys.orphans(shard),
-      redisKeys.heldRequests(shard),
-      ...(claimHash === null ? [] : [redisKeys.claim(accountId, claimHash)]),
-    ];
-    const args = [reservation.requestId, formatReservation(reservation)];
-    return (await callRedis(() => releaseScript.run(this.#redis, keys, args))) === 1;
+    const reservations = redisKeys.reservations(shard);
+    const values = {
+      account: redisKeys.account(accountId),
+      reservations,
+      orphans: redisKeys.orphans(shard),
+      heldRequests: redisKeys.heldRequests(shard),
+      claim: claimHash === null ? reservations : redisKeys.claim(accountId, claimHash),
+      id: reservation.requestId,
+      reservation: formatReservation(reservation),
+    };
+    return (await callRedis(() => releaseScript.run(this.#redis, values))) === 1;
   }
 
   /** Deletes expired heartbeats, and orphans too old for a late settlement. */
@@ -254,7 +225,6 @@ export class ReservationStore {
 
 function formatReservation(reservation: Reservation): string {
   const { accountId, costNano, free, admittedAtMs, maxChargeNano, claimHash } = reservation;
-  const words = [accountId, costNano, free ? 1 : 0, admittedAtMs];
-  const optional = [maxChargeNano === null ? null : `<${maxChargeNano}`, claimHash];
-  return [...words, ...optional.filter((word) => word !== null)].join(' ');
+  const words = [accountId, costNano, free ? 1 : 0, admittedAtMs, `<${maxChargeNano}`];
+  return (claimHash === null ? words : [...words, claimHash]).join(' ');
 }

@@ -1,7 +1,8 @@
 import type { QueueName } from '../queue/job-kinds.ts';
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
-import { jobFunctions } from './job-lua.ts';
+import { jobConstants } from './job-constants.ts';
 import type { JobStatus } from '../contract/job-terms.ts';
 import { statusOf } from './job-record.ts';
 import { jobLeaseMs, deadlineMissedMessage } from './run-job-scripts.ts';
@@ -21,117 +22,36 @@ const cancelled = 'The job was cancelled before it started, and nothing was char
 const lost = 'The work failed repeatedly and was given up: its worker died each time. Nothing was charged.';
 const lostCancelled = 'The job was cancelled. Its worker died before it could end it; nothing was charged.';
 
-/** Ends a waiting job. If a worker has the job, records the cancellation request and returns the worker's id. */
-const cancelScript = new RedisScript(`${jobFunctions}
-local p, account, id = KEYS[1], ARGV[1], ARGV[2]
-local record = p .. 'job:' .. account .. ':' .. id
-local r = redis.call('HMGET', record, 'st', 'w', 'q', 'm')
-if not r[1] then return {'unknown'} end
-if r[1] ~= 'q' and r[1] ~= 'a' then return {'ended'} end
-if r[2] then
-  redis.call('HSET', record, 'cx', '1')
-  return {'requested', r[2]}
-end
-endWithoutCharge(p, account, id, 'c', nowMs(), 'job_cancelled', ARGV[3])
-return {'cancelled', r[3], r[4]}
-`);
+const cancelScript = new LuaScript(
+  new URL('./cancel-job.lua', import.meta.url),
+  ['prefix', 'accountId', 'id', 'message'],
+  { constants: jobConstants },
+);
+const recoverLostScript = new LuaScript(
+  new URL('./recover-lost-jobs.lua', import.meta.url),
+  ['prefix', 'cancelledMessage', 'lostMessage'],
+  { constants: { ...jobConstants, jobLeaseMs, maxAttempts, maxDeaths, maxPerScript } },
+);
+const expireScript = new LuaScript(
+  new URL('./expire-jobs.lua', import.meta.url),
+  ['prefix', 'deadlineMessage'],
+  { constants: { ...jobConstants, maxPerScript } },
+);
+const scanListsScript = new LuaScript(new URL('./scan-waiting-lists.lua', import.meta.url), [
+  'prefix',
+  'cursor',
+]);
+const hooksScript = new LuaScript(new URL('./find-due-hooks.lua', import.meta.url), ['prefix'], {
+  constants: { maxPerScript },
+});
+const deleteEndedScript = new LuaScript(new URL('./delete-ended-jobs.lua', import.meta.url), ['prefix'], {
+  constants: { ...jobConstants, maxPerScript },
+});
 
-/** Finds jobs whose workers went silent. Each is requeued at its old position, or ends if this happened too often. */
-const recoverLostScript = new RedisScript(`${jobFunctions}
-local p, now = KEYS[1], nowMs()
-local requeued, ended = {}, 0
--- Shorten leases written before the clock stepped back. Otherwise no worker would count as lost until the clock has
--- caught up.
-local maxUntilMs = now + ${jobLeaseMs}
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '(' .. whole(maxUntilMs), '+inf', 'BYSCORE', 'LIMIT', 0, ${maxPerScript})) do
-  redis.call('ZADD', p .. 'job-leases', maxUntilMs, member)
-end
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-leases', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})) do
-  local account, id = string.match(member, '^(%S+) (%S+)$')
-  local record = p .. 'job:' .. account .. ':' .. id
-  local r = redis.call('HMGET', record, 'st', 'n', 'q', 'm', 'cx')
-  redis.call('ZREM', p .. 'job-leases', member)
-  if r[1] == 'q' or r[1] == 'a' then
-    if r[5] == '1' then
-      endWithoutCharge(p, account, id, 'c', now, 'job_cancelled', ARGV[1])
-      ended = ended + 1
-    elseif recordDeath(record, r[2]) >= ${maxDeaths} or tonumber(r[2]) >= ${maxAttempts} then
-      endWithoutCharge(p, account, id, 'f', now, 'upstream_error', ARGV[2])
-      ended = ended + 1
-    else
-      requeued[#requeued + 1] = {account, id, r[3], r[4], requeue(p, account, id, now)}
-    end
-  end
-end
-return {requeued, ended}
-`);
-
-/** Ends jobs that did not start in time. */
-const expireScript = new RedisScript(`${jobFunctions}
-local p, now = KEYS[1], nowMs()
-local late = redis.call('ZRANGE', p .. 'job-deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})
-local lists = {}
-for _, member in ipairs(late) do
-  local account, id = string.match(member, '^(%S+) (%S+)$')
-  redis.call('ZREM', p .. 'job-deadlines', member)
-  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'st', 'q', 'm')
-  if r[1] == 'q' then
-    endWithoutCharge(p, account, id, 'f', now, 'deadline_exceeded', ARGV[1])
-    lists[#lists + 1] = {account, r[2], r[3]}
-  end
-end
-return {#late, lists}
-`);
-
-/**
- * Returns each account's lists of waiting jobs, one per queue and model, with the number of jobs and the account's
- * weight. `JobTurns.sync` repairs its index from them.
- */
-const listsScript = new RedisScript(`
-local p = KEYS[1]
-local scan = redis.call('SSCAN', p .. 'job-lines', ARGV[1], 'COUNT', 100)
-local lists = {}
-for _, list in ipairs(scan[2]) do
-  local account, queue, model = string.match(list, '^(%S+) (%S+) (.+)$')
-  local waiting = redis.call('ZCARD', p .. 'jobs-waiting:' .. account .. ':' .. queue .. ':' .. model)
-  if waiting == 0 then redis.call('SREM', p .. 'job-lines', list) end
-  lists[#lists + 1] = {account, queue, model, waiting, redis.call('HGET', p .. 'account:' .. account, 'wgt') or '1'}
-end
-return {scan[1], lists}
-`);
-
-/** Finds ended jobs whose webhooks must be queued. */
-const hooksScript = new RedisScript(`${jobFunctions}
-local p = KEYS[1]
-local due = {}
-for _, member in ipairs(redis.call('ZRANGE', p .. 'job-hooks', 0, ${maxPerScript - 1})) do
-  local account, id = string.match(member, '^(%S+) (%S+)$')
-  local r = redis.call('HMGET', p .. 'job:' .. account .. ':' .. id, 'url', 'st')
-  if r[1] then due[#due + 1] = {account, id, r[1], r[2]}
-  else redis.call('ZREM', p .. 'job-hooks', member) end
-end
-return due
-`);
-
-/** Deletes jobs that ended a day ago. */
-const deleteEndedScript = new RedisScript(`${jobFunctions}
-local p, now = KEYS[1], nowMs()
-local old = redis.call('ZRANGE', p .. 'jobs-ended', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${maxPerScript})
-for _, member in ipairs(old) do
-  local account, id = string.match(member, '^(%S+) (%S+)$')
-  redis.call('ZREM', p .. 'jobs-ended', member)
-  local record = p .. 'job:' .. account .. ':' .. id
-  local r = redis.call('HMGET', record, 'q', 'url')
-  if r[1] then
-    dropBody(p, account, id)
-    changeBytes(p, account, -recordBytes(r[2] or ''))
-  end
-  for _, queue in ipairs({'chat', 'image', 'embedding'}) do redis.call('ZREM', p .. 'job-failures:' .. queue, member) end
-  redis.call('UNLINK', record)
-  for _, list in ipairs({'all', 's', 'f', 'c'}) do redis.call('ZREM', p .. 'jobs:' .. account .. ':' .. list, id) end
-end
-return #old
-`);
+type CancelReply =
+  | [outcome: 'cancelled', queue: QueueName, model: string]
+  | [outcome: 'requested', workerId: string]
+  | [outcome: 'ended' | 'unknown'];
 
 export type Cancellation =
   | { readonly outcome: 'unknown' | 'ended' }
@@ -142,12 +62,19 @@ export type Cancellation =
 const prefixOf = (shard: number): string => redisKeys.jobsOf(shard);
 
 export async function cancelJob(redis: RedisClient, accountId: string, id: string): Promise<Cancellation> {
-  const keys = [prefixOf(shardOf(accountId))];
-  const reply = await callRedis(() => cancelScript.run(redis, keys, [accountId, id, cancelled]));
-  const [outcome, first, second] = reply as [Cancellation['outcome'], string?, string?];
-  if (outcome === 'requested') return { outcome, workerId: first! };
-  if (outcome === 'cancelled') return { outcome, queue: first as QueueName, model: second! };
-  return { outcome };
+  const values = { prefix: prefixOf(shardOf(accountId)), accountId, id, message: cancelled };
+  const reply = (await callRedis(() => cancelScript.run(redis, values))) as CancelReply;
+  switch (reply[0]) {
+    case 'cancelled':
+      return { outcome: reply[0], queue: reply[1], model: reply[2] };
+    case 'requested':
+      return { outcome: reply[0], workerId: reply[1] };
+    case 'ended':
+    case 'unknown':
+      return { outcome: reply[0] };
+    default:
+      return reply satisfies never;
+  }
 }
 
 /** A job that waits again after its worker was lost. */
@@ -167,7 +94,8 @@ export async function recoverLostJobs(
   redis: RedisClient,
   shard: number,
 ): Promise<{ readonly requeued: readonly LostJob[]; readonly ended: number }> {
-  const reply = await callRedis(() => recoverLostScript.run(redis, [prefixOf(shard)], [lostCancelled, lost]));
+  const values = { prefix: prefixOf(shard), cancelledMessage: lostCancelled, lostMessage: lost };
+  const reply = await callRedis(() => recoverLostScript.run(redis, values));
   const [requeued, ended] = reply as [[string, string, QueueName, string, string][], number];
   return {
     requeued: requeued.map(([accountId, id, queue, model, weight]) => ({
@@ -196,7 +124,8 @@ export async function expireJobs(
   redis: RedisClient,
   shard: number,
 ): Promise<{ readonly isMore: boolean; readonly expired: readonly AccountJobList[] }> {
-  const reply = await callRedis(() => expireScript.run(redis, [prefixOf(shard)], [deadlineMissedMessage]));
+  const values = { prefix: prefixOf(shard), deadlineMessage: deadlineMissedMessage };
+  const reply = await callRedis(() => expireScript.run(redis, values));
   const [checked, lists] = reply as [number, [string, QueueName, string][]];
   return {
     isMore: checked === maxPerScript,
@@ -209,7 +138,7 @@ export async function expireJobs(
  * @returns whether there may be more
  */
 export async function deleteEndedJobs(redis: RedisClient, shard: number): Promise<boolean> {
-  return (await callRedis(() => deleteEndedScript.run(redis, [prefixOf(shard)], []))) === maxPerScript;
+  return (await callRedis(() => deleteEndedScript.run(redis, { prefix: prefixOf(shard) }))) === maxPerScript;
 }
 
 /** A list of waiting jobs with its current length. */
@@ -222,8 +151,8 @@ export interface WaitingList extends AccountJobList {
 export async function* listWaitingLists(redis: RedisClient, shard: number): AsyncGenerator<WaitingList[]> {
   let cursor = '0';
   do {
-    const at = cursor;
-    const reply = await callRedis(() => listsScript.run(redis, [prefixOf(shard)], [at]));
+    const values = { prefix: prefixOf(shard), cursor };
+    const reply = await callRedis(() => scanListsScript.run(redis, values));
     const [next, lists] = reply as [string, [string, QueueName, string, number, string][]];
     cursor = next;
     yield lists.map(([accountId, queue, model, waiting, weight]) => ({
@@ -245,7 +174,7 @@ export interface DueHook {
 }
 
 export async function findDueHooks(redis: RedisClient, shard: number): Promise<DueHook[]> {
-  const reply = await callRedis(() => hooksScript.run(redis, [prefixOf(shard)], []));
+  const reply = await callRedis(() => hooksScript.run(redis, { prefix: prefixOf(shard) }));
   return (reply as [string, string, string, string][]).map(([accountId, jobId, url, letter]) => ({
     accountId,
     jobId,

@@ -27,23 +27,6 @@ export interface DeadLetter extends UnreadEntry {
   readonly fields: readonly string[];
 }
 
-/**
- * Lua: copies those of the given entries that are still in the ledger stream to the dead-letter stream. The script that
- * trims these entries calls this first, so an entry is always in exactly one of the two streams. `letters` has three
- * values per entry: stream id, reason, and 1 if its amounts are applied.
- */
-export const copyDeadLetters = `
-local function copyDeadLetters(stream, dead, letters)
-  for i = 1, #letters, 3 do
-    for _, entry in ipairs(redis.call('XRANGE', stream, letters[i], letters[i])) do
-      redis.call('XADD', dead, '*', 'entry', entry[1], 'reason', letters[i + 1], 'counted', letters[i + 2], unpack(entry[2]))
-    end
-  end
-end`;
-
-export const toScriptArguments = (letters: readonly UnreadEntry[]): string[] =>
-  letters.flatMap(({ streamId, reason, isCounted }) => [streamId, reason, isCounted ? '1' : '0']);
-
 const pageSize = 100;
 
 /**

@@ -1,20 +1,14 @@
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { tryParseLedgerEntry, type LedgerEntry } from './usage-event.ts';
 
-/**
- * Finds one account's refills among the stream entries before a position, newest first, and returns the id of the last
- * entry read.
- */
-const script = new RedisScript(`
-local found = {}
-local entries = redis.call('XREVRANGE', KEYS[1], ARGV[2], '-', 'COUNT', ARGV[3])
-for _, entry in ipairs(entries) do
-  if entry[2][2] == 'refill' and entry[2][4] == ARGV[1] then found[#found + 1] = entry end
-end
-local isAll = #entries < tonumber(ARGV[3])
-return {isAll and '' or entries[#entries][1], found}
-`);
+const script = new LuaScript(new URL('./find-refills.lua', import.meta.url), [
+  'stream',
+  'accountId',
+  'before',
+  'maxEntries',
+]);
 
 const entriesPerScan = 500;
 /**
@@ -31,14 +25,14 @@ export async function findRecentRefills(
   accountId: string,
   lastOrdinal: number,
 ): Promise<Refill[]> {
-  const keys = [redisKeys.ledgerStream(shardOf(accountId))];
+  const stream = redisKeys.ledgerStream(shardOf(accountId));
   const refills: Refill[] = [];
   let before = '+';
   for (let scan = 1; scan <= maxScans; scan += 1) {
-    const args = [accountId, before, entriesPerScan];
-    const [last, found] = (await callRedis(() => script.run(redis, keys, args))) as [
-      string,
-      [string, string[]][],
+    const values = { stream, accountId, before, maxEntries: entriesPerScan };
+    const [last, found] = (await callRedis(() => script.run(redis, values))) as [
+      last: string,
+      entries: [id: string, fields: string[]][],
     ];
     for (const [id, fields] of found) {
       const entry = tryParseLedgerEntry(id, fields);

@@ -1,7 +1,8 @@
 import { AppError } from '../contract/errors.ts';
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import { pushFunction, type TicketedPush } from '../redis/ticketed-list.ts';
+import type { TicketedPush } from '../redis/ticketed-list.ts';
 import type { Lane } from './fair-share.ts';
 
 /**
@@ -14,25 +15,18 @@ const listOf: Readonly<Record<Lane, string>> = {
   bulk: redisKeys.bulkReadyQueue,
 };
 
-const pushScript = new RedisScript(`${pushFunction}
-return push(KEYS[1], KEYS[2], ARGV[2], ARGV[1])
-`);
-
-/**
- * Blanks a waiting item in place. Removing it would shift the items behind it, and the position of their tickets could
- * no longer be computed.
- */
-const cancelScript = new RedisScript(`
-local taken = tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
-local index = tonumber(ARGV[1]) - taken - 1
-if index < 0 or index >= redis.call('LLEN', KEYS[1]) then return 0 end
-redis.call('LSET', KEYS[1], index, '')
-return 1
-`);
-
-const takenScript = new RedisScript(`
-return tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
-`);
+const pushScript = new LuaScript(new URL('./push-ready.lua', import.meta.url), [
+  'list',
+  'pushed',
+  'item',
+  'bound',
+]);
+const cancelScript = new LuaScript(new URL('./cancel-ready.lua', import.meta.url), [
+  'list',
+  'pushed',
+  'ticket',
+]);
+const takenScript = new LuaScript(new URL('./count-taken.lua', import.meta.url), ['list', 'pushed']);
 
 /**
  * Lightweight dispatch of interactive chats: a bounded list that workers take from as slots become free. It keeps no
@@ -41,40 +35,43 @@ return tonumber(redis.call('GET', KEYS[2]) or '0') - redis.call('LLEN', KEYS[1])
 export class ReadyQueue {
   readonly #redis: RedisClient;
   readonly #list: string;
-  readonly #keys: readonly [list: string, pushed: string];
+  readonly #pushed: string;
 
   constructor(redis: RedisClient, lane: Lane) {
     this.#redis = redis;
     this.#list = listOf[lane];
-    this.#keys = [this.#list, redisKeys.pushedTo(this.#list)];
+    this.#pushed = redisKeys.pushedTo(this.#list);
   }
 
   /** @returns the item's ticket. @throws AppError `queue_full` */
   async push(item: string): Promise<number> {
-    const ticket = Number(
-      await callRedis(() => pushScript.run(this.#redis, this.#keys, [item, readyQueueBound])),
-    );
+    const values = { ...this.#keys, item, bound: readyQueueBound };
+    const ticket = (await callRedis(() => pushScript.run(this.#redis, values))) as number;
     if (ticket === 0) throw new AppError('queue_full');
     return ticket;
   }
 
   /** Describes the push of an item, for a script that also changes something else. */
   describePush(item: string): TicketedPush {
-    return { keys: this.#keys, bound: readyQueueBound, item };
+    return { keys: [this.#list, this.#pushed], bound: readyQueueBound, item };
   }
 
   /** Cancels a waiting item. @returns false if a worker has already taken it */
   async cancel(ticket: number): Promise<boolean> {
-    return (await callRedis(() => cancelScript.run(this.#redis, this.#keys, [ticket]))) === 1;
+    return (await callRedis(() => cancelScript.run(this.#redis, { ...this.#keys, ticket }))) === 1;
   }
 
   /** How many items have been taken. Workers have all tickets up to this one. */
   async countTaken(): Promise<number> {
-    return Number(await callRedis(() => takenScript.run(this.#redis, this.#keys, [])));
+    return (await callRedis(() => takenScript.run(this.#redis, this.#keys))) as number;
   }
 
   async countWaiting(): Promise<number> {
     return await callRedis(() => this.#redis.llen(this.#list));
+  }
+
+  get #keys(): { readonly list: string; readonly pushed: string } {
+    return { list: this.#list, pushed: this.#pushed };
   }
 }
 

@@ -1,52 +1,19 @@
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { heartbeatLifetimeMs } from './heartbeat-times.ts';
 import type { QueueName } from './job-kinds.ts';
 
-/**
- * Uses Redis's clock, so that machines need not agree on the time. If that clock stepped back, dead workers would count
- * as alive until it caught up, so the first heartbeat shortens all entries to the usual lifetime from now.
- */
-const heartbeatScript = new RedisScript(`
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local untilMs = string.format('%.0f', now + tonumber(ARGV[2]))
-redis.call('ZADD', KEYS[1], untilMs, ARGV[1])
-for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. untilMs, '+inf')) do
-  redis.call('ZADD', KEYS[1], untilMs, worker)
-end
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
-for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))) do
-  redis.call('ZREM', KEYS[1], dead)
-  redis.call('HDEL', KEYS[2], dead)
-end
-return 1
-`);
-
-/**
- * Reads several queues, two keys each. If Redis's clock stepped back, it shortens the entries like a heartbeat: while no
- * worker lives, there are no heartbeats.
- */
-const readScript = new RedisScript(`
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local untilMs = string.format('%.0f', now + tonumber(ARGV[1]))
-local queues = {}
-for i = 1, #KEYS, 2 do
-  for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[i], '(' .. untilMs, '+inf')) do
-    redis.call('ZADD', KEYS[i], untilMs, worker)
-  end
-  local alive = redis.call('ZRANGEBYSCORE', KEYS[i], string.format('%.0f', now), '+inf', 'WITHSCORES')
-  local workers = {}
-  for j = 1, #alive, 2 do
-    workers[#workers + 1] = alive[j]
-    workers[#workers + 1] = untilMs - tonumber(alive[j + 1])
-    workers[#workers + 1] = redis.call('HGET', KEYS[i + 1], alive[j]) or ''
-  end
-  queues[#queues + 1] = workers
-end
-return queues
-`);
+const heartbeatScript = new LuaScript(new URL('./beat-worker.lua', import.meta.url), [
+  'workers',
+  'loads',
+  'workerId',
+  'lifetimeMs',
+  'load',
+]);
+const readScript = new LuaScript(new URL('./read-workers.lua', import.meta.url), ['lifetimeMs'], {
+  itemNames: ['workers', 'loads'],
+});
 
 /** A worker's load on one queue. */
 export interface WorkerLoad {
@@ -99,9 +66,13 @@ export class WorkerRegistryStore {
     workerId: string,
     { active, waitingInputs, bulkRuns, faults, isTaking }: WorkerLoad,
   ): Promise<void> {
-    const keys = [redisKeys.workers(queue), redisKeys.workerLoads(queue)];
-    const load = `${active} ${waitingInputs} ${bulkRuns} ${faults} ${isTaking ? 1 : 0}`;
-    await heartbeatScript.run(this.#redis, keys, [workerId, heartbeatLifetimeMs, load]);
+    await heartbeatScript.run(this.#redis, {
+      workers: redisKeys.workers(queue),
+      loads: redisKeys.workerLoads(queue),
+      workerId,
+      lifetimeMs: heartbeatLifetimeMs,
+      load: `${active} ${waitingInputs} ${bulkRuns} ${faults} ${isTaking ? 1 : 0}`,
+    });
   }
 
   async leave(queue: QueueName, workerId: string): Promise<void> {
@@ -142,8 +113,12 @@ export class WorkerRegistryStore {
   }
 
   async #read(queues: readonly QueueName[]): Promise<LiveWorker[][]> {
-    const keys = queues.flatMap((queue) => [redisKeys.workers(queue), redisKeys.workerLoads(queue)]);
-    const reply = await callRedis(() => readScript.run(this.#redis, keys, [heartbeatLifetimeMs]));
+    const keys = queues.map((queue) => ({
+      workers: redisKeys.workers(queue),
+      loads: redisKeys.workerLoads(queue),
+    }));
+    const values = { lifetimeMs: heartbeatLifetimeMs };
+    const reply = await callRedis(() => readScript.run(this.#redis, values, keys));
     return (reply as (string | number)[][]).map((fields) =>
       Array.from({ length: fields.length / 3 }, (_, i) => ({
         id: String(fields[i * 3]),

@@ -1,4 +1,5 @@
-import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import type { RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Logger } from '../runtime/logger.ts';
 
@@ -9,22 +10,9 @@ const maxValueBytes = 256 * 1024;
 const maxLoadedCalls = 256;
 const maxLoadedBytes = 4 * 1024 * 1024;
 
-/** Reads values in the order of the keys up to the size limit, and extends the lifetime of those it read. */
-const loadScript = new RedisScript(`
-local maxBytes, seconds = tonumber(ARGV[1]), ARGV[2]
-local found, bytes = {}, 0
-for i, key in ipairs(KEYS) do
-  local value = redis.call('GET', key)
-  if value then
-    bytes = bytes + #value
-    if bytes > maxBytes then break end
-    redis.call('EXPIRE', key, seconds)
-    found[#found + 1] = i
-    found[#found + 1] = value
-  end
-end
-return found
-`);
+const loadScript = new LuaScript(new URL('./load-reasoning.lua', import.meta.url), ['maxBytes', 'lifetime'], {
+  itemNames: ['key'],
+});
 
 /** Reasoning and the tool call that it led to. */
 export interface SavedReasoning {
@@ -61,9 +49,10 @@ export class ReasoningStore {
   async load(accountId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
     const latestFirst = [...new Set(hashes)].slice(-maxLoadedCalls).toReversed();
     if (latestFirst.length === 0) return new Map();
-    const keys = latestFirst.map((hash) => redisKeys.reasoning(accountId, hash));
+    const keys = latestFirst.map((hash) => ({ key: redisKeys.reasoning(accountId, hash) }));
     try {
-      const found = (await loadScript.run(this.#redis, keys, [maxLoadedBytes, lifetimeSeconds])) as unknown[];
+      const limits = { maxBytes: maxLoadedBytes, lifetime: lifetimeSeconds };
+      const found = (await loadScript.run(this.#redis, limits, keys)) as unknown[];
       return new Map(readPairs(found, latestFirst));
     } catch (error) {
       this.#log.debug({ err: error }, 'reasoning not loaded');

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ChainableCommander } from 'ioredis';
 import type { RedisClient } from './redis-client.ts';
 import { replyCode } from './reply-code.ts';
 
@@ -20,6 +21,8 @@ const itemPattern = /^ +local (\w+) = (?:tonumber\()?(KEYS|ARGV)\[each(?:Key|Arg
 /** What the file expects from the program: `-- luacheck: read globals maxEntries`. */
 const constantsPattern = /^-- luacheck: read globals (.+)$/gm;
 const commentPattern = /^[ \t]*--.*$/gm;
+/** The description of a key or an argument, after its assignment. */
+const descriptionPattern = /^( *local \w+ = (?:tonumber\()?(?:KEYS|ARGV)\[[^\]]+\]\)?) -- .*$/gm;
 
 /**
  * A Lua script in a file of its own. The file assigns each of its keys and arguments to a name at its top, so it is the
@@ -62,7 +65,8 @@ export class LuaScript<Name extends string, ItemName extends string = never> {
     checkNames(file, 'keys and arguments', names, this.#fixed.names);
     checkNames(file, 'keys and arguments of items', itemNames, this.#item.names);
     checkNames(file, 'constants', Object.keys(constants), [...new Set(declared)]);
-    this.#text = `${toLua(constants)}${source.replaceAll(commentPattern, '')}`;
+    const code = source.replaceAll(commentPattern, '').replaceAll(descriptionPattern, '$1');
+    this.#text = `${toLua(constants)}${code}`;
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
@@ -90,6 +94,15 @@ export class LuaScript<Name extends string, ItemName extends string = never> {
     items: readonly Values<ItemName>[] = [],
   ): Promise<unknown> {
     return await redis.eval(this.#text, ...this.#lay(values, items));
+  }
+
+  /** Adds the script to a transaction, which always sends the text. */
+  addTo(
+    transaction: ChainableCommander,
+    values: Values<Name>,
+    items: readonly Values<ItemName>[] = [],
+  ): void {
+    transaction.eval(this.#text, ...this.#lay(values, items));
   }
 
   /** Returns the number of keys, the keys and the arguments, as `EVAL` takes them. */

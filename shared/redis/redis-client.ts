@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { AppError } from '../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';
@@ -173,39 +172,5 @@ export async function callRedis<T>(run: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof AppError || !isRedisUnavailable(error)) throw error;
     throw new AppError('service_unavailable', { cause: error });
-  }
-}
-
-type ScriptArgument = string | number | Buffer;
-
-/** A Lua script that is run by its hash. Its text is sent only if Redis does not know it yet. */
-export class RedisScript {
-  readonly #text: string;
-  readonly #sha: string;
-
-  constructor(text: string) {
-    this.#text = text;
-    this.#sha = createHash('sha1').update(text).digest('hex');
-  }
-
-  async run(redis: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
-    try {
-      return await redis.evalsha(this.#sha, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (replyCode(error) !== 'NOSCRIPT') throw error;
-      return await redis.eval(this.#text, keys.length, ...keys, ...args);
-    }
-  }
-
-  /**
-   * Like `run`, but always sends the text, so that scripts on one connection run in the order in which they were
-   * called.
-   */
-  async runInOrder(
-    redis: RedisClient,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
-  ): Promise<unknown> {
-    return await redis.eval(this.#text, keys.length, ...keys, ...args);
   }
 }

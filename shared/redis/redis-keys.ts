@@ -62,7 +62,7 @@ export const redisKeys = {
   jobStoredBytes: (accountId: string) => `mg:${tag(shardOf(accountId))}:job-kept-bytes:${accountId}`,
   /**
    * Prefix of all keys of durable jobs in a shard, so that one script can change a job, its reservation and its lists.
-   * `shared/jobs/job-lua.ts` defines the keys.
+   * `shared/jobs/job-functions.lua` defines the keys.
    */
   jobsOf: (shard: number) => `mg:${tag(shard)}:`,
   /** Hash: a durable job, from its admission until a day after its end. */

@@ -6,3 +6,8 @@ local function pushTicketed(list, pushed, bound, item)
   redis.call('RPUSH', list, item)
   return redis.call('INCR', pushed)
 end
+
+-- How many items have been taken from the list: all of those with tickets up to this number.
+local function countTaken(list, pushed)
+  return tonumber(redis.call('GET', pushed) or '0') - redis.call('LLEN', list)
+end

@@ -9,12 +9,3 @@ export interface TicketedPush {
   readonly bound: number;
   readonly item: string;
 }
-
-/** Lua: appends an item to a ticketed list, and returns its ticket; 0 if the list is full. */
-export const pushFunction = `
-local function push(list, pushed, bound, item)
-  if redis.call('LLEN', list) >= tonumber(bound) then return 0 end
-  redis.call('RPUSH', list, item)
-  return redis.call('INCR', pushed)
-end
-`;

@@ -1,14 +1,14 @@
 import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
 import {
   moveThresholdBytes,
-  storedBytesFunctions,
   maxStoredBytesPerResponse,
   maxStoredBytesInFlight,
 } from '../billing/stored-bytes.ts';
 import type { HeartbeatRequest } from '../billing/reservation-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { resumableMinutes } from '../contract/on-disconnect.ts';
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import { decodeFirstFrame, encodeFrame, kindBytes, kindOffset, type FrameKind } from './frame.ts';
 
@@ -23,71 +23,43 @@ const runningSeconds = 2 * 60 * 60;
 /** Failures are not replayed. Only readers that are connected now still need them. */
 const failureLifetimeSeconds = 5 * 60;
 
-/**
- * Lua: returns whether an attempt at a durable job is overtaken: another attempt owns the job by now, or the job has
- * ended. Its late output must not replace the output that the caller was charged for. In a job's record, `st` is the
- * status (`q` queued, `a` active) and `n` the current attempt.
- */
-const fenceFunction = `
-local function isOvertaken(record, attempt)
-  if not record then return false end
-  local r = redis.call('HMGET', record, 'st', 'n')
-  return r[1] and (r[2] ~= attempt or (r[1] ~= 'q' and r[1] ~= 'a'))
-end
-`;
+const appendScript = new LuaScript(new URL('./append-frame.lua', import.meta.url), [
+  'frames',
+  'counter',
+  'job',
+  'frame',
+  'isDelta',
+  'isBounded',
+  'lifetime',
+  'maxBytes',
+  'maxStoredBytes',
+  'moveThreshold',
+  'attempt',
+]);
+const putScript = new LuaScript(new URL('./put-stored.lua', import.meta.url), [
+  'key',
+  'counter',
+  'job',
+  'value',
+  'lifetime',
+  'maxStoredBytes',
+  'attempt',
+]);
+const replaceScript = new LuaScript(new URL('./replace-stored.lua', import.meta.url), [
+  'key',
+  'counter',
+  'job',
+  'value',
+  'expectedBytes',
+  'attempt',
+]);
 
-/**
- * Appends a frame and counts its bytes. Rejects a bounded frame if a limit is reached. Unbounded frames are small. For
- * frames that are not deltas, also returns whether the account has more than `moveThresholdBytes` in Redis.
- */
-const appendScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
-local frames, counter = KEYS[1], KEYS[2]
-if isOvertaken(KEYS[3], ARGV[8]) then return {-1, 0} end
-local frame, isDelta, isBounded, lifetime = ARGV[1], ARGV[2] == '1', ARGV[3] == '1', tonumber(ARGV[4])
-local before = redis.call('STRLEN', frames)
-if isBounded and (before + #frame > tonumber(ARGV[5]) or storedBytesExceed(counter, tonumber(ARGV[6]) - #frame)) then
-  return {0, 0}
-end
-local length = redis.call('APPEND', frames, frame)
-local expiresAt = before > 0 and redis.call('EXPIRETIME', frames) or -1
-if expiresAt < 0 or not isDelta then
-  local newExpiry = endOfBucket(redis.call('TIME')[1] + lifetime)
-  if expiresAt > 0 then changeStoredBytes(counter, expiresAt, -before) end
-  redis.call('EXPIREAT', frames, newExpiry)
-  changeStoredBytes(counter, newExpiry, length)
-else
-  changeStoredBytes(counter, expiresAt, #frame)
-end
-return {length, not isDelta and storedBytesExceed(counter, tonumber(ARGV[7])) and 1 or 0}
-`);
-
-/**
- * Sets a value, with a given lifetime or for the remaining lifetime of the previous value. An empty value deletes it.
- * If the previous value does not have the expected length, another process has changed it, and it stays unchanged.
- */
-const replaceScript = new RedisScript(`${storedBytesFunctions}${fenceFunction}
-local key, counter = KEYS[1], KEYS[2]
-if isOvertaken(KEYS[3], ARGV[5]) then return -1 end
-local value, expected, lifetime = ARGV[1], ARGV[2], ARGV[3]
-local before = redis.call('STRLEN', key)
-if expected ~= '' and before ~= tonumber(expected) then return 0 end
-if before == 0 and value == '' then return 1 end
-local expiresAt = redis.call('EXPIRETIME', key)
-if lifetime ~= '' then
-  if storedBytesExceed(counter, tonumber(ARGV[4]) - #value) then return 0 end
-  if before > 0 then changeStoredBytes(counter, expiresAt, -before) end
-  expiresAt = endOfBucket(redis.call('TIME')[1] + tonumber(lifetime))
-else
-  changeStoredBytes(counter, expiresAt, -before)
-end
-if value == '' then
-  redis.call('UNLINK', key)
-else
-  redis.call('SET', key, value, 'EXAT', expiresAt)
-  changeStoredBytes(counter, expiresAt, #value)
-end
-return 1
-`);
+type AppendReply =
+  | [outcome: 'stored', bytes: number, isAboveMoveThreshold: 0 | 1]
+  | [outcome: 'full']
+  | [outcome: 'overtaken'];
+type PutReply = 'stored' | 'full' | 'overtaken';
+type ReplaceReply = 'stored' | 'changed' | 'overtaken';
 
 /**
  * Another attempt owns the job by now, or the job has ended. The output of this attempt is not stored, and the caller
@@ -97,18 +69,17 @@ export class AttemptOvertaken extends Error {
   override readonly name = 'AttemptOvertaken';
 }
 
+/** The attempt whose output a script stores only if it still owns the job (see fence.lua). */
 interface Fence {
-  readonly keys: readonly string[];
-  readonly args: readonly number[];
+  readonly job: string;
+  readonly attempt: number | '';
 }
 
-const noFence: Fence = { keys: [], args: [] };
+/** @param key of the same shard, because a script needs one in place of the job */
+const noFence = (key: string): Fence => ({ job: key, attempt: '' });
 
-function fenceOf({ accountId, requestId, jobAttempt }: StoredRequest): Fence {
-  return jobAttempt === undefined
-    ? noFence
-    : { keys: [redisKeys.job(accountId, requestId)], args: [jobAttempt] };
-}
+const fenceOf = ({ accountId, requestId, jobAttempt }: StoredRequest, key: string): Fence =>
+  jobAttempt === undefined ? noFence(key) : { job: redisKeys.job(accountId, requestId), attempt: jobAttempt };
 
 /** The two Redis values of a request: its frames, and a complete response while the object store is unavailable. */
 export type StoredPart = 'frames' | 'answer';
@@ -139,6 +110,9 @@ const keyOf = (part: StoredPart, { accountId, requestId }: HeartbeatRequest): st
   part === 'frames'
     ? redisKeys.storedFrames(accountId, requestId)
     : redisKeys.storedResponse(accountId, requestId);
+
+const counterOf = ({ accountId, jobAttempt }: StoredRequest): string =>
+  jobAttempt === undefined ? redisKeys.storedBytes(accountId) : redisKeys.jobStoredBytes(accountId);
 
 /**
  * Stored responses in Redis: those under Idempotency-Keys and those of durable jobs. The frames of a request are
@@ -178,27 +152,28 @@ export class StoredFramesStore {
     frame: Buffer,
     { isBounded = kind === 'delta', isOnlyInFlight = false } = {},
   ): Promise<StoredSize | null> {
-    const fence = fenceOf(request);
-    const keys = [...this.#keys('frames', request), ...fence.keys];
-    const args = [
+    const frames = keyOf('frames', request);
+    const values = {
+      frames,
+      counter: counterOf(request),
+      ...fenceOf(request, frames),
       frame,
-      kind === 'delta' ? 1 : 0,
-      isBounded ? 1 : 0,
-      chooseLifetimeSeconds(request, kind),
-      maxStoredBytesPerResponse,
-      maxStoredBytesInFlight,
-      moveThresholdBytes,
-      ...fence.args,
-    ];
-    const [bytes, aboveThreshold] = (await callRedis(() =>
+      isDelta: kind === 'delta' ? 1 : 0,
+      isBounded: isBounded ? 1 : 0,
+      lifetime: chooseLifetimeSeconds(request, kind),
+      maxBytes: maxStoredBytesPerResponse,
+      maxStoredBytes: maxStoredBytesInFlight,
+      moveThreshold: moveThresholdBytes,
+    };
+    const [outcome, bytes, isAbove] = (await callRedis(() =>
       isOnlyInFlight
-        ? appendScript.run(this.#redis, keys, args)
+        ? appendScript.run(this.#redis, values)
         : // `run` could change the order of frames while the script is being loaded.
-          appendScript.runInOrder(this.#redis, keys, args),
-    )) as [number, number];
-    if (bytes < 0) throw new AttemptOvertaken();
+          appendScript.runInOrder(this.#redis, values),
+    )) as AppendReply;
+    if (outcome === 'overtaken') throw new AttemptOvertaken();
     if (request.isResumable === true && isLast(kind)) this.#expireMark(request);
-    return bytes === 0 ? null : { bytes, isAboveMoveThreshold: aboveThreshold === 1 };
+    return outcome === 'full' ? null : { bytes, isAboveMoveThreshold: isAbove === 1 };
   }
 
   /**
@@ -243,23 +218,24 @@ export class StoredFramesStore {
 
   /** Deletes the frames of a request before another attempt stores its own. */
   async clear(request: StoredRequest): Promise<void> {
-    await this.#replace(this.#redis, 'frames', request, Buffer.alloc(0), '', '', fenceOf(request));
+    await this.#replace('frames', request, Buffer.alloc(0), '', fenceOf(request, keyOf('frames', request)));
   }
 
   /** @throws AppError `too_many_jobs` if the account already has too many bytes in Redis */
   async putResponse(request: StoredRequest, bytes: Buffer): Promise<void> {
-    const fence = fenceOf(request);
-    const isResponseStored = await this.#replace(
-      this.#payloads,
-      'answer',
-      request,
-      bytes,
-      '',
-      lifetimeSeconds,
-      fence,
-    );
+    const key = keyOf('answer', request);
+    const values = {
+      key,
+      counter: counterOf(request),
+      ...fenceOf(request, key),
+      value: bytes,
+      lifetime: lifetimeSeconds,
+      maxStoredBytes: maxStoredBytesInFlight,
+    };
+    const outcome = (await callRedis(() => putScript.run(this.#payloads, values))) as PutReply;
+    if (outcome === 'overtaken') throw new AttemptOvertaken();
     const message = request.jobAttempt === undefined ? tooMuchStoredMessage : tooMuchStoredForJobsMessage;
-    if (!isResponseStored) throw new AppError('too_many_jobs', { message });
+    if (outcome === 'full') throw new AppError('too_many_jobs', { message });
   }
 
   /**
@@ -272,35 +248,27 @@ export class StoredFramesStore {
     const header = { requestId, attempt: 0, sequence: 0, kind: 'moved', tokens: 0 } as const;
     const marker =
       part === 'frames' ? encodeFrame({ ...header, payload: Buffer.from(String(bytes)) }) : Buffer.alloc(0);
-    return await this.#replace(this.#redis, part, request, marker, bytes, '');
+    return await this.#replace(part, request, marker, bytes, noFence(keyOf(part, request)));
   }
 
   async #replace(
-    redis: RedisClient,
     part: StoredPart,
     request: StoredRequest,
     value: Buffer,
     expectedBytes: number | '',
-    lifetime: number | '',
-    fence: Fence = noFence,
+    fence: Fence,
   ): Promise<boolean> {
-    const keys = [...this.#keys(part, request), ...fence.keys];
-    const args = [value, expectedBytes, lifetime, maxStoredBytesInFlight, ...fence.args];
-    const outcome = await callRedis(() => replaceScript.run(redis, keys, args));
-    if (outcome === -1) throw new AttemptOvertaken();
-    return outcome === 1;
+    const key = keyOf(part, request);
+    const values = { key, counter: counterOf(request), value, expectedBytes, ...fence };
+    const outcome = (await callRedis(() => replaceScript.run(this.#redis, values))) as ReplaceReply;
+    if (outcome === 'overtaken') throw new AttemptOvertaken();
+    return outcome === 'stored';
   }
 
   /** The mark of a resumable stream need not outlive its frames. It expires by itself later if this fails. */
   #expireMark({ accountId, requestId }: StoredRequest): void {
     const mark = redisKeys.resumableStream(accountId, requestId);
     this.#redis.expire(mark, 2 * resumableSeconds).catch(() => undefined);
-  }
-
-  #keys(part: StoredPart, request: StoredRequest): string[] {
-    const { accountId, jobAttempt } = request;
-    const counter = jobAttempt === undefined ? redisKeys.storedBytes : redisKeys.jobStoredBytes;
-    return [keyOf(part, request), counter(accountId)];
   }
 }
 

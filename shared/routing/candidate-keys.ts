@@ -3,7 +3,10 @@ import type { CatalogRoute } from '../catalog/catalog-schema.ts';
 import { listCandidates, type RouteCandidate } from './route-candidate.ts';
 
 /** The sorted sets in which a call of this candidate takes a slot, and their limits; 0 for no limit. */
-export function slotsOf({ route, fingerprint }: RouteCandidate): { keys: string[]; limits: number[] } {
+export function slotsOf({ route, fingerprint }: RouteCandidate): {
+  keys: [upstream: string, key: string, route: string];
+  limits: [upstream: number, key: number, route: number];
+} {
   const { upstream } = route;
   return {
     keys: [

@@ -1,18 +1,12 @@
+import { LuaScript } from '../redis/lua-script.ts';
 import type { RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 
-/**
- * Uses Redis's clock, like the acquire script, so that a worker with a wrong clock neither loses its leases nor holds
- * them too long. A holder whose slots were freed because it seemed dead restores nothing.
- */
-const renewScript = `
-if not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return 0 end
-local time = redis.call('TIME')
-local untilMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + tonumber(ARGV[1])
-for i = 3, #ARGV do redis.call('ZADD', KEYS[1], untilMs, ARGV[i]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return 1
-`;
+const script = new LuaScript(
+  new URL('./renew-leases.lua', import.meta.url),
+  ['calls', 'holders', 'leaseMs', 'holder'],
+  { itemNames: ['lease'] },
+);
 
 /**
  * Renews leases in one of the sorted sets of slots, and restores those that Redis has lost. Sends the script as full
@@ -26,5 +20,7 @@ export async function runRenewal(
   leases: readonly string[],
   leaseMs: number,
 ): Promise<boolean> {
-  return (await redis.eval(renewScript, 2, key, redisKeys.slotHolders, leaseMs, holder, ...leases)) === 1;
+  const values = { calls: key, holders: redisKeys.slotHolders, leaseMs, holder };
+  const items = leases.map((lease) => ({ lease }));
+  return (await script.runInOrder(redis, values, items)) === 1;
 }

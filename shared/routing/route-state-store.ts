@@ -42,7 +42,7 @@ export class RouteStateStore {
         this.#redis.zcount(redisKeys.accountsFailedOnRoute(route.id), nowMs - breakerRules.failedMs, '+inf'),
         this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.key, fields.keyOnRoute),
         this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.keyForSome),
-        this.#redis.zcount(keys[0]!, nowMs, '+inf'),
+        this.#redis.zcount(keys[0], nowMs, '+inf'),
       ]),
     );
     const cooldown = readCooldown(forAll, nowMs, true) ?? readCooldown(forSome, nowMs, false);

@@ -1,145 +1,39 @@
 import { ReplyError } from 'ioredis';
-import { RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import type { RedisClient } from '../redis/redis-client.ts';
 import { redisKeys, shardOf } from '../redis/redis-keys.ts';
 import type { ErrorCode } from '../contract/error-kinds.ts';
 import type { UsageEvent } from '../ledger/usage-event.ts';
-import { jobFunctions } from '../jobs/job-lua.ts';
+import { jobConstants } from '../jobs/job-constants.ts';
 import { claimLifetimeSeconds } from '../billing/idempotency-claim.ts';
-import { maxReservationMultiple } from '../billing/reservation-store.ts';
 
-/**
- * Settles a request: ends its reservation, debits the exact cost and appends the usage event. The reservation makes
- * this idempotent: the first settlement removes it, and without a reservation nothing happens. A cost above the
- * reservation is debited only from money that no other request has reserved, and only up to the maximum in the
- * reservation. The remaining cost is the shortfall.
- *
- * If the reservation was released as an orphan although its process was alive, the request is settled late, from the
- * balance that is available now. With an Idempotency-Key, the claim was deleted together with the reservation. The
- * request is then settled late only if the caller has not sent it again: the caller is charged for only one of the two.
- * A late success gets its claim back, so that later retries find the response.
- *
- * A failure deletes the claim of its Idempotency-Key, because failures are not replayed. A success keeps it.
- *
- * A durable job has its reservation in its own record and ends in the same step. Only the attempt that currently owns
- * the job may end it; an attempt that was presumed lost changes nothing.
- *
- * One script execution settles all requests that a process has to settle on one shard in one event loop turn. They are
- * settled separately and in order, and a failure in one does not affect the others.
- *
- * `p`, the prefix of the shard's keys, is defined only if at least one request is a durable job. A job's record has its
- * status in `st` (`q` queued, `a` active), the number of its current attempt in `n`, and its reservation in `hold`.
- */
-const settleLua = `
-local reservations, stream, orphans = KEYS[1], KEYS[2], KEYS[3]
+const names = ['reservations', 'stream', 'orphans'] as const;
+const itemNames = [
+  'account',
+  'minutes',
+  'claim',
+  'id',
+  'exactCost',
+  'refundsFreeRequest',
+  'event',
+  'keepsClaim',
+  'job',
+] as const;
 
-local function settle(account, minutes, claim, id, exactCost, refundsFreeRequest, event, keepsClaim, claimSeconds, job)
-  local held, late = false, false
-  local record = job and p .. 'job:' .. job.account .. ':' .. id
-  if job then
-    local state = redis.call('HMGET', record, 'st', 'n', 'hold')
-    if state[2] ~= job.attempt or (state[1] ~= 'q' and state[1] ~= 'a') or not state[3] then return {'absent'} end
-    held = job.account .. ' ' .. state[3]
-  else
-    held = redis.call('HGET', reservations, id)
-  end
-  if not held then
-    if event == '' then return {'absent'} end
-    held = redis.call('HGET', orphans, id)
-    if not held then return {'absent'} end
-    late = true
-  end
-  local accountId, reserved, isFree, details = string.match(held, '^(%S+) (%d+) (%d) %d+ ?([^|]*)')
-  local maxCharge, claims = string.match(details, '^<(%d+) ?(.*)$')
-  -- Reservations of earlier versions have no maximum.
-  if not maxCharge then maxCharge, claims = tonumber(reserved) * ${maxReservationMultiple}, details end
-  local claimHash, claimBody = string.match(claims, '^(%S*) ?(.*)$')
-  local isClaimedLate = late and claimHash ~= ''
-  if isClaimedLate and (not claim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
+const script = new LuaScript(new URL('./settle.lua', import.meta.url), names, {
+  itemNames,
+  constants: { claimLifetimeSeconds },
+});
+const scriptWithJobs = new LuaScript(new URL('./settle-with-jobs.lua', import.meta.url), names, {
+  itemNames,
+  constants: { ...jobConstants, claimLifetimeSeconds },
+});
 
-  local amounts = redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges')
-  if not amounts[1] and event ~= '' then return {'unknown'} end
-  if job then dropLease(p, job.account, id) else redis.call('HDEL', late and orphans or reservations, id) end
-  if isClaimedLate then redis.call('HSET', claim, 'body', claimBody, 'id', id) end
-  if claim and redis.call('HGET', claim, 'id') == id then
-    if keepsClaim == '1' then redis.call('EXPIRE', claim, claimSeconds) else redis.call('DEL', claim) end
-  end
-  if job then changeReserved(p, job.account, reserved, isFree, -1) end
-  if not amounts[1] then
-    if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, '0', 0) end
-    return {'settled', '0', '0'}
-  end
-
-  local balance, allReserved = tonumber(amounts[1]), tonumber(amounts[2])
-  local free, freeHeld = tonumber(amounts[3]), tonumber(amounts[4])
-  reserved = tonumber(reserved)
-  -- A free request reserved no money, so its cost has no maximum if it must be charged after all.
-  local payable = isFree == '1' and exactCost or math.min(exactCost, tonumber(maxCharge))
-  if late then
-    reserved = 0
-    if isFree == '1' and free <= freeHeld then isFree = '0' end
-  elseif isFree == '1' then
-    freeHeld = freeHeld - 1
-  else
-    allReserved = allReserved - reserved
-  end
-  local cost, shortfall = 0, 0
-  if isFree == '1' then
-    if refundsFreeRequest == '1' then isFree = '0' else free = free - 1 end
-  else
-    cost = payable
-    if cost > reserved then
-      cost = math.min(cost, math.max(reserved, balance - allReserved))
-    end
-    shortfall = exactCost - cost
-    balance = balance - cost
-  end
-  local costText = string.format('%.0f', cost)
-  if job then endJob(p, job.account, id, job.to, nowMs(), job.code, job.message, costText, isFree) end
-  if event == '' then
-    redis.call('HSET', account, 'res', string.format('%.0f', allReserved), 'fres', freeHeld)
-    return {'settled', costText, isFree}
-  end
-  local ordinal = tonumber(amounts[5] or '0') + 1
-  redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
-    'free', free, 'fres', freeHeld, 'charges', ordinal)
-  -- Every entry starts with kind and account: readers find an account's entries by these positions.
-  local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'id', id,
-    'cost', costText, 'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
-
-  local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
-  local slot = minute % 60
-  local known = redis.call('HGET', minutes, slot)
-  local knownMinute, requests, spent = string.match(known or '', '^(%d+) (%d+) (%d+)')
-  if tonumber(knownMinute or '0') == minute then
-    redis.call('HSET', minutes, slot, string.format('%d %d %.0f', minute, requests + 1, spent + cost))
-  else
-    redis.call('HSET', minutes, slot, minute .. ' 1 ' .. costText)
-    redis.call('EXPIRE', minutes, 3660)
-  end
-  return {'settled', costText, isFree}
-end
-
-local results = {}
-for i = 0, (#KEYS - 3) / 3 - 1 do
-  local key, arg = 3 + i * 3, i * 7
-  local claimSeconds, job = ARGV[arg + 6], ARGV[arg + 7]
-  local done, result = pcall(settle, KEYS[key + 1], KEYS[key + 2], claimSeconds ~= '' and KEYS[key + 3] or nil,
-    ARGV[arg + 1], tonumber(ARGV[arg + 2]), ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5], claimSeconds,
-    job ~= '' and cjson.decode(job))
-  if not done then result = {'error', type(result) == 'table' and result.err or result} end
-  results[i + 1] = result
-end
-return results
-`;
-
-/**
- * Redis recreates the functions of a script each time it runs. The functions for durable jobs make a settlement take an
- * eighth longer, so they are included only if there is a durable job to settle.
- */
-const script = new RedisScript(settleLua);
-const scriptWithJobs = new RedisScript(`${jobFunctions}
-local p = string.match(KEYS[1], '^(.*)reservations$')
-${settleLua}`);
+/** What the scripts reply for each request: see settlement.lua. */
+type SettlementReply =
+  | [outcome: 'settled', costNano: string, isFree: string]
+  | [outcome: 'absent' | 'unknown']
+  | [outcome: 'error', message: string];
 
 export interface Settlement {
   /**
@@ -271,38 +165,42 @@ async function settleBatch(
   batch: readonly PendingSettlement[],
 ): Promise<void> {
   const reservations = redisKeys.reservations(shard);
-  const keys = [reservations, redisKeys.ledgerStream(shard), redisKeys.orphans(shard)];
-  const args: (string | number)[] = [];
-  for (const { request, requestEnd } of batch) {
+  const values = {
+    reservations,
+    stream: redisKeys.ledgerStream(shard),
+    orphans: redisKeys.orphans(shard),
+  };
+  const items = batch.map(({ request, requestEnd }) => {
     const { accountId, requestId, claimHash } = request;
-    keys.push(
-      redisKeys.account(accountId),
-      redisKeys.recentMinutes(accountId),
-      // Without a claim, another key of the same shard is passed and ignored.
-      claimHash === null ? reservations : redisKeys.claim(accountId, claimHash),
-    );
-    args.push(
-      requestId,
-      requestEnd.costNano.toString(),
-      requestEnd.refundsFreeRequest ? 1 : 0,
-      requestEnd.event,
-      requestEnd.keepsClaim ? 1 : 0,
-      claimHash === null ? '' : claimLifetimeSeconds,
-      describeJob(request, requestEnd),
-    );
-  }
+    return {
+      account: redisKeys.account(accountId),
+      minutes: redisKeys.recentMinutes(accountId),
+      claim: claimHash === null ? reservations : redisKeys.claim(accountId, claimHash),
+      id: requestId,
+      exactCost: requestEnd.costNano.toString(),
+      refundsFreeRequest: requestEnd.refundsFreeRequest ? 1 : 0,
+      event: requestEnd.event,
+      keepsClaim: requestEnd.keepsClaim ? 1 : 0,
+      job: describeJob(request, requestEnd),
+    };
+  });
   const hasJobs = batch.some(({ request }) => request.jobAttempt !== undefined);
-  const results = (await (hasJobs ? scriptWithJobs : script).run(redis, keys, args)) as [
-    Settlement['outcome'] | 'error',
-    string?,
-    string?,
-  ][];
+  const replies = await (hasJobs ? scriptWithJobs : script).run(redis, values, items);
   for (const [i, { resolve, reject }] of batch.entries()) {
-    const [outcome, cost, free] = results[i]!;
-    if (outcome === 'error') {
-      reject(new ReplyError(cost ?? 'the settlement failed'));
-      continue;
+    const reply = (replies as SettlementReply[])[i]!;
+    switch (reply[0]) {
+      case 'settled':
+        resolve({ outcome: reply[0], costNano: BigInt(reply[1]), free: reply[2] === '1' });
+        break;
+      case 'absent':
+      case 'unknown':
+        resolve({ outcome: reply[0], costNano: 0n, free: false });
+        break;
+      case 'error':
+        reject(new ReplyError(reply[1]));
+        break;
+      default:
+        reply satisfies never;
     }
-    resolve({ outcome, costNano: BigInt(cost ?? '0'), free: free === '1' });
   }
 }

@@ -1,6 +1,7 @@
 import type { Queue } from 'bullmq';
 import { openBullQueue } from '../queue/open-bull-queue.ts';
-import { callRedis, RedisScript, type RedisClient } from '../redis/redis-client.ts';
+import { LuaScript } from '../redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { deliveryIdOf, type WebhookDelivery } from './webhook-delivery.ts';
 
@@ -23,20 +24,12 @@ const deliveredRetention = { count: 10_000, age: 24 * 60 * 60 };
 /** BullMQ keeps failed deliveries for operators to inspect, up to a number and an age in seconds. */
 const failureRetention = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
-/**
- * Adds a webhook to the account's undelivered ones. Returns 0 if the account is at its limit. Uses Redis's clock, so
- * that the clocks of the machines do not matter.
- */
-const addUndeliveredScript = new RedisScript(`
-local now = tonumber(redis.call('TIME')[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
-  if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
-  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
-  redis.call('EXPIRE', KEYS[1], ARGV[3])
-end
-return 1
-`);
+const addUndeliveredScript = new LuaScript(new URL('./add-undelivered.lua', import.meta.url), [
+  'undelivered',
+  'id',
+  'maxUndelivered',
+  'lifetime',
+]);
 
 /**
  * Webhooks waiting for delivery. The queue is separate, so webhooks never wait behind jobs, nor jobs behind webhooks.
@@ -70,11 +63,12 @@ export class WebhookQueue {
     // A delivered webhook must not count against the account's limit again.
     if ((await callRedis(async () => await this.#queue.getJob(jobId))) !== undefined) return true;
     const added = await callRedis(() =>
-      addUndeliveredScript.run(
-        this.#redis,
-        [redisKeys.undeliveredWebhooks(delivery.accountId)],
-        [jobId, this.#maxUndelivered, undeliveredLifetimeSeconds],
-      ),
+      addUndeliveredScript.run(this.#redis, {
+        undelivered: redisKeys.undeliveredWebhooks(delivery.accountId),
+        id: jobId,
+        maxUndelivered: this.#maxUndelivered,
+        lifetime: undeliveredLifetimeSeconds,
+      }),
     );
     if (added !== 1) return false;
     await callRedis(async () => await this.#queue.add(delivery.event as never, delivery as never, { jobId }));

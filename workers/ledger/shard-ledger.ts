@@ -1,9 +1,7 @@
 import {
-  copyDeadLetters,
   DeadLetters,
   maxDeadLetters,
   readAccount,
-  toScriptArguments,
   type UnreadEntry,
 } from '../../shared/ledger/dead-letters-store.ts';
 import {
@@ -14,8 +12,7 @@ import {
   type LedgerEntry,
   type StreamId,
 } from '../../shared/ledger/usage-event.ts';
-import { isLaterId } from '../../shared/ledger/advance-stream.ts';
-import { RedisScript } from '../../shared/redis/redis-client.ts';
+import { LuaScript } from '../../shared/redis/lua-script.ts';
 import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
 import { restoreLostEntries, type RestoreDeps } from './restore-lost-entries.ts';
@@ -42,23 +39,11 @@ export class TooManyDeadLetters extends Error {
 /** Maximum number of accounts in an intent, unless a single batch has more. */
 const maxIntent = batchSize;
 
-/**
- * Trims entries that are safely in MongoDB, and records the ID of the last one, because restoring an account from
- * MongoDB needs that position. If another reader trimmed further while this one was paused, the position does not move
- * back, and this reader must check Redis against MongoDB again. If the stream lacks the last entry that was read from
- * it, Redis lost data. Nothing is trimmed then, so that the recorded position shows the loss. Entries that could not be
- * read completely are copied to the dead-letter stream in the same step.
- */
-const trimScript = new RedisScript(`${isLaterId}${copyDeadLetters}
-local isFurther = isLaterId(ARGV[1], redis.call('GET', KEYS[2]) or '0-0')
-if isFurther then
-  if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return false end
-  redis.call('SET', KEYS[2], ARGV[1])
-end
-copyDeadLetters(KEYS[1], KEYS[3], {unpack(ARGV, 3)})
-redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
-return isFurther and ARGV[1]
-`);
+const trimScript = new LuaScript(
+  new URL('./trim-ledger.lua', import.meta.url),
+  ['stream', 'trimmed', 'deadLetters', 'last', 'firstKept'],
+  { itemNames: ['unread', 'reason', 'isCounted'] },
+);
 
 /**
  * Moves the ledger entries of one shard from its Redis stream to MongoDB, batch by batch. Once another reader has moved
@@ -171,9 +156,19 @@ export class ShardLedger {
     const uncounted = findUncountedAccounts(shard, unreadEntries);
     await this.#restore(uncounted, 'an entry of the account does not count; the account is restored');
     await store.writeCheckpoint(shard, last);
-    const keys = [redisKeys.ledgerStream(shard), redisKeys.ledgerTrimmed(shard), redisKeys.ledgerDead(shard)];
-    const args = [formatStreamId(last), formatStreamId(next(last)), ...toScriptArguments(unreadEntries)];
-    this.#verifiedUpTo = (await trimScript.run(redis, keys, args)) as string | null;
+    const values = {
+      stream: redisKeys.ledgerStream(shard),
+      trimmed: redisKeys.ledgerTrimmed(shard),
+      deadLetters: redisKeys.ledgerDead(shard),
+      last: formatStreamId(last),
+      firstKept: formatStreamId(next(last)),
+    };
+    const unread = unreadEntries.map(({ streamId, reason, isCounted }) => ({
+      unread: streamId,
+      reason,
+      isCounted: isCounted ? 1 : 0,
+    }));
+    this.#verifiedUpTo = (await trimScript.run(redis, values, unread)) as string | null;
   }
 
   /** Restores accounts from MongoDB, so that their balances in Redis include the same entries. */

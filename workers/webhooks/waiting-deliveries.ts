@@ -1,5 +1,6 @@
 import type { Job as BullJob } from 'bullmq';
-import { callRedis, RedisScript, type RedisClient } from '../../shared/redis/redis-client.ts';
+import { LuaScript } from '../../shared/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
 import { redisKeys } from '../../shared/redis/redis-keys.ts';
 import type { WebhookDelivery } from '../../shared/webhooks/webhook-delivery.ts';
 import type { Lane, LimitedLane } from './delivery-lanes.ts';
@@ -20,55 +21,25 @@ export function computePauseMs(waiting: number, minMs: number): number {
   return Math.max(minMs, waiting * pausePerWaitingMs);
 }
 
-/** An account that has a turn already keeps it. */
-const joinScript = new RedisScript(`
-redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
-if KEYS[2] then
-  local now = redis.call('TIME')
-  redis.call('ZADD', KEYS[2], 'NX', now[1] * 1000000 + now[2], ARGV[4])
-  redis.call('EXPIRE', KEYS[2], ARGV[3])
-end
-`);
-
-const removeScript = new RedisScript(`
-for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end
-`);
-
-/** Takes the oldest delivery of the first list that is not empty. */
-const takeOwnScript = new RedisScript(`
-for _, key in ipairs(KEYS) do
-  local taken = redis.call('ZPOPMIN', key)
-  if taken[1] then return taken[1] end
-end
-return false
-`);
-
-/**
- * Takes the oldest delivery of each of the next accounts, up to a number of accounts. An account with more deliveries
- * moves to the end of the turns. Accounts in ARGV from the third on are passed over and keep their turns.
- */
-const takeTurnsScript = new RedisScript(`
-local count = tonumber(ARGV[1])
-local busy = {}
-for i = 3, #ARGV do busy[ARGV[i]] = true end
-local taken = {}
-for _, account in ipairs(redis.call('ZRANGE', KEYS[1], 0, count + #ARGV - 3)) do
-  if #taken == count then break end
-  if not busy[account] then
-    local list = ARGV[2] .. account
-    local oldest = redis.call('ZPOPMIN', list)
-    if oldest[1] then taken[#taken + 1] = oldest[1] end
-    if redis.call('EXISTS', list) == 1 then
-      local now = redis.call('TIME')
-      redis.call('ZADD', KEYS[1], now[1] * 1000000 + now[2], account)
-    else
-      redis.call('ZREM', KEYS[1], account)
-    end
-  end
-end
-return taken
-`);
+const joinScript = new LuaScript(new URL('./join-waiting.lua', import.meta.url), [
+  'waiting',
+  'turns',
+  'queuedAt',
+  'id',
+  'lifetime',
+  'accountId',
+]);
+const removeScript = new LuaScript(new URL('./remove-waiting.lua', import.meta.url), ['id'], {
+  itemNames: ['waiting'],
+});
+const takeOwnScript = new LuaScript(new URL('./take-own-waiting.lua', import.meta.url), [], {
+  itemNames: ['waiting'],
+});
+const takeTurnsScript = new LuaScript(
+  new URL('./take-waiting-turns.lua', import.meta.url),
+  ['turns', 'count', 'waitingPrefix'],
+  { itemNames: ['busyAccount'] },
+);
 
 /**
  * Makes a delayed delivery due.
@@ -97,17 +68,24 @@ export class WaitingDeliveries {
 
   /** Call this after the delivery was delayed. Otherwise a wake could find it still running and be lost. */
   async join({ id, data: { accountId }, timestamp }: BullJob<WebhookDelivery>, lane: Lane): Promise<void> {
-    const keys = [redisKeys.waitingWebhooks(lane, accountId)];
-    if (lane !== 'prompt') keys.push(redisKeys.webhookTurns(lane));
-    await callRedis(() => joinScript.run(this.#redis, keys, [timestamp, id!, lifetimeSeconds, accountId]));
+    const waiting = redisKeys.waitingWebhooks(lane, accountId);
+    const values = {
+      waiting,
+      turns: lane === 'prompt' ? waiting : redisKeys.webhookTurns(lane),
+      queuedAt: timestamp,
+      id: id!,
+      lifetime: lifetimeSeconds,
+      accountId,
+    };
+    await callRedis(() => joinScript.run(this.#redis, values));
   }
 
   /**
    * Removes the delivery when its attempt starts. Otherwise a wake would cut short the pause before its next attempt.
    */
   async remove({ id, data: { accountId } }: BullJob<WebhookDelivery>): Promise<void> {
-    const keys = allLanes.map((lane) => redisKeys.waitingWebhooks(lane, accountId));
-    await callRedis(() => removeScript.run(this.#redis, keys, [id!]));
+    const lists = allLanes.map((lane) => ({ waiting: redisKeys.waitingWebhooks(lane, accountId) }));
+    await callRedis(() => removeScript.run(this.#redis, { id: id! }, lists));
   }
 
   /**
@@ -115,9 +93,9 @@ export class WaitingDeliveries {
    * @returns whether there was one
    */
   async wakeOwn(accountId: string, lanes: readonly Lane[]): Promise<boolean> {
-    const keys = lanes.map((lane) => redisKeys.waitingWebhooks(lane, accountId));
+    const lists = lanes.map((lane) => ({ waiting: redisKeys.waitingWebhooks(lane, accountId) }));
     for (;;) {
-      const deliveryId = await callRedis(() => takeOwnScript.run(this.#redis, keys, []));
+      const deliveryId = await callRedis(() => takeOwnScript.run(this.#redis, {}, lists));
       if (typeof deliveryId !== 'string') return false;
       if (await this.#wake(deliveryId)) return true;
     }
@@ -129,11 +107,12 @@ export class WaitingDeliveries {
    * @param busyAccounts accounts that are passed over
    */
   async wakeTurns(lane: LimitedLane, count: number, busyAccounts: readonly string[]): Promise<void> {
-    const keys = [redisKeys.webhookTurns(lane)];
-    const lists = redisKeys.waitingWebhooks(lane, '');
+    const turns = redisKeys.webhookTurns(lane);
+    const waitingPrefix = redisKeys.waitingWebhooks(lane, '');
+    const busy = busyAccounts.map((busyAccount) => ({ busyAccount }));
     for (let missing = count; missing > 0;) {
-      const args = [missing, lists, ...busyAccounts];
-      const taken = await callRedis(() => takeTurnsScript.run(this.#redis, keys, args));
+      const values = { turns, count: missing, waitingPrefix };
+      const taken = await callRedis(() => takeTurnsScript.run(this.#redis, values, busy));
       const woken = await Promise.all((taken as string[]).map((deliveryId) => this.#wake(deliveryId)));
       missing = woken.filter((isWoken) => !isWoken).length;
     }

@@ -145,7 +145,7 @@ test('an orphaned reservation is reported, and is released by --release-orphans 
   const account = await stack.createAccount({ balance: '10' });
   const reserve = async (ageMs: number): Promise<string> => {
     const requestId = randomUUID();
-    const value = `${account.id} 1000000000 0 ${Date.now() - ageMs}`;
+    const value = `${account.id} 1000000000 0 ${Date.now() - ageMs} <2000000000`;
     await stack.redis.hset(redisKeys.reservations(shardOf(account.id)), requestId, value);
     await stack.redis.hincrby(redisKeys.account(account.id), 'res', 1_000_000_000);
     return requestId;

@@ -100,7 +100,7 @@ test('the check covers all reservations in a shard, even thousands of them', asy
   const ids = Array.from({ length: 3_000 }, () => randomUUID());
   await redis().hset(
     redisKeys.reservations(shard),
-    Object.fromEntries(ids.map((id) => [id, `${accountId} 1 0 ${oldMs}`])),
+    Object.fromEntries(ids.map((id) => [id, `${accountId} 1 0 ${oldMs} <2`])),
   );
   await store().sendHeartbeat(
     ids.slice(0, 1_000).map((requestId) => ({ requestId, accountId, admittedAtMs: oldMs })),

@@ -33,7 +33,7 @@ async function place(
 ): Promise<{ id: string; placed: PlacedJob }> {
   const redis = redisOf();
   const job = toNewJob(accountId, more);
-  const reservation = `${accountId} 100 0 ${admittedAtMs}`;
+  const reservation = `${accountId} 100 0 ${admittedAtMs} <200`;
   await redis.hset(redisKeys.reservations(shardOf(accountId)), job.id, reservation);
   return { id: job.id, placed: await placeJob(redis, redis, job) };
 }
@@ -98,7 +98,7 @@ test.serial(
     const taken = await takeJob(redis, { queue: 'embedding', model: 'demo' }, accountId, 'worker');
     t.is(taken.job?.id, waiting.id);
     const refused = toNewJob(accountId);
-    await redis.hset(redisKeys.reservations(shard), refused.id, `${accountId} 100 0 ${Date.now()}`);
+    await redis.hset(redisKeys.reservations(shard), refused.id, `${accountId} 100 0 ${Date.now()} <200`);
     await redis.hset(redisKeys.account(accountId), 'res', 300);
     await redis.config('SET', 'maxmemory', '1');
     try {

@@ -32,6 +32,9 @@ return {first, second, one, two + 1, #KEYS, #ARGV}
   t.deepEqual(await script.run(redis(), values), expected);
   t.deepEqual(await script.run(redis(), values), expected, 'by its hash');
   t.deepEqual(await script.runInOrder(redis(), values), expected);
+  const transaction = redis().multi();
+  script.addTo(transaction, values);
+  t.deepEqual(await transaction.exec(), [[null, expected]]);
 });
 
 test('each item of a list has its keys and arguments', async (t) => {
@@ -69,16 +72,19 @@ return replies
 test('constants that the file declares are defined, and comments are not sent', async (t) => {
   const text = `-- Replies a constant.
 -- luacheck: read globals maxEntries name
+local key = KEYS[1] -- a description
+local number = tonumber(ARGV[1]) -- a description
   -- A note.
-return {maxEntries * 2, name}
+return {maxEntries * number, name}
 `;
   const file = writeScript(t, text);
-  const script = new LuaScript(file, [], { constants: { maxEntries: 21, name: 'jobs' } });
+  const script = new LuaScript(file, ['key', 'number'], { constants: { maxEntries: 21, name: 'jobs' } });
+  const values = { key: 'k', number: 2 };
   const sent: unknown[] = [];
   const spy = { eval: (...args: unknown[]) => Promise.resolve(sent.push(...args)) } as never;
-  await script.runInOrder(spy, {});
-  t.false(String(sent[0]).includes('note'));
-  t.deepEqual(await script.run(redis(), {}), [42, 'jobs']);
+  await script.runInOrder(spy, values);
+  t.notRegex(String(sent[0]), /note|description/);
+  t.deepEqual(await script.run(redis(), values), [42, 'jobs']);
 });
 
 test('names that differ from those of the file are an error when the program starts', (t) => {

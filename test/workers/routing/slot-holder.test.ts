@@ -98,7 +98,7 @@ test('a worker that only seemed dead changes nothing when it returns: neither sl
   // A renewal that was on its way.
   const { keys } = slotsOf(old[0]!.candidate);
   const [{ holder, lease }] = old as [CallSlot];
-  t.false(await runRenewal(redis(), keys[0]!, holder, [lease], 30_000));
+  t.false(await runRenewal(redis(), keys[0], holder, [lease], 30_000));
   for (const slot of old.slice(0, breakerRules.minCalls)) returning.limiter.release(slot, 'bad');
   await waitFor('it to notice', () =>
     returning.lines.some(({ msg }) => msg === 'this worker counted as dead, and its call slots were freed'),

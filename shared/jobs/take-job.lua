@@ -1,0 +1,44 @@
+-- Takes the account's next job of one model. Ends jobs whose deadline has passed or whose account is banned. The job
+-- stays queued until its worker has a call slot at a vendor.
+--
+-- Replies {left, id, attempt, body, bytes, isFree}: how many jobs still wait, and the taken job. The body is '' if it
+-- is large or gone. Replies only {left} if there was none to take.
+-- luacheck: read globals jobLeaseMs ledgerStreamBound
+
+local prefix = KEYS[1] -- of the keys of the account's shard
+local accountId = ARGV[1] -- of the account
+local queue = ARGV[2] -- of the job
+local model = ARGV[3] -- of the job
+local workerId = ARGV[4] -- that takes the job
+local deadlineMessage = ARGV[5] -- for the caller of a job whose deadline has passed
+local bannedMessage = ARGV[6] -- for the caller of a job whose account is banned
+
+-- include 'job-functions.lua'
+
+local waiting = waitingOf(accountId, queue, model)
+local isBanned = redis.call('HGET', prefix .. 'account:' .. accountId, 'ban') == '1'
+-- The ledger's stream is full because MongoDB is unavailable. Jobs would add to it, so they wait.
+if redis.call('XLEN', prefix .. 'ledger') >= ledgerStreamBound then return {redis.call('ZCARD', waiting)} end
+for _ = 1, 16 do
+  local id = redis.call('ZRANGE', waiting, 0, 0)[1]
+  if not id then break end
+  local record = recordOf(accountId, id)
+  local deadline, attempts, bytes, hold = unpack(redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold'))
+  if not deadline then
+    removeFromWaitingList(accountId, id, queue, model)
+  elseif isBanned then
+    endWithoutCharge(accountId, id, 'f', 'account_banned', bannedMessage)
+  elseif tonumber(deadline) < nowMs then
+    endWithoutCharge(accountId, id, 'f', 'deadline_exceeded', deadlineMessage)
+  else
+    local attempt = tonumber(attempts) + 1
+    removeFromWaitingList(accountId, id, queue, model)
+    redis.call('HSET', record, 'n', attempt, 'w', workerId)
+    redis.call('ZADD', prefix .. 'job-leases', nowMs + jobLeaseMs, accountId .. ' ' .. id)
+    local isInline = tonumber(bytes) <= maxInlineBytes
+    local body = isInline and redis.call('GET', prefix .. 'job-body:' .. accountId .. ':' .. id) or ''
+    local isFree = string.match(hold or '', '^%d+ (%d)') or '0'
+    return {redis.call('ZCARD', waiting), id, attempt, body, tonumber(bytes), isFree}
+  end
+end
+return {redis.call('ZCARD', waiting)}
