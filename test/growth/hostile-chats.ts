@@ -100,6 +100,7 @@ export const hostileChats: Readonly<Record<string, (count: number) => ChatReques
     ),
   'arguments with many objects': (count) => chatWithArguments(`[1e5,${'{},'.repeat(count)}0]`),
   'arguments with exponents': (count) => chatWithArguments(`{"a":[${'1e5 ,'.repeat(count)}0]}`),
+  'arguments with a long number': (count) => chatWithArguments(`[1e5,${'1'.repeat(count)}]`),
   'arguments with quotes': (count) => chatWithArguments(`{"1e5${'\\"'.repeat(count)}`),
   tools: (count) =>
     chat([user], { tools: list(count, (i) => ({ type: 'function', function: { name: `f${i}` } })) }),

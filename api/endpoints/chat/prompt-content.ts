@@ -91,8 +91,8 @@ function* listValues(fields: object): Generator<string> {
   }
 }
 
-/** A string, or a number with an exponent. */
-const stringOrExponent = /"(?:[^"\\]|\\[^])*(?:"|\\?$)|-?\d+(?:\.\d+)?[eE]\+?\d+/g;
+/** A string or a number. Matches all numbers, so that the digits of a long one are read once. */
+const stringOrNumber = /"(?:[^"\\]|\\[^])*(?:"|\\?$)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
  * Returns JSON with its numbers written out, if that makes it longer. OpenAI's format has JSON objects as strings. For
@@ -101,8 +101,8 @@ const stringOrExponent = /"(?:[^"\\]|\\[^])*(?:"|\\?$)|-?\d+(?:\.\d+)?[eE]\+?\d+
  */
 function expandNumbers(json: string): string {
   if (!/\d[eE]\+?\d/.test(json) || !/^\s*[[{]/.test(json)) return json;
-  return json.replaceAll(stringOrExponent, (match) => {
-    if (match.startsWith('"')) return match;
+  return json.replaceAll(stringOrNumber, (match) => {
+    if (match.startsWith('"') || !/[eE]/.test(match)) return match;
     const written = String(Number(match));
     return written.length > match.length && written !== 'Infinity' ? written : match;
   });
