@@ -25,7 +25,9 @@ export interface Mended {
 
 const dayMs = 24 * 60 * 60 * 1_000;
 /** OpenAI's newer models: "Unsupported parameter: 'max_tokens' … Use 'max_completion_tokens' instead." */
-const isOlderLimit = /(?:unsupported|not supported).*'max_tokens'.*'max_completion_tokens'/is;
+const wordsOfOlderLimit = ["'max_tokens'", "'max_completion_tokens'"];
+const isOlderLimit = (message: string): boolean =>
+  /unsupported|not supported/i.test(message) && wordsOfOlderLimit.every((word) => message.includes(word));
 const limitFields = ['max_tokens', 'max_completion_tokens'];
 
 /**
@@ -51,7 +53,7 @@ export class RefusedFields {
     if (!(error instanceof UpstreamError) || error.failure !== 'rejected') return null;
     const { message } = error;
     const omitted = [...added].filter((field) => field in body && message.includes(field));
-    const changes = { omitted: new Set(omitted), renamesLimit: isOlderLimit.test(message) };
+    const changes = { omitted: new Set(omitted), renamesLimit: isOlderLimit(message) };
     const changed = change(body, changes, added);
     if (changed !== body) return { body: changed, changes, reason: message };
     const lowered = lowerLimit(body, error);
