@@ -76,7 +76,7 @@ export class FaultSearch {
     const isRejected = isRefusal(error);
     const someDisconnected = neededInputs.length < inputs.length;
     if (findServerError(error) !== null && groups.length > 1 && !this.#serverErrors.isPaused) {
-      await this.#serverErrors.search(groups, { inputs, error, isDeserted: someDisconnected }, search);
+      await this.#serverErrors.search(groups, { inputs, error, isInDoubt: someDisconnected }, search);
       return;
     }
     if (isRejected) {

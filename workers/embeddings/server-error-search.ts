@@ -29,15 +29,15 @@ export interface ServerErrorSearchDeps {
 interface FailedCall {
   readonly inputs: readonly PendingInput[];
   readonly error: unknown;
-  /** Whether a caller has disconnected since: its input may have been the reason, and is never called again. */
-  readonly isDeserted: boolean;
+  /** Whether an input may have been the reason that is not called again: its caller has disconnected, or it was refused. */
+  readonly isInDoubt: boolean;
 }
 
 /**
  * Finds the request at which a server fails, in a call that several requests share: servers such as llama.cpp respond to
- * an input that they cannot process with a 500, or even close the connection, and all callers would get that failure. A binary search
- * takes at most ⌈log₂ n⌉ calls for n requests, and one more delivers the vectors of the requests that it passed over, or
- * calls the last one alone.
+ * an input that they cannot process with a 500, or even close the connection, and all callers would get that failure. A
+ * binary search takes at most ⌈log₂ n⌉ calls for n requests, and one more delivers the vectors of the requests that it
+ * passed over, or calls the last one alone.
  *
  * A request is at fault if the server failed at it alone, or if it served everything else of a failed call, and a call at
  * least as large: otherwise the size of the call may have been the reason.
@@ -75,7 +75,7 @@ export class ServerErrorSearch {
       const failure = await this.#call(inputs, state);
       if (failure instanceof NobodyWaiting) for (const input of inputs) input.failDisconnected(failure);
       for (const { accountId } of inputs.filter(isDeserted)) {
-        failed = { ...failed, isDeserted: true };
+        failed = { ...failed, isInDoubt: true };
         // Otherwise, a client could hide its bad inputs by disconnecting early.
         this.#deps.quarantine.addRejected(accountId);
       }
@@ -84,9 +84,10 @@ export class ServerErrorSearch {
       } else if (findServerError(failure) !== null) {
         passedOver.push(...others);
         suspects = half;
-        failed = { inputs, error: failure, isDeserted: inputs.some(isDeserted) };
+        failed = { inputs, error: failure, isInDoubt: inputs.some(isDeserted) };
       } else if (isRefusal(failure)) {
         state.isServed = true;
+        failed = { ...failed, isInDoubt: true };
         await this.#deps.failPart(inputs, failure, state);
         suspects = others;
       } else {
@@ -100,7 +101,7 @@ export class ServerErrorSearch {
     if (failure !== null) await this.#failPassedOver(passedOver, failure, state);
     const suspect = suspects.flat();
     let isAlone = failed.inputs.length === suspect.length;
-    const isOnlyOneLeft = failure === null && !failed.isDeserted && isAtLeastAsLarge(passed, failed.inputs);
+    const isOnlyOneLeft = failure === null && !failed.isInDoubt && isAtLeastAsLarge(passed, failed.inputs);
     // A server that said that it is busy may not be any more.
     const isDoubtful = state.isServed && findServerError(failed.error)?.status !== 500;
     if (isDoubtful || !(isAlone || isOnlyOneLeft)) {
@@ -148,13 +149,14 @@ export class ServerErrorSearch {
     state: SearchState,
   ): Promise<void> {
     const inputs = groups.flat();
+    for (const input of inputs) input.failDisconnected(error);
     const needed = groupByRequest(inputs);
     const serverError = findServerError(error);
-    if (serverError === null) await this.#deps.failPart(needed.flat(), error, state);
+    if (serverError === null) await this.#deps.failPart(inputs, error, state);
     else if (!state.isServed || (serverError.status !== 500 && needed.length === 1))
       this.#fail(needed, error);
     else if (needed.length > 0)
-      await this.search(needed, { inputs, error, isDeserted: inputs.some(isDeserted) }, state);
+      await this.search(needed, { inputs, error, isInDoubt: inputs.some(isDeserted) }, state);
   }
 
   #failSuspect(
