@@ -1,7 +1,7 @@
 // Assembles the Lua scripts: writes each script of the sources to dist/, with the files that it includes. A file that
 // others include is not a script. It may use names that those define before they include it.
 // Usage: node scripts/bootstrap/lua.mjs
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readText, root } from './processes.mjs';
@@ -11,6 +11,7 @@ const folders = ['api', 'workers', 'shared'];
 const includePattern = /^-- include '(.+)'$/gm;
 
 function* findLuaFiles(folder) {
+  if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) yield* findLuaFiles(path);
