@@ -215,7 +215,7 @@ test('durable jobs are submitted, run and looked up, and each is charged once', 
 test('many, slow, aborted and scaled streams lose nothing, and are charged at most once', async (t) => {
   const file = join(await mkdtemp(join(tmpdir(), 'mg-test-')), 'bench.json');
   t.teardown(() => rm(join(file, '..'), { recursive: true, force: true }));
-  t.timeout(300_000);
+  t.timeout(600_000);
   const sizes = ['--streams', '40', '--stream-seconds', '3', '--aborted', '300'];
   const short = ['--seconds', '0.2', '--warm-up', '0.2'];
   const bench = await startBench(t, ['capacity', ...sizes, ...short, '--json', file]);
