@@ -26,12 +26,16 @@ async function embedTogether(
   {
     rounds = 1,
     status = 500,
+    dimensions = 1,
     isOneAccount = false,
     leaving = '',
     leavesAtCall = 0,
   }: {
     readonly rounds?: number;
-    readonly status?: number;
+    /** Null if the server closes the connection. */
+    readonly status?: number | null;
+    /** What the catalog says about vectors, which have one number here. */
+    readonly dimensions?: number;
     readonly isOneAccount?: boolean;
     /** The text whose caller disconnects during this call to the vendor. */
     readonly leaving?: string;
@@ -41,7 +45,11 @@ async function embedTogether(
   const caller = new AbortController();
   const messages: string[] = [];
   const route = createRoute('a');
-  const model = { routes: [route], embeddingCache: null } as unknown as CatalogModel;
+  const model = {
+    routes: [route],
+    embeddingCache: null,
+    dimensions: { default: dimensions },
+  } as unknown as CatalogModel;
   const calls: (readonly string[])[] = [];
   let counted = 0;
   const upstream = {
@@ -69,7 +77,7 @@ async function embedTogether(
   };
   const dependencies = {
     routing: { limiter, upstreams: { get: () => upstream } },
-    log: { warn: () => undefined },
+    log: { warn: () => undefined, error: () => undefined },
     media: {},
   };
   const scheduler = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
@@ -163,6 +171,22 @@ test('nobody is rejected because the server fails at large calls', async (t) => 
     t.false(results.includes('upstream_rejected'), results.join());
     t.true(results.includes('served'));
   }
+});
+
+test('if the server closes the connection of each call with one request, that request is rejected, without our words for operators', async (t) => {
+  const texts = ['text 0', 'bad', 'text 1', 'text 2'];
+  const { results, messages, counted } = await embedTogether(texts, (inputs) => inputs.includes('bad'), {
+    status: null,
+  });
+  t.deepEqual(results, ['served', 'upstream_rejected', 'served', 'served']);
+  t.false(messages[0]!.includes('it broke'), messages[0]);
+  t.is(counted, 0);
+});
+
+test('vectors of another length than the catalog says are not requested again', async (t) => {
+  const { results, calls, counted } = await embedTogether(textsOf(4), () => false, { dimensions: 2 });
+  t.deepEqual(new Set(results), new Set(['upstream_error']));
+  t.deepEqual([calls.length, counted], [1, 0]);
 });
 
 test('several bad requests are all rejected, and all others are served', async (t) => {
