@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { addCounts, noCounts, runAva, printFailures, toCompiled } from './ava.mjs';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortRealTests } from './run-real-tests.mjs';
@@ -94,13 +94,12 @@ function longPhases() {
  * @returns the names of the failed checks; their output is printed as soon as they finish
  */
 async function checkStyle() {
-  const path = `${join(root, 'node_modules', '.bin')}${delimiter}${process.env.PATH ?? ''}`;
   const checks = [
     ['lint', join(root, 'scripts', 'bootstrap', 'lint.mjs')],
     ['format check', binOf('prettier'), '--check', '--log-level=warn', '.'],
   ];
   const check = async ([name, ...args]) => {
-    const { code, output } = await run(process.execPath, args, { env: { ...process.env, PATH: path } });
+    const { code, output } = await run(process.execPath, args);
     if (code === 0) return [];
     say(`\n${output.trimEnd()}\n\nThe ${name} failed.\n`);
     return [name];

@@ -25,8 +25,8 @@ const commentPattern = /^[ \t]*--.*$/gm;
 const descriptionPattern = /^( *local \w+ = (?:tonumber\()?(?:KEYS|ARGV)\[[^\]]+\]\)?) -- .*$/gm;
 
 /**
- * A Lua script in a file of its own. The file assigns each of its keys and arguments to a name at its top, so it is the
- * only place that knows their positions; callers pass values by name. The build has already inlined the files that it
+ * A Lua script, stored in its own file. At its top, the file names each of its keys and arguments. Callers pass values by
+ * name, so only the file knows their positions. The build has already inlined the files that it
  * includes (see `scripts/bootstrap/lua.mjs`).
  *
  * A script may work on a list of items, each with the same keys and arguments. They follow the fixed ones, and the file

@@ -15,6 +15,7 @@ const chatWithArguments = (text: string): ChatRequest =>
     },
     { role: 'tool', tool_call_id: 'c', content: text },
   ]);
+const olderCall = { role: 'assistant', content: null, function_call: { name: 'f', arguments: '' } };
 const user = { role: 'user', content: 'a' };
 
 /** Chats that have many of one thing. Each is valid. */
@@ -78,22 +79,10 @@ export const hostileChats: Readonly<Record<string, (count: number) => ChatReques
   'function calls of one function': (count) =>
     chat([
       user,
-      ...list(count, () => ({
-        role: 'assistant',
-        content: null,
-        function_call: { name: 'f', arguments: '' },
-      })),
+      ...list(count, () => olderCall),
       ...list(count, () => ({ role: 'function', name: 'f', content: 'a' })),
     ]),
-  'function calls without a result': (count) =>
-    chat([
-      user,
-      ...list(count, () => ({
-        role: 'assistant',
-        content: null,
-        function_call: { name: 'f', arguments: '' },
-      })),
-    ]),
+  'function calls without a result': (count) => chat([user, ...list(count, () => olderCall)]),
   'arguments with many keys': (count) =>
     chatWithArguments(
       JSON.stringify(Object.fromEntries(list(count, (i) => [`${(i * 7919) % 1_000_003}`, 0]))),

@@ -20,9 +20,8 @@ import { keyHolderOf } from '../../request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { CountedTexts } from './counted-texts.ts';
-import { estimateChat, type ChatEstimate } from './estimate-chat.ts';
+import { estimateChat, type ChatContents, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from '../find-model.ts';
-import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
 import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { translateFunctions } from './translate-functions.ts';
@@ -48,10 +47,9 @@ export const createChatCompletion = defineEndpoint(
       if (hasFiles(body)) await preAdmit(services, context, model);
       else await preAdmitIfLikelyRejected(services, context, model);
       const { accountId } = keyHolderOf(context);
-      const contents = {
+      const contents: ChatContents = {
         files: await readFiles(services.documents, accountId, body, model, context.state.signal),
-        loadReasoning: (turn: CountingTurn) =>
-          loadReasoning(services.reasoning, accountId, body, model, turn),
+        loadReasoning: (turn) => loadReasoning(services.reasoning, accountId, body, model, turn),
       };
       const estimated = await estimateChat(body, model, contents, {
         turn: createCountingTurn(services, context, model),
