@@ -4,6 +4,7 @@ import { findRow, waitForNoReservation } from '../support/observe.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** A caller that gets an error for a request that may have been charged is told so, and how to find out. */
 
@@ -61,7 +62,10 @@ testWithOwnStore('Redis')(
     t.true((await messageOf(lost)).includes(`${charge} Send it again with the same Idempotency-Key`));
     await stack.restartRedis();
     await waitUntilReady(stack.redis);
-    const response = await ask();
+    const response = await waitFor('all connections of the api to be back', async () => {
+      const again = await ask();
+      return again.status !== 503 && again;
+    });
     t.is(response.status, 200);
     t.is(response.headers.get('x-request-id'), lost.headers.get('x-request-id'));
     await response.text();
