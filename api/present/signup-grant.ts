@@ -1,4 +1,5 @@
-import type { GrantOfNewUsers, NoGrantReason } from '../../shared/contract/web-accounts.ts';
+import type { GrantOfNewUsers } from '../../shared/contract/web-accounts.ts';
+import type { NoGrantReason } from '../../shared/refills/no-grant-reasons.ts';
 import { formatRub } from '../../shared/pricing/money.ts';
 import type { SignupGrant } from '../../shared/refills/signup-grant-store.ts';
 

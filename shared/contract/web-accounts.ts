@@ -18,6 +18,7 @@ import {
   keyExample,
 } from './web-accounts-examples.ts';
 import { noSuchLinkText, unknownKeyText } from './web-errors.ts';
+import { noGrantReasons } from '../refills/no-grant-reasons.ts';
 
 const rub = (description: string) =>
   Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
@@ -123,16 +124,6 @@ export const linkApiAccount = defineOperation({
   errorTexts: { invalid_api_key: unknownKeyText },
   example: { body: { api_key: keyExample, label: defaultAccountLabel }, response: accountExample },
 });
-
-/** Why a first account starts with nothing. */
-export const noGrantReasons = [
-  'network_limit',
-  'disposable_email',
-  'mailbox_granted',
-  'already_granted',
-  'not_offered',
-] as const;
-export type NoGrantReason = (typeof noGrantReasons)[number];
 
 const GrantOfNewUsers = Type.Object(
   {

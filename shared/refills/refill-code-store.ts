@@ -1,4 +1,4 @@
-import type { NoGrantReason } from '../contract/web-accounts.ts';
+import type { NoGrantReason } from './no-grant-reasons.ts';
 import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
 import { createRefillCode, formatRefillCode, hashRefillCode } from '../accounts/credentials.ts';
 

@@ -1,5 +1,5 @@
 import { Schema, type Connection, type Model } from 'mongoose';
-import { noGrantReasons } from '../contract/web-accounts.ts';
+import { noGrantReasons } from '../refills/no-grant-reasons.ts';
 import { mailLanguages, type MailLanguage } from './mail.ts';
 import { deviceTypes, type DeviceDescription } from './user-agent.ts';
 
