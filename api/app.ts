@@ -1,14 +1,14 @@
 import Router from '@koa/router';
 import Koa from 'koa';
 import compose from 'koa-compose';
-import { fullPathOf } from '../shared/contract/openapi/describe-operation.ts';
+import { fullPathOf } from './description/describe-operation.ts';
 import type { Operation } from '../shared/contract/operation.ts';
-import type { operations, OperationId } from '../shared/contract/operations.ts';
+import type { operations, OperationId } from './contract/operations.ts';
 import { createStack, type Endpoint } from './endpoint.ts';
 import { createChatCompletion } from './endpoints/chat/chat.ts';
-import { getDescription, getDocs } from './endpoints/description.ts';
+import { getDescription, getDocs } from './endpoints/public/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
-import { getLogsSummary, getModelsStatus } from './endpoints/traffic-stats.ts';
+import { getLogsSummary, getModelsStatus } from './endpoints/public/traffic-stats.ts';
 import { getFile } from './endpoints/files/get-file.ts';
 import {
   getStats,
@@ -17,15 +17,15 @@ import {
   listRefillLogsOfApiAccount,
   listRequestLogs,
   listRequestLogsOfApiAccount,
-} from './endpoints/history.ts';
+} from './endpoints/users/history.ts';
 import { createImage, editImage } from './endpoints/images/images.ts';
 import { streamJobEvents } from './endpoints/jobs/job-events.ts';
 import { streamJobOutput } from './endpoints/jobs/job-stream.ts';
 import { cancelJob, getJob, listJobs } from './endpoints/jobs/jobs.ts';
-import { getModel, listModels } from './endpoints/models.ts';
-import { listServers } from './endpoints/servers.ts';
-import { getHealth } from './endpoints/system.ts';
-import { getProfile, redeem, regenerateApiKey } from './endpoints/users.ts';
+import { getModel, listModels } from './endpoints/public/models.ts';
+import { listServers } from './endpoints/public/servers.ts';
+import { getHealth } from './endpoints/public/system.ts';
+import { getProfile, redeem, regenerateApiKey } from './endpoints/users/users.ts';
 import {
   createFirstApiAccount,
   getApiAccount,
@@ -33,9 +33,9 @@ import {
   listApiAccounts,
   redeemForApiAccount,
   renameApiAccount,
-} from './endpoints/web/accounts.ts';
-import { createCaptcha, verifyCaptcha } from './endpoints/web/captcha.ts';
-import { getWebConfig } from './endpoints/web/config.ts';
+} from './account-area/endpoints/accounts.ts';
+import { createCaptcha, verifyCaptcha } from './account-area/endpoints/captcha.ts';
+import { getWebConfig } from './account-area/endpoints/config.ts';
 import {
   regenerateKeyOfApiAccount,
   requestRegenerateCode,
@@ -43,7 +43,7 @@ import {
   requestUnlinkCode,
   revealApiKey,
   unlinkApiAccount,
-} from './endpoints/web/confirmations.ts';
+} from './account-area/endpoints/confirmations.ts';
 import {
   getWebUser,
   listSessions,
@@ -53,15 +53,15 @@ import {
   refreshSession,
   revokeSession,
   updateWebUser,
-} from './endpoints/web/sessions.ts';
-import { requestCode, verifyCode } from './endpoints/web/sign-in.ts';
-import { checkHead } from './middleware/check-head.ts';
-import { cors } from './middleware/cors.ts';
-import { meterRequests } from './middleware/meter-work.ts';
-import { methodsOf, refuseMethod, refuseMethodOfFixedPath } from './middleware/refuse-method.ts';
-import { renderError } from './middleware/render-error.ts';
-import { refuseDoubledSlash, requestContext } from './middleware/request-context.ts';
-import type { ApiMiddleware, RequestState } from './request/context.ts';
+} from './account-area/endpoints/sessions.ts';
+import { requestCode, verifyCode } from './account-area/endpoints/sign-in.ts';
+import { checkHead } from './http/middleware/check-head.ts';
+import { cors } from './http/middleware/cors.ts';
+import { meterRequests } from './http/middleware/meter-work.ts';
+import { methodsOf, refuseMethod, refuseMethodOfFixedPath } from './http/middleware/refuse-method.ts';
+import { renderError } from './http/middleware/render-error.ts';
+import { refuseDoubledSlash, requestContext } from './http/middleware/request-context.ts';
+import type { ApiMiddleware, RequestState } from './http/request/context.ts';
 import type { Services } from './services.ts';
 
 /** The endpoint of each operation. If one is missing or belongs to another operation, this does not compile. */

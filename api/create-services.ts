@@ -1,30 +1,30 @@
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
-import type { Config } from '../shared/config/config.ts';
+import type { Config } from '../shared/platform/config/config.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
-import { HistoryStore } from '../shared/ledger/history-store.ts';
-import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
-import { SignupGrantStore } from '../shared/refills/signup-grant-store.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
-import { within } from '../shared/runtime/within.ts';
+import { HistoryStore } from './endpoints/users/history-store.ts';
+import { ReasoningStore } from '../shared/work/reasoning-store.ts';
+import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
+import type { Logger } from '../shared/platform/runtime/logger.ts';
+import { within } from '../shared/platform/runtime/within.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
-import { StatsCache } from '../shared/traffic/stats-cache.ts';
-import type { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import { StatsCache } from './endpoints/public/stats-cache.ts';
+import type { TrafficStore } from '../shared/ledger/traffic-store.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
 import { RecentRefusals } from './admission/recent-refusals.ts';
 import { RefusedBodies } from './admission/refused-bodies.ts';
-import { UnpaidTime } from './callers/unpaid-time.ts';
-import { Captcha } from './captcha/captcha.ts';
-import type { Dispatch } from './dispatch/create-dispatch.ts';
-import { DocumentReader } from './files/document-reader.ts';
+import { UnpaidTime } from './http/callers/unpaid-time.ts';
+import { Captcha } from './account-area/captcha/captcha.ts';
+import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
+import { DocumentReader } from './documents/document-reader.ts';
 import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
-import { readFromRedis } from './request/read-turns.ts';
+import { readFromRedis } from './http/request/read-turns.ts';
 import type { Services } from './services.ts';
-import { EmailCodeStore } from './web/email-code-store.ts';
-import { GrantQuota } from './web/grant-quota.ts';
-import { Limits } from './web/limits.ts';
-import { SignupGrants } from './web/signup-grants.ts';
+import { EmailCodeStore } from './account-area/email-code-store.ts';
+import { GrantQuota } from './account-area/grant-quota.ts';
+import { Limits } from './account-area/limits.ts';
+import { SignupGrants } from './account-area/signup-grants.ts';
 
 /**
  * Half of the object store client's connections, so that some remain available for health checks and stored responses.

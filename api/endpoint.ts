@@ -1,8 +1,8 @@
 import type { Static, TSchema } from 'typebox';
 import type { Operation } from '../shared/contract/operation.ts';
-import { meterWork } from './middleware/meter-work.ts';
-import { validate } from './middleware/validate.ts';
-import type { ApiContext, ApiMiddleware } from './request/context.ts';
+import { meterWork } from './http/middleware/meter-work.ts';
+import { validate } from './http/middleware/validate.ts';
+import type { ApiContext, ApiMiddleware } from './http/request/context.ts';
 import type { Services } from './services.ts';
 
 /** The type that a schema validates; undefined for an operation without that schema. */

@@ -1,8 +1,8 @@
-import { statsStepMs } from '../shared/traffic/traffic-store.ts';
-import { defaultBodyTimes, type BodyTimes } from './bodies/body-pace.ts';
-import { defaultFirstCommentMs } from './replies/event-stream.ts';
-import { defaultNoWorkerTimeoutMs } from './replies/worker-absence.ts';
-import { defaultMaxStallMs } from './connections/stall-guard.ts';
+import { statsStepMs } from '../shared/ledger/traffic-store.ts';
+import { defaultBodyTimes, type BodyTimes } from './http/bodies/body-pace.ts';
+import { defaultFirstCommentMs } from './requests/replies/event-stream.ts';
+import { defaultNoWorkerTimeoutMs } from './requests/replies/worker-absence.ts';
+import { defaultMaxStallMs } from './http/connections/stall-guard.ts';
 
 /** Settings of an api process that tests change. */
 export interface ApiOptions {

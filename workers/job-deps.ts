@@ -1,11 +1,11 @@
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
-import { ReasoningStore } from '../shared/reasoning/reasoning-store.ts';
-import { ResponseStore } from '../shared/reply/response-store.ts';
-import type { Logger } from '../shared/runtime/logger.ts';
+import { ReasoningStore } from '../shared/work/reasoning-store.ts';
+import { ResponseStore } from '../shared/work/replies/response-store.ts';
+import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
-import type { Faults } from '../shared/storage/faults.ts';
-import { TrafficRecorder } from '../shared/traffic/traffic-recorder.ts';
-import { TrafficStore } from '../shared/traffic/traffic-store.ts';
+import type { Faults } from './faults.ts';
+import { TrafficRecorder } from '../shared/ledger/traffic-recorder.ts';
+import { TrafficStore } from '../shared/ledger/traffic-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import type { JobDeps } from './runs/job-context.ts';

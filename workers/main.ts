@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { queueNames, type QueueName } from '../shared/queue/job-kinds.ts';
-import { ConfigError } from '../shared/runtime/config-error.ts';
-import { loadConfig } from '../shared/config/config.ts';
-import { runProcess } from '../shared/runtime/lifecycle.ts';
-import { createLogger } from '../shared/runtime/logger.ts';
+import { queueNames, type QueueName } from '../shared/work/queue/job-kinds.ts';
+import { ConfigError } from '../shared/platform/runtime/config-error.ts';
+import { loadConfig } from '../shared/platform/config/config.ts';
+import { runProcess } from '../shared/platform/runtime/lifecycle.ts';
+import { createLogger } from '../shared/platform/runtime/logger.ts';
 import type { WorkerOptions } from './worker.ts';
 
 /** Interactive chats mostly wait on sockets, so they are cheap. Vendors' limits apply long before this one. */

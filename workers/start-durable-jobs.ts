@@ -1,20 +1,20 @@
-import { JobTurns } from '../shared/jobs/job-turns-store.ts';
-import { queueOfModel, type QueueName } from '../shared/queue/job-kinds.ts';
-import type { RedisClient } from '../shared/redis/redis-client.ts';
-import { redisKeys } from '../shared/redis/redis-keys.ts';
+import { JobTurns } from '../shared/work/jobs/job-turns-store.ts';
+import { queueOfModel, type QueueName } from '../shared/work/queue/job-kinds.ts';
+import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../shared/platform/redis/redis-keys.ts';
 import type { ReplyPublisher } from './replies/reply-publisher.ts';
-import type { Running } from '../shared/runtime/lifecycle.ts';
-import { WebhookQueue } from '../shared/webhooks/webhook-queue.ts';
-import type { WebhookSecretStore } from '../shared/webhooks/webhook-secret-store.ts';
+import type { Running } from '../shared/platform/runtime/lifecycle.ts';
+import { WebhookQueue } from './deliveries/webhooks/webhook-queue.ts';
+import type { WebhookSecretStore } from '../shared/work/webhook-secret-store.ts';
 import type { ActiveRuns } from './intake/active-runs.ts';
 import { JobIntake } from './intake/job-intake.ts';
 import type { JobDeps } from './runs/job-context.ts';
-import { ShardLeases } from './leases/shard-leases.ts';
+import { ShardLeases } from './ledger/shard-leases.ts';
 import { JobKeeper } from './maintenance/job-keeper.ts';
 import { runPeriodically } from './maintenance/run-periodically.ts';
-import { JobHooks } from './webhooks/job-hooks.ts';
-import { startWebhookIntake } from './webhooks/take-deliveries.ts';
-import { createWebhookClient } from './webhooks/webhook-client.ts';
+import { JobHooks } from './deliveries/webhooks/job-hooks.ts';
+import { startWebhookIntake } from './deliveries/webhooks/take-deliveries.ts';
+import { createWebhookClient } from './deliveries/webhooks/webhook-client.ts';
 
 export interface DurableJobsOptions {
   readonly dependencies: JobDeps;

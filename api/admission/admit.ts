@@ -3,26 +3,26 @@ import {
   runAdmission,
   type AdmissionResult,
   type AdmissionRequest,
-} from '../../shared/billing/admit-script.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+} from '../../shared/money/admit-script.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import {
   createIdempotencyClaim,
   createLargeIdempotencyClaim,
   type IdempotencyClaim,
-} from '../../shared/billing/idempotency-claim.ts';
-import { maxStoredBytesPerAccount } from '../../shared/billing/stored-bytes.ts';
+} from '../../shared/money/idempotency-claim.ts';
+import { maxStoredBytesPerAccount } from '../../shared/money/stored-bytes.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { replyCode } from '../../shared/redis/reply-code.ts';
-import { formatRub } from '../../shared/pricing/money.ts';
-import type { ApiContext } from '../request/context.ts';
-import { modelRequestOptionsOf } from '../request/model-request-options.ts';
-import { keyHolderOf } from '../request/holder.ts';
-import { readIdempotencyKey } from '../request/idempotency-key.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { replyCode } from '../../shared/platform/redis/reply-code.ts';
+import { formatRub } from '../../shared/encoding/money.ts';
+import type { ApiContext } from '../http/request/context.ts';
+import { modelRequestOptionsOf } from '../http/request/model-request-options.ts';
+import { keyHolderOf } from '../http/request/holder.ts';
+import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 import type { Estimate } from './estimate.ts';
-import type { Placement } from '../dispatch/placement.ts';
+import type { Placement } from '../requests/dispatch/placement.ts';
 
 /** A complete stored response is moved out of Redis within seconds, unless the object store is down. */
 const storedBytesRetryAfterSeconds = 10;

@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { computeWorstCase, noUsage, type Usage, type WorstCase } from '../../shared/pricing/cost.ts';
+import { computeWorstCase, noUsage, type Usage, type WorstCase } from '../../shared/catalog/cost.ts';
 
 /** The maximum that a request can use, in the units of its price. */
 export interface Estimate {

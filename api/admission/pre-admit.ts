@@ -1,13 +1,13 @@
-import { hashIdempotencyKey } from '../../shared/billing/idempotency-claim.ts';
-import { runPreAdmission, type PreAdmission } from '../../shared/billing/pre-admit-script.ts';
+import { hashIdempotencyKey } from '../../shared/money/idempotency-claim.ts';
+import { runPreAdmission, type PreAdmission } from '../../shared/money/pre-admit-script.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
 import { countWaitingForTurns } from '../../shared/fairness/work-turns.ts';
-import { computeWorstCase, noUsage } from '../../shared/pricing/cost.ts';
-import type { ApiContext } from '../request/context.ts';
-import { keyHolderOf } from '../request/holder.ts';
-import { readIdempotencyKey } from '../request/idempotency-key.ts';
+import { computeWorstCase, noUsage } from '../../shared/catalog/cost.ts';
+import type { ApiContext } from '../http/request/context.ts';
+import { keyHolderOf } from '../http/request/holder.ts';
+import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../shared/contract/errors.ts';
 import { RecentUse } from '../../shared/fairness/recent-use.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 
 /** How much an account may have refused in the long run, in bytes per millisecond: 4 MB/s. */
 const bytesPerMs = 4_000;

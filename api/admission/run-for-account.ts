@@ -1,11 +1,11 @@
-import { healKey } from '../../shared/account-changes/heal-key.ts';
+import { healKey } from './heal-key.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
-import type { AccountRefusal } from '../../shared/billing/account-refusal.ts';
-import type { RateLimit } from '../../shared/billing/rate-window.ts';
+import type { AccountRefusal } from '../../shared/money/account-refusal.ts';
+import type { RateLimit } from '../../shared/money/rate-window.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
-import { waitForLookUp } from '../../shared/look-ups/wait-for-look-up.ts';
-import { callRedis } from '../../shared/redis/redis-client.ts';
+import { waitForLookUp } from '../../shared/platform/runtime/wait-for-look-up.ts';
+import { callRedis } from '../../shared/platform/redis/redis-client.ts';
 import type { Services } from '../services.ts';
 
 /**

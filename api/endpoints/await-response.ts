@@ -1,5 +1,5 @@
-import type { PooledBuffer } from '../../shared/runtime/buffer-pool.ts';
-import type { AwaitedJob } from '../dispatch/job-dispatcher.ts';
+import type { PooledBuffer } from '../../shared/platform/runtime/buffer-pool.ts';
+import type { AwaitedJob } from '../requests/dispatch/job-dispatcher.ts';
 
 /**
  * Resolves to the response of a request. Cancels the request if the client disconnects first.

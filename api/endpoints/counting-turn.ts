@@ -1,8 +1,8 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { CountingTurn } from '../../shared/pricing/count-tokens.ts';
+import { CountingTurn } from '../../shared/catalog/count-tokens.ts';
 import { preAdmitIfLikelyRejected } from '../admission/pre-admit.ts';
-import type { ApiContext } from '../request/context.ts';
-import { keyHolderOf } from '../request/holder.ts';
+import type { ApiContext } from '../http/request/context.ts';
+import { keyHolderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-import { isOneEditApart } from '../../shared/contract/one-edit-apart.ts';
+import { isOneEditApart } from './one-edit-apart.ts';
 import { modelDisabled, modelNotFound } from '../../shared/contract/model-errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
 import type { Services } from '../services.ts';

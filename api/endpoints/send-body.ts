@@ -1,8 +1,8 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../present/send-chunks.ts';
-import type { ApiContext } from '../request/context.ts';
-import { requesterOf } from '../request/requester.ts';
+import { chunkBuffer, sendChunks, type ChunkedBody, type ChunkSource } from '../http/responses/send-chunks.ts';
+import type { ApiContext } from '../http/request/context.ts';
+import { requesterOf } from '../http/request/requester.ts';
 
 /** Bodies of this size or more are sent in chunks, as their clients read them. */
 const minChunkedBytes = 256 * 1024;

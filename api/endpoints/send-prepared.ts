@@ -1,5 +1,5 @@
-import { contentCodings, type ContentCoding, type PreparedBody } from '../present/prepared-body.ts';
-import type { ApiContext } from '../request/context.ts';
+import { contentCodings, type ContentCoding, type PreparedBody } from '../http/responses/prepared-body.ts';
+import type { ApiContext } from '../http/request/context.ts';
 
 /** Sends a prepared body in an encoding that the client accepts, or a 304 if the client already has it. */
 export async function sendPrepared(

@@ -1,6 +1,6 @@
 import { toAppError } from '../../shared/contract/errors.ts';
-import type { SseStream, StreamedRequest } from '../replies/sse-stream.ts';
-import type { ApiContext } from '../request/context.ts';
+import type { SseStream, StreamedRequest } from '../requests/replies/sse-stream.ts';
+import type { ApiContext } from '../http/request/context.ts';
 
 /**
  * Streams a response until it is complete or the client has disconnected.

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JobView } from '../present/job-text.ts';
+import type { JobView } from './job-text.ts';
 
 /** Polls of one account within this time become one look-up. */
 const collectMs = 50;

@@ -1,10 +1,10 @@
-import type { JobLine } from '../../shared/jobs/job-line.ts';
-import { estimateEta, estimateRemainingSeconds, type JobOutlook } from '../../shared/jobs/job-outlook.ts';
-import type { JobOutlooks } from '../../shared/jobs/job-outlooks.ts';
-import { estimatePosition } from '../../shared/jobs/job-position.ts';
-import { hasEnded, type JobRecord } from '../../shared/jobs/job-record.ts';
-import type { FoundJob, JobStore, ReportedPosition } from '../../shared/jobs/job-store.ts';
-import { noEstimate, type JobEstimate } from '../../shared/jobs/present-job.ts';
+import type { JobLine } from '../../shared/work/jobs/job-line.ts';
+import { estimateEta, estimateRemainingSeconds, type JobOutlook } from '../../shared/work/jobs/job-outlook.ts';
+import type { JobOutlooks } from './job-outlooks.ts';
+import { estimatePosition } from './job-position.ts';
+import { hasEnded, type JobRecord } from '../../shared/work/jobs/job-record.ts';
+import type { FoundJob, JobStore, ReportedPosition } from '../../shared/work/jobs/job-store.ts';
+import { noEstimate, type JobEstimate } from '../../shared/work/jobs/present-job.ts';
 
 /** Estimates the positions of jobs among those of all accounts, and when they will finish. */
 export class JobStandings {

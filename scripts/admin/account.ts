@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { changeAccount } from '../../shared/account-changes/change-account.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
 import type { AccountChange } from '../../shared/accounts/account-store.ts';
 import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
-import { replaceKey } from '../../shared/account-changes/replace-key.ts';
-import { resetUnknownCodes } from '../../shared/refills/unknown-code-script.ts';
-import { runRefill } from '../../shared/billing/refill-script.ts';
-import type { HotAccount } from '../../shared/billing/hot-account-store.ts';
+import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { resetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
+import { runRefill } from '../../shared/accounts/refill-script.ts';
+import type { HotAccount } from '../../shared/accounts/hot-account-store.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
-import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
-import { WebhookSecretStore } from '../../shared/webhooks/webhook-secret-store.ts';
+import { maxBalanceNano, toRubNumber } from '../../shared/encoding/money.ts';
+import { WebhookSecretStore } from '../../shared/work/webhook-secret-store.ts';
 import {
   readInteger,
   readMoney,

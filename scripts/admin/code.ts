@@ -1,5 +1,5 @@
-import { statusOfRefillCode, type RefillCodeDocument } from '../../shared/refills/refill-code-store.ts';
-import { maxBalanceNano, toRubNumber } from '../../shared/pricing/money.ts';
+import { statusOfRefillCode, type RefillCodeDocument } from '../../shared/accounts/refill-code-store.ts';
+import { maxBalanceNano, toRubNumber } from '../../shared/encoding/money.ts';
 import {
   readInteger,
   readMoney,

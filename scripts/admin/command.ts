@@ -1,14 +1,14 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
-import type { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
-import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
+import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
 import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import type { MongoConnection } from '../../shared/storage/mongo-client.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import type { Config } from '../../shared/config/config.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import type { WebStores } from '../../shared/web/web-stores.ts';
+import type { MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import type { Config } from '../../shared/platform/config/config.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { WebStores } from '../../shared/account-area/web-stores.ts';
 
 /** The input of a verb: the connected stores and the parsed command line. */
 export interface AdminContext {

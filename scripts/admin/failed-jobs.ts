@@ -1,8 +1,8 @@
-import type { JobRecord } from '../../shared/jobs/job-record.ts';
-import { JobStore } from '../../shared/jobs/job-store.ts';
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { JobStore } from '../../shared/work/jobs/job-store.ts';
+import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 
 /** Page size for each shard's list and for records. */
 const pageSize = 100;

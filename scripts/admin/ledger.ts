@@ -1,7 +1,7 @@
-import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { FoundDifferences, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';

@@ -1,4 +1,4 @@
-import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
 import { runCommandLine } from './run-command-line.ts';
 
 logUncaught('admin', { fd: 2 });

@@ -1,9 +1,9 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { readCandidates, RouteStateStore } from '../../shared/routing/route-state-store.ts';
-import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
+import { publishInvalidation } from '../../shared/platform/redis/invalidation-channel.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { readCandidates, RouteStateStore } from './route-state-store.ts';
+import { CacheUseStore } from '../../shared/work/cache-use-store.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';

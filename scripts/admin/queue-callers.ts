@@ -1,7 +1,7 @@
-import { releaseReservation } from '../../shared/settlement/settle-script.ts';
+import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { lanes } from '../../shared/queue/fair-share.ts';
-import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import { lanes } from '../../shared/work/queue/fair-share.ts';
+import { isResponseStored, type AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import {
   bullQueues,
   listRequests,
@@ -10,12 +10,12 @@ import {
   type ImageJob,
   type QueueItem,
   type QueueName,
-} from '../../shared/queue/job-kinds.ts';
-import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
-import { takeReady } from '../../shared/queue/ready-queue.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { encodeLastError } from '../../shared/reply/error-payload.ts';
-import { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
+} from '../../shared/work/queue/job-kinds.ts';
+import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
+import { takeReady } from '../../shared/work/queue/ready-queue.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { encodeLastError } from '../../shared/work/replies/error-payload.ts';
+import { StoredFramesStore } from '../../shared/work/replies/stored-frames-store.ts';
 
 /** Number of requests read in one step. */
 const pageSize = 500;

@@ -1,9 +1,9 @@
-import { cancelJob, listWaitingLists } from '../../shared/jobs/end-job-scripts.ts';
-import { findTransition, type JobRecord } from '../../shared/jobs/job-record.ts';
-import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { cancelJob, listWaitingLists } from '../../shared/work/jobs/end-job-scripts.ts';
+import { findTransition, type JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
+import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import type { AdminContext } from './command.ts';
 import { readFailedJobs } from './failed-jobs.ts';
 

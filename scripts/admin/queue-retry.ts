@@ -1,13 +1,13 @@
-import { releaseReservation } from '../../shared/settlement/settle-script.ts';
-import { finalFailures } from '../../shared/jobs/job-constants.ts';
-import type { JobRecord } from '../../shared/jobs/job-record.ts';
-import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { placeJob } from '../../shared/jobs/place-job-script.ts';
-import { markRetried, reserveRetry, type RetryOutcome } from '../../shared/jobs/retry-job-script.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import type { Job, QueueName } from '../../shared/queue/job-kinds.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { createTimeOrderedId } from '../../shared/runtime/time-ordered-id.ts';
+import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
+import { finalFailures } from '../../shared/work/jobs/job-constants.ts';
+import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
+import { placeJob } from '../../shared/work/jobs/place-job-script.ts';
+import { markRetried, reserveRetry, type RetryOutcome } from './retry-job-script.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import type { Job, QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { createTimeOrderedId } from '../../shared/platform/runtime/time-ordered-id.ts';
 import { RefusedError, type AdminContext } from './command.ts';
 import { readFailedJobs } from './failed-jobs.ts';
 

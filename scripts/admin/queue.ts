@@ -1,9 +1,9 @@
-import { bullQueues, queueNames, type QueueName } from '../../shared/queue/job-kinds.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { lanes } from '../../shared/queue/fair-share.ts';
-import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
-import { ReadyQueue } from '../../shared/queue/ready-queue.ts';
-import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { bullQueues, queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { lanes } from '../../shared/work/queue/fair-share.ts';
+import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
+import { ReadyQueue } from '../../shared/work/queue/ready-queue.ts';
+import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { drainCallers } from './queue-callers.ts';
 import { endProgress, showProgress } from './progress.ts';

@@ -1,8 +1,8 @@
-import { toRubNumber } from '../../shared/pricing/money.ts';
-import { mapBounded } from '../../shared/runtime/map-bounded.ts';
-import { formatDevice } from '../../shared/web/user-agent.ts';
-import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/web/web-models.ts';
-import { SignupGrantStore, type SignupDecision } from '../../shared/refills/signup-grant-store.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
+import { mapBounded } from '../../shared/platform/runtime/map-bounded.ts';
+import { formatDevice } from '../../shared/account-area/user-agent.ts';
+import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/account-area/web-models.ts';
+import { SignupGrantStore, type SignupDecision } from '../../shared/accounts/signup-grant-store.ts';
 import type { AdminContext } from './command.ts';
 
 export function describeUser(user: WebUser) {

@@ -4,7 +4,7 @@ import {
   readCandidates,
   RouteStateStore,
   type CandidateState,
-} from '../../shared/routing/route-state-store.ts';
+} from './route-state-store.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';

@@ -1,6 +1,6 @@
-import { normalizeEmail } from '../../shared/web/email-address.ts';
-import { unlinkAccount } from '../../shared/web/unlink-account.ts';
-import type { WebUser } from '../../shared/web/web-models.ts';
+import { normalizeEmail } from '../../shared/account-area/email-address.ts';
+import { unlinkAccount } from '../../shared/account-area/unlink-account.ts';
+import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { readInteger, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';

@@ -1,7 +1,7 @@
-import type { NewAuditEvent } from '../../shared/web/audit-store.ts';
-import { MailQueue } from '../../shared/web/mail-queue.ts';
-import { isNotifiedByMail } from '../../shared/web/queue-notice.ts';
-import { recordAction } from '../../shared/web/record-action.ts';
+import type { NewAuditEvent } from '../../shared/account-area/audit-store.ts';
+import { MailQueue } from '../../shared/account-area/mail-queue.ts';
+import { isNotifiedByMail } from '../../shared/account-area/queue-notice.ts';
+import { recordAction } from '../../shared/account-area/record-action.ts';
 import type { AdminContext } from './command.ts';
 import { describeFailure } from './with-stores.ts';
 

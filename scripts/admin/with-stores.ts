@@ -1,17 +1,17 @@
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
-import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { locateRedis } from '../../shared/redis/locate-redis-client.ts';
-import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { loadConfig } from '../../shared/config/config.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
-import { explainMongoRefusal } from '../../shared/storage/explain-mongo-refusal.ts';
-import { isMongoUnavailable, openMongo } from '../../shared/storage/mongo-client.ts';
-import { openWebStores } from '../../shared/web/web-stores.ts';
+import { locateRedis } from '../../shared/platform/redis/locate-redis-client.ts';
+import { createRedis, waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import { loadConfig } from '../../shared/platform/config/config.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
+import { explainMongoRefusal } from '../../shared/platform/storage/explain-mongo-refusal.ts';
+import { isMongoUnavailable, openMongo } from '../../shared/platform/storage/mongo-client.ts';
+import { openWebStores } from '../../shared/account-area/web-stores.ts';
 import { RefusedError, UsageError, type AdminContext } from './command.ts';
 
 export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;

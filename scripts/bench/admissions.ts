@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { shardCount } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import { compareCpu, sampleCpu } from './cpu-clock.ts';
 import {
   countReservations,

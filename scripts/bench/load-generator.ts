@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
 import { findFault } from './response-checks.ts';
 import { Caller } from './caller.ts';
 import { compareCpu, sampleCpu, type CpuSample } from './cpu-clock.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import {
   countCapacityFaults,
   runCapacity,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { createRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../shared/config/config.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
-import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { createRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import { loadConfig } from '../../shared/platform/config/config.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
 import { readRedisUse, type RedisUse } from './redis-clock.ts';
 
 export interface MoneyResult {

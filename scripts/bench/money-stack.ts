@@ -1,15 +1,15 @@
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { hashSecret } from '../../shared/accounts/credentials.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
-import { runRefill } from '../../shared/billing/refill-script.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
+import { runRefill } from '../../shared/accounts/refill-script.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../shared/config/config.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
-import { openMongo, type MongoConnection } from '../../shared/storage/mongo-client.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import { loadConfig } from '../../shared/platform/config/config.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
 import type { Programs } from './programs.ts';
 import { startStores } from './stores.ts';
 

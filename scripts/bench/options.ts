@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { capacityScenarios, type CapacityScenario } from './capacity/scenario.ts';
 import { chatScenarios } from './chat.ts';
 import { embeddingScenarios, memoryLoad } from './embeddings.ts';

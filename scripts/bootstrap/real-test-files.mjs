@@ -33,10 +33,10 @@ const core = [
   'dist/test/api/spending-the-last-money.test.js',
   'dist/test/api/ledger-money.test.js',
   'dist/test/api/regenerate-key.test.js',
-  'dist/test/api/web/sign-in.test.js',
-  'dist/test/api/web/sessions.test.js',
-  'dist/test/api/web/account-life.test.js',
-  'dist/test/api/web/linked-accounts.test.js',
+  'dist/test/api/account-area/sign-in.test.js',
+  'dist/test/api/account-area/sessions.test.js',
+  'dist/test/api/account-area/account-life.test.js',
+  'dist/test/api/account-area/linked-accounts.test.js',
 ];
 
 const deaths = [
@@ -57,11 +57,11 @@ export const shortForm = [
   [
     real,
     'dist/test/scripts/embedded/mongo/conformance*.test.js',
-    'dist/test/shared/billing/restore.test.js',
+    'dist/test/shared/money/restore.test.js',
     'dist/test/api/chat.test.js',
     'dist/test/api/chat-prices.test.js',
     'dist/test/api/chat-failures.test.js',
     'dist/test/api/history.test.js',
-    'dist/test/api/web/sign-in.test.js',
+    'dist/test/api/account-area/sign-in.test.js',
   ],
 ];

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { addCredentials, embeddedUser } from './credentials.ts';
 import { findProgram } from './redis.ts';
 

@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 
 const programs = ['redis-server', 'valkey-server'];
 /** The first version with BLMPOP, which delivers several chats to a worker in one call. */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isAlive } from '../../shared/runtime/is-alive.ts';
+import { isAlive } from '../../shared/platform/runtime/is-alive.ts';
 
 /** Identifies a process and distinguishes it from later ones with the same id. */
 export interface ProcessIdentity {

@@ -1,5 +1,5 @@
-import { ConfigError } from '../../shared/runtime/config-error.ts';
-import type { readEnvironment } from '../../shared/config/config.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import type { readEnvironment } from '../../shared/platform/config/config.ts';
 
 const neededInProduction = [
   'REDIS_URL',
@@ -33,6 +33,6 @@ export async function checkEnvironment(
   if (values.MONGODB_URL === undefined) return;
   // Import it only here, so that the supervisor usually runs without a driver. Check addresses now, because with a bad
   // one api and worker would fail again and again.
-  const { createClient } = await import('../../shared/storage/mongo-client.ts');
+  const { createClient } = await import('../../shared/platform/storage/mongo-client.ts');
   await createClient(values.MONGODB_URL).close();
 }

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { prepareDataDir, useDataFile } from './prepare-data-dir.ts';
 import { releaseLockFile, takeLockFile } from '../processes/lock-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity } from '../processes/process-identity.ts';

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 
 /**
  * Packages that only the embedded servers import, and the variables that replace those servers. package.json lists

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { endpointsPath, type Endpoints } from '../../shared/config/config.ts';
+import { endpointsPath, type Endpoints } from '../../shared/platform/config/config.ts';
 import { useDataFile } from './prepare-data-dir.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 

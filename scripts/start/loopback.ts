@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { explainListenError } from '../../shared/runtime/explain-listen-error.ts';
-import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import { explainListenError } from '../../shared/platform/runtime/explain-listen-error.ts';
+import { formatHttpOrigin } from '../../shared/platform/runtime/format-http-origin.ts';
 
 /**
  * Ports that systems do not choose for outgoing connections. Such a connection could take a free port before the program

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { splitRedisUrls } from '../../shared/redis/redis-urls.ts';
-import type { Endpoints, readEnvironment } from '../../shared/config/config.ts';
+import { splitRedisUrls } from '../../shared/platform/redis/redis-urls.ts';
+import type { Endpoints, readEnvironment } from '../../shared/platform/config/config.ts';
 import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
 import { findRedis, redisLaunch, waitUntilRedisReady } from '../embedded/redis.ts';

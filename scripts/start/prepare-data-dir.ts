@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import { explainFileError } from '../../shared/platform/runtime/explain-file-error.ts';
 
 const { R_OK, W_OK, X_OK, S_IWOTH: anyoneMayWrite } = constants;
 

@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 import type { Model } from '../../shared/contract/models.ts';
-import { readEnvironment, type Endpoints } from '../../shared/config/config.ts';
-import { toServerUrl } from '../../shared/config/server-url.ts';
+import { readEnvironment, type Endpoints } from '../../shared/platform/config/config.ts';
+import { toServerUrl } from '../../shared/platform/config/server-url.ts';
 import { checkCatalogFile } from './check-catalog-file.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';

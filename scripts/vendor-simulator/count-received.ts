@@ -1,5 +1,5 @@
 import { inflateSync } from 'node:zlib';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { readText } from './json-record.ts';
 

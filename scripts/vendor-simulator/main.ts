@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { logUncaught } from '../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
 import { type Faults, findUnknownFaultWords, parseFaultWords } from './faults.ts';
 import { isServerName, serverNames, type ServerName } from './like/personalities.ts';
 import { startVendorSimulator } from './simulator.ts';

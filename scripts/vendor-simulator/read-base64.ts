@@ -1,4 +1,4 @@
-import { stripTrailing } from '../../shared/runtime/strip-trailing.ts';
+import { stripTrailing } from '../../shared/platform/runtime/strip-trailing.ts';
 
 /** Decodes base64. Returns null if the text is not base64. */
 export function readBase64(text: string): Buffer | null {

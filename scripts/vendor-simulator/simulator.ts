@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { formatHttpOrigin } from '../../shared/runtime/format-http-origin.ts';
+import { formatHttpOrigin } from '../../shared/platform/runtime/format-http-origin.ts';
 import { writeResponse } from './write-response.ts';
-import { anthropicDialect } from './anthropic.ts';
+import { anthropicDialect } from './anthropic/anthropic.ts';
 import {
   countInputs,
   type Dialect,
@@ -16,11 +16,11 @@ import {
 } from './dialect.ts';
 import { createFaultBoard, type FaultScope } from './fault-board.ts';
 import { createRandom, type Faults, parseFaultWords } from './faults.ts';
-import { geminiDialect } from './gemini.ts';
+import { geminiDialect } from './gemini/gemini.ts';
 import { createCallHolder, type HeldCalls } from './held-calls.ts';
 import { imitate } from './like/imitate.ts';
 import { personalities, type ServerName } from './like/personalities.ts';
-import { openAiDialect } from './openai.ts';
+import { openAiDialect } from './openai/openai.ts';
 import { parseBody, readBody, splitUrl } from './read-request.ts';
 import { createRequestLog, type LoggedRequest, type RequestLog } from './request-log.ts';
 import { createServiceQueue, pause, type ServiceCost } from './service-queue.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
-import type { Config } from '../config/config.ts';
-import { callMongo, isDuplicateKey, type Collection, type Database } from '../storage/mongo-client.ts';
-import { linearizableRead } from '../storage/mongo-durability.ts';
+import type { Config } from '../platform/config/config.ts';
+import { callMongo, isDuplicateKey, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import { linearizableRead } from '../platform/storage/mongo-durability.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 

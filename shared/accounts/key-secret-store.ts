@@ -1,5 +1,5 @@
-import type { Config } from '../config/config.ts';
-import { callMongo, type Collection, type Database } from '../storage/mongo-client.ts';
+import type { Config } from '../platform/config/config.ts';
+import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 import { decryptSecret, encryptSecret, hashSecret, isSameHash } from './credentials.ts';
 
 /** An API key that can be shown again. `_id` is its hash, so a secret is never found under another key. */

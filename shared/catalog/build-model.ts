@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Model, Pricing } from '../contract/models.ts';
-import { defaultEncoding } from '../pricing/count-tokens.ts';
+import { defaultEncoding } from './count-tokens.ts';
 import { findOpenAiDialect, listUnsupportedFields } from './openai-dialect.ts';
 import type {
   CatalogModel,

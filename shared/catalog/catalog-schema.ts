@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
 import { ModelType, Pricing, type Model } from '../contract/models.ts';
-import { encodingNames, type EncodingName } from '../pricing/count-tokens.ts';
+import { encodingNames, type EncodingName } from './count-tokens.ts';
 import { openAiDialects, type OpenAiDialect } from './openai-dialect.ts';
 
 /** Defaults and limits of a dialect. To add a dialect, add an entry here. */

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
-import { ConfigError } from '../runtime/config-error.ts';
-import { explainFileError } from '../runtime/explain-file-error.ts';
-import type { Logger } from '../runtime/logger.ts';
-import { redisKeys } from '../redis/redis-keys.ts';
-import type { RedisClient } from '../redis/redis-client.ts';
+import { ConfigError } from '../platform/runtime/config-error.ts';
+import { explainFileError } from '../platform/runtime/explain-file-error.ts';
+import type { Logger } from '../platform/runtime/logger.ts';
+import { redisKeys } from '../platform/redis/redis-keys.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
 import type { Catalog, CatalogModel } from './catalog-schema.ts';
 import { compareCatalogs } from './compare-catalogs.ts';
 import { CatalogError, formatProblem, parseCatalog } from './parse-catalog.ts';

@@ -1,7 +1,7 @@
 import type { ModelType, PricingType } from '../contract/models.ts';
 import { defaultImageSize } from '../contract/image-request.ts';
-import { findInvalidPrices } from '../pricing/cost.ts';
-import { isFixedPrice } from '../pricing/fixed-price.ts';
+import { findInvalidPrices } from './cost.ts';
+import { isFixedPrice } from './fixed-price.ts';
 import type { ModelEntry } from './catalog-schema.ts';
 import { isRecord } from '../encoding/json-record.ts';
 import { type CatalogIssue } from './catalog-issue.ts';

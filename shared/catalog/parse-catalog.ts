@@ -1,4 +1,4 @@
-import { ConfigError } from '../runtime/config-error.ts';
+import { ConfigError } from '../platform/runtime/config-error.ts';
 import { buildModel } from './build-model.ts';
 import { formatLocation, type CatalogIssue } from './catalog-issue.ts';
 import {
@@ -16,7 +16,7 @@ import { readKeyVariable, usableHeader, usableKey } from './check-entries.ts';
 import { findSuspiciousPrices, findUnlistedOptions } from './check-pricing.ts';
 import { findBatchLimits, findOpenAiDialect } from './openai-dialect.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
-import { stripTrailing } from '../runtime/strip-trailing.ts';
+import { stripTrailing } from '../platform/runtime/strip-trailing.ts';
 
 export type CatalogProblem = YamlProblem;
 

@@ -1,4 +1,4 @@
-import { shorten } from '../runtime/shorten.ts';
+import { shorten } from '../platform/runtime/shorten.ts';
 import { AppError, invalidField } from './errors.ts';
 
 /**

@@ -15,7 +15,7 @@ import { lateDefault, lateItems, lengthHint, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
 import { isPlainText } from './plain-text.ts';
 import { readQuery } from './read-query.ts';
-import { shorten } from '../runtime/shorten.ts';
+import { shorten } from '../platform/runtime/shorten.ts';
 
 /** More issues would not help a caller, and a body with a million wrong items must not produce a long response. */
 export const maxIssues = 20;

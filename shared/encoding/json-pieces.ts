@@ -1,5 +1,5 @@
 import { processInTurns } from '../fairness/work-turns.ts';
-import { isFirstHalf } from '../runtime/surrogate-check.ts';
+import { isFirstHalf } from '../platform/runtime/surrogate-check.ts';
 
 /** Characters per piece. A piece takes well under a millisecond to write, hash or encode. */
 const pieceChars = 64 * 1024;

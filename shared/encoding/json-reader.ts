@@ -1,7 +1,7 @@
-import { ChunkList } from '../runtime/chunk-list.ts';
+import { ChunkList } from '../platform/runtime/chunk-list.ts';
 import { IntegerReader } from './integer-reader.ts';
 import { isScalarByte, parseEscapes, parseScalar, setMember } from './json-tokens.ts';
-import { SurrogateCheck } from '../runtime/surrogate-check.ts';
+import { SurrogateCheck } from '../platform/runtime/surrogate-check.ts';
 import { findCharacterEnd } from './utf8-check.ts';
 
 /** The limit that a JSON text exceeds, or `invalid` if it is not JSON. */

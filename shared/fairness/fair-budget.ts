@@ -1,5 +1,5 @@
 import type { AppError } from '../contract/errors.ts';
-import { maxTimerMs } from '../runtime/timers.ts';
+import { maxTimerMs } from '../platform/runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';
 import { Holdings } from './holdings.ts';
 

@@ -1,5 +1,5 @@
-import { callRedis, type RedisClient } from '../redis/redis-client.ts';
-import { redisKeys, shardCount } from '../redis/redis-keys.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
 
 /**
  * Per shard. With more unreadable entries than this, a later release has probably written them. Reading of the shard

@@ -1,7 +1,7 @@
 import type mongoose from 'mongoose';
-import { insertMissing } from '../storage/insert-missing.ts';
-import type { Collection, Database } from '../storage/mongo-client.ts';
-import { linearizableRead } from '../storage/mongo-durability.ts';
+import { insertMissing } from '../platform/storage/insert-missing.ts';
+import type { Collection, Database } from '../platform/storage/mongo-client.ts';
+import { linearizableRead } from '../platform/storage/mongo-durability.ts';
 
 interface Intent {
   /** The shard. */

@@ -1,6 +1,6 @@
 import type mongoose from 'mongoose';
-import { insertMissing } from '../storage/insert-missing.ts';
-import type { Collection, Database } from '../storage/mongo-client.ts';
+import { insertMissing } from '../platform/storage/insert-missing.ts';
+import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 

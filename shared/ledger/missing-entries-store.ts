@@ -1,5 +1,5 @@
-import { callRedis, type RedisClient } from '../redis/redis-client.ts';
-import { redisKeys, shardOf } from '../redis/redis-keys.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
 import { LedgerConflict, toLedgerDocument, type LedgerDocument, type LedgerStore } from './ledger-store.ts';
 import {
   formatStreamId,

@@ -1,9 +1,9 @@
 import type { CatalogModel } from '../catalog/catalog-schema.ts';
 import type { Pricing } from '../contract/models.ts';
-import { ConfigError } from '../runtime/config-error.ts';
-import { explainMongoRefusal } from '../storage/explain-mongo-refusal.ts';
-import { insertMissing } from '../storage/insert-missing.ts';
-import { isMongoUnavailable, type Collection, type Database } from '../storage/mongo-client.ts';
+import { ConfigError } from '../platform/runtime/config-error.ts';
+import { explainMongoRefusal } from '../platform/storage/explain-mongo-refusal.ts';
+import { insertMissing } from '../platform/storage/insert-missing.ts';
+import { isMongoUnavailable, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 
 /** A price that requests were settled with; kept forever. `_id` is `model:version`. */
 interface PriceDocument {

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../contract/error-kinds.ts';
 import { isRecord, type JsonRecord } from '../encoding/json-record.ts';
-import { shorten } from '../runtime/shorten.ts';
+import { shorten } from '../platform/runtime/shorten.ts';
 
 /**
  * The record that settlement writes for a request, without the amounts, which the script adds. It becomes one ledger

@@ -1,4 +1,4 @@
-import { redisKeys } from '../redis/redis-keys.ts';
+import { redisKeys } from '../platform/redis/redis-keys.ts';
 import type { CatalogRoute } from '../catalog/catalog-schema.ts';
 import { listCandidates, type RouteCandidate } from './route-candidate.ts';
 

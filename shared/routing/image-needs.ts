@@ -1,5 +1,5 @@
 import type { CatalogRoute, UpstreamKind } from '../catalog/catalog-schema.ts';
-import type { ImageJob, ImageOptions } from '../queue/job-kinds.ts';
+import type { ImageJob, ImageOptions } from '../work/queue/job-kinds.ts';
 import { preferComplete, type UnmetNeed } from './chat-needs.ts';
 import { findImageFamily, makesOneImagePerCall } from './image-models.ts';
 

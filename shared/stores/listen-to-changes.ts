@@ -1,7 +1,7 @@
-import type { BanWatch } from '../account-changes/ban-watch.ts';
-import { listenToInvalidations } from '../redis/invalidation-channel.ts';
-import type { Logger } from '../runtime/logger.ts';
-import { runInBackground } from '../runtime/run-in-background.ts';
+import type { BanWatch } from '../money/ban-watch.ts';
+import { listenToInvalidations } from '../platform/redis/invalidation-channel.ts';
+import type { Logger } from '../platform/runtime/logger.ts';
+import { runInBackground } from '../platform/runtime/run-in-background.ts';
 import type { Stores } from './open-stores.ts';
 
 export interface ChangeListener {

@@ -1,21 +1,21 @@
 import { AccountStore } from '../accounts/account-store.ts';
-import { RefillCodeStore } from '../refills/refill-code-store.ts';
-import { HotAccountStore } from '../billing/hot-account-store.ts';
+import { RefillCodeStore } from '../accounts/refill-code-store.ts';
+import { HotAccountStore } from '../accounts/hot-account-store.ts';
 import { CatalogStore } from '../catalog/catalog-store.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
 import { PriceStore } from '../ledger/price-store.ts';
-import { PayloadStore } from '../queue/payload-store.ts';
-import { checkEviction } from '../redis/eviction-policy.ts';
-import { locateRedis } from '../redis/locate-redis-client.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../redis/redis-client.ts';
-import { Subscriber } from '../redis/subscriber-client.ts';
-import { StoredFramesStore } from '../reply/stored-frames-store.ts';
-import type { Config } from '../config/config.ts';
-import type { Logger } from '../runtime/logger.ts';
-import { openMongo, type MongoConnection } from '../storage/mongo-client.ts';
-import { ObjectStore } from '../storage/object-store.ts';
-import { MailQueue } from '../web/mail-queue.ts';
-import { openWebStores, type WebStores } from '../web/web-stores.ts';
+import { PayloadStore } from '../work/queue/payload-store.ts';
+import { checkEviction } from '../platform/redis/eviction-policy.ts';
+import { locateRedis } from '../platform/redis/locate-redis-client.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../platform/redis/redis-client.ts';
+import { Subscriber } from '../platform/redis/subscriber-client.ts';
+import { StoredFramesStore } from '../work/replies/stored-frames-store.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { Logger } from '../platform/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../platform/storage/mongo-client.ts';
+import { ObjectStore } from '../platform/storage/object-store.ts';
+import { MailQueue } from '../account-area/mail-queue.ts';
+import { openWebStores, type WebStores } from '../account-area/web-stores.ts';
 
 /** The connections of an api or worker process, and the stores that use them. */
 export interface Stores {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { startApi } from '../../api/server.ts';
-import type { CorsOrigins } from '../../shared/config/cors-origins.ts';
+import type { CorsOrigins } from '../../shared/platform/config/cors-origins.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { useRaw } from '../support/raw-caller.ts';

@@ -3,7 +3,7 @@ import test from 'ava';
 import { createRouter, serveOperations } from '../../api/app.ts';
 import type { Services } from '../../api/services.ts';
 import { isErrorCode } from '../../shared/contract/errors.ts';
-import type { Description } from '../../shared/contract/openapi/description.ts';
+import type { Description } from '../../api/description/description.ts';
 import {
   listOperations,
   prepareCall,

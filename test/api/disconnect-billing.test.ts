@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { createRandom } from '../../scripts/vendor-simulator/faults.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 

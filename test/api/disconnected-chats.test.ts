@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { redisChannels } from '../../shared/redis/redis-keys.ts';
+import { redisChannels } from '../../shared/platform/redis/redis-keys.ts';
 import { startChat, type DisconnectingCaller } from '../support/disconnecting-caller.ts';
 import { findReservations, findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
@@ -10,7 +10,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { maxStepMs } from '../../workers/runs/choice-silence.ts';
 import { listenTo } from '../support/listen-to.ts';
-import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
+import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 
 /**
  * Callers that disconnect pay for the vendor's work until the call ends, but never more than was reserved.

@@ -4,7 +4,7 @@ import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.t
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { deriveVector } from '../../scripts/vendor-simulator/vectors.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import { findRow, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,18 +1,18 @@
 import test from 'ava';
 import { endpoints } from '../../api/app.ts';
 import type { Endpoint, Step } from '../../api/endpoint.ts';
-import { authenticateSession, forbidCaching } from '../../api/middleware/authenticate-session.ts';
-import { authenticate } from '../../api/middleware/authenticate.ts';
-import { beginInTurns } from '../../api/middleware/begin-in-turns.ts';
-import { checkCsrf } from '../../api/middleware/check-csrf.ts';
-import { checkOrigin } from '../../api/middleware/check-origin.ts';
-import { clearDeadCookies } from '../../api/middleware/clear-dead-cookies.ts';
-import { readModelRequestOptions } from '../../api/middleware/read-model-request-options.ts';
-import { limitCalls, limitStreams } from '../../api/middleware/limit-account-calls.ts';
-import { limitChanges } from '../../api/middleware/limit-changes.ts';
-import { parseBody } from '../../api/middleware/parse-body.ts';
-import { noteRefusals } from '../../api/middleware/note-refusals.ts';
-import { translateErrors } from '../../api/middleware/translate-errors.ts';
+import { authenticateSession, forbidCaching } from '../../api/account-area/steps/authenticate-session.ts';
+import { authenticate } from '../../api/http/middleware/authenticate.ts';
+import { beginInTurns } from '../../api/http/middleware/begin-in-turns.ts';
+import { checkCsrf } from '../../api/account-area/steps/check-csrf.ts';
+import { checkOrigin } from '../../api/account-area/steps/check-origin.ts';
+import { clearDeadCookies } from '../../api/account-area/steps/clear-dead-cookies.ts';
+import { readModelRequestOptions } from '../../api/http/middleware/read-model-request-options.ts';
+import { limitCalls, limitStreams } from '../../api/http/middleware/limit-account-calls.ts';
+import { limitChanges } from '../../api/account-area/steps/limit-changes.ts';
+import { parseBody } from '../../api/http/middleware/parse-body.ts';
+import { noteRefusals } from '../../api/http/middleware/note-refusals.ts';
+import { translateErrors } from '../../api/account-area/steps/translate-errors.ts';
 import {
   respondsAsStream,
   isAccountOperation,

@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { presentServer } from '../../api/present/servers.ts';
+import { presentServer } from '../../api/endpoints/public/present-servers.ts';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
-import { presentModel } from '../../shared/catalog/present-model.ts';
+import { presentModel } from '../../api/endpoints/public/present-model.ts';
 import type { ChatResponse } from '../../shared/contract/chat-response.ts';
 import { chatExample, chatStreamExample } from '../../shared/contract/chat-examples.ts';
 import { embeddingExample } from '../../shared/contract/embedding-example.ts';
 import type { OperationExample } from '../../shared/contract/operation.ts';
-import { operations } from '../../shared/contract/operations.ts';
-import type { RequestLogPage, Stats, UserBalance } from '../../shared/contract/users.ts';
+import { operations } from '../../api/contract/operations.ts';
+import type { RequestLogPage, Stats, UserBalance } from '../../api/contract/users.ts';
 import {
   profileExample,
   redeemExample,
   refillLogsExample,
   requestLogsExample,
   statsExample,
-} from '../../shared/contract/users-examples.ts';
+} from '../../api/contract/users-examples.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 
 /** The server returns the example responses in the OpenAPI document. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import { changeAccount } from '../../shared/account-changes/change-account.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
 import { openRaw, sendRaw } from '../support/raw-caller.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 

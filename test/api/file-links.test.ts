@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { createFileKey, fileLifetimeMs } from '../../shared/storage/file-name.ts';
-import { ObjectStore } from '../../shared/storage/object-store.ts';
+import { createFileKey, fileLifetimeMs } from '../../shared/platform/storage/file-name.ts';
+import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import { DescriptionChecker } from '../support/description-checker.ts';
-import type { Description } from '../../shared/contract/openapi/description.ts';
+import type { Description } from '../../api/description/description.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 

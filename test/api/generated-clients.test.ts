@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { buildDescription } from '../../shared/contract/openapi/build-description.ts';
-import type { JsonSchema } from '../../shared/contract/openapi/description.ts';
-import { operations } from '../../shared/contract/operations.ts';
+import { buildDescription } from '../../api/description/build-description.ts';
+import type { JsonSchema } from '../../api/description/description.ts';
+import { operations } from '../../api/contract/operations.ts';
 import {
   compile,
   createClientDirectory,

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
-import type { RefillLogPage, RequestLogPage, Stats } from '../../shared/contract/users.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import type { RefillLogPage, RequestLogPage, Stats } from '../../api/contract/users.ts';
 import {
   logLifetimeSeconds,
   type DailyStatDocument,
   type RefillLogDocument,
   type RequestLogDocument,
 } from '../../shared/ledger/ledger-store.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
 import { findRow } from '../support/observe.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';

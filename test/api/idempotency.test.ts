@@ -3,7 +3,7 @@ import test from 'ava';
 import OpenAI from 'openai';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { findKeys } from '../support/all-of-redis.ts';

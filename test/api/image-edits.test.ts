@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import OpenAI, { toFile } from 'openai';
 import sharp from 'sharp';
 import { tinyPng } from '../../shared/contract/image-stream.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
 import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { startScriptedVendor, type Script, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { parseSse, readSse, withoutComments } from '../support/sse-events.ts';

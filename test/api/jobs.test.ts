@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startApi } from '../../api/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { callJobsApi, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents } from '../support/named-events.ts';

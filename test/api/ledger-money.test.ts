@@ -6,8 +6,8 @@ import { parseSse } from '../support/sse-events.ts';
 import { useStack, type TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
 
 /** After a busy hour, the costs reported to callers are the amounts debited in Redis and in MongoDB. */
 

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { findRow, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { startOtherApi } from '../support/other-api.ts';
 import { postJson } from '../support/post-json.ts';

@@ -1,8 +1,8 @@
 import { request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import test from 'ava';
-import { publishInvalidation } from '../../shared/redis/invalidation-channel.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { publishInvalidation } from '../../shared/platform/redis/invalidation-channel.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 

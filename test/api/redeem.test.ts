@@ -1,10 +1,10 @@
 import test from 'ava';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
-import { RefillCodeStore, type NewRefillCode } from '../../shared/refills/refill-code-store.ts';
-import { maxUnknownCodes } from '../../shared/refills/redeem-code.ts';
-import type { RedeemResponse } from '../../shared/contract/users.ts';
-import { formatRub, parseRub } from '../../shared/pricing/money.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { RefillCodeStore, type NewRefillCode } from '../../shared/accounts/refill-code-store.ts';
+import { maxUnknownCodes } from '../../api/endpoints/redeem-code.ts';
+import type { RedeemResponse } from '../../api/contract/users.ts';
+import { formatRub, parseRub } from '../../shared/encoding/money.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';

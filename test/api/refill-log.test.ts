@@ -1,10 +1,10 @@
 import test from 'ava';
-import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
-import { runRefill } from '../../shared/billing/refill-script.ts';
-import type { RefillLogPage, UserBalance } from '../../shared/contract/users.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { runRefill } from '../../shared/accounts/refill-script.ts';
+import type { RefillLogPage, UserBalance } from '../../api/contract/users.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { callApi } from '../support/call-api.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';

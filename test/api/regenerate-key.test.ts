@@ -4,12 +4,12 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { AccountStore, type AccountDocument } from '../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
 import { hashSecret, isApiKey, maskApiKey } from '../../shared/accounts/credentials.ts';
-import { replaceKey } from '../../shared/account-changes/replace-key.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { replaceKey } from '../../shared/accounts/replace-key.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { NewApiKey } from '../../shared/contract/users.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import type { NewApiKey } from '../../api/contract/users.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { callApi } from '../support/call-api.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { parseSse } from '../support/sse-events.ts';

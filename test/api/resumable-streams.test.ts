@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { shardOf } from '../../shared/redis/redis-keys.ts';
+import { shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { parseSse } from '../support/sse-events.ts';

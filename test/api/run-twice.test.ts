@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { bullPrefix } from '../../shared/redis/redis-keys.ts';
+import { bullPrefix } from '../../shared/platform/redis/redis-keys.ts';
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { findReservations, findRow } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor, type ScriptedVendor } from '../support/scripted-vendor.ts';
 import { startStack, type TestStack } from '../support/stack.ts';

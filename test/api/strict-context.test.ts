@@ -1,5 +1,5 @@
 import test from 'ava';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import {
   ScriptedRefusal,
   startScriptedVendor,

@@ -2,7 +2,7 @@ import test from 'ava';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countWords } from '../../scripts/vendor-simulator/count-words.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import {
   findRow,
   readAmountCharged,

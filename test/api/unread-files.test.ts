@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { get, request, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
-import { createFileKey } from '../../shared/storage/file-name.ts';
-import { ObjectStore } from '../../shared/storage/object-store.ts';
+import { createFileKey } from '../../shared/platform/storage/file-name.ts';
+import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import { useStack, type StackOptions, type TestStack } from '../support/stack.ts';
 
 /** Unread downloads of one client do not affect others. Links to files need no key. */

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { AuthResult, EmailCodeRequested, WebUser } from '../../shared/contract/web-auth.ts';
-import type { ClickCaptchaChallenge, ClickCaptchaVerified } from '../../shared/contract/web-captcha.ts';
+import type { AuthResult, EmailCodeRequested, WebUser } from '../../api/contract/web-auth.ts';
+import type { ClickCaptchaChallenge, ClickCaptchaVerified } from '../../api/contract/web-captcha.ts';
 import { launchBrowser, withBrowser } from '../support/browser.ts';
 import type { ApiResponse } from '../support/call-api.ts';
 import { useFrontProxy, type ForwardedCall } from '../support/front-proxy.ts';

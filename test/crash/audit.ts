@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { verifyLedger as verify, type VerifyDeps } from '../../scripts/admin/verify/verify-ledger.ts';
 import type { LedgerDocument } from '../../shared/ledger/ledger-store.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Receipt } from './paid-load.ts';
 import type { ProcessStack } from './process-stack.ts';

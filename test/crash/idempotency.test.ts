@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { readStoredBytes } from '../support/stored-responses.ts';
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';

@@ -1,5 +1,5 @@
-import { hasEnded as isOver, type JobRecord } from '../../shared/jobs/job-record.ts';
-import { formatRub } from '../../shared/pricing/money.ts';
+import { hasEnded as isOver, type JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { formatRub } from '../../shared/encoding/money.ts';
 import { countOpenJobs, describeJobHolds, listAllJobs } from '../support/audit-jobs.ts';
 import type { JobBody } from '../support/jobs.ts';
 import { toNano } from '../support/observe.ts';

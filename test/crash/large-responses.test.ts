@@ -1,7 +1,7 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisChannels } from '../../shared/redis/redis-keys.ts';
-import { decodeFrames } from '../../shared/reply/frame.ts';
+import { redisChannels } from '../../shared/platform/redis/redis-keys.ts';
+import { decodeFrames } from '../../shared/work/replies/frame.ts';
 import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack } from '../support/stack.ts';

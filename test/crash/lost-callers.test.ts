@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
 import { findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { postJson } from '../support/post-json.ts';

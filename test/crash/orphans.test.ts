@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisChannels, redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisChannels, redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { findReservations, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';

@@ -1,4 +1,4 @@
-import { waitUntilReady } from '../../shared/redis/redis-client.ts';
+import { waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { findRow, waitForNoReservation } from '../support/observe.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { runRefill } from '../../shared/billing/refill-script.ts';
+import { runRefill } from '../../shared/accounts/refill-script.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
 import type { TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { checkBalances, checkReceipts, verifyLedger, waitUntilQuiet } from './audit.ts';

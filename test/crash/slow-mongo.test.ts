@@ -1,7 +1,7 @@
 import test from 'ava';
 import { hashSecret } from '../../shared/accounts/credentials.ts';
-import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 

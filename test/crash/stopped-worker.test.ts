@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import { defaultNoWorkerTimeoutMs } from '../../api/replies/worker-absence.ts';
+import { defaultNoWorkerTimeoutMs } from '../../api/requests/replies/worker-absence.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { readAdmin } from '../support/admin.ts';
 import { captureLog, type LogLine } from '../support/captured-log.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';

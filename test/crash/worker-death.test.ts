@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
-import { defaultNoWorkerTimeoutMs } from '../../api/replies/worker-absence.ts';
+import { defaultNoWorkerTimeoutMs } from '../../api/requests/replies/worker-absence.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { bullQueues } from '../../shared/queue/job-kinds.ts';
-import { openBullQueue } from '../../shared/queue/open-bull-queue.ts';
-import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { bullQueues } from '../../shared/work/queue/job-kinds.ts';
+import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
+import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { startChat } from '../support/disconnecting-caller.ts';
 import { findRow } from '../support/observe.ts';
 import { startScriptedVendor } from '../support/scripted-vendor.ts';

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import test from 'ava';
 import { parse } from 'yaml';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { loadConfig } from '../../shared/config/config.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import { loadConfig } from '../../shared/platform/config/config.ts';
 
 interface Service {
   readonly image: string;

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { operations } from '../../shared/contract/operations.ts';
+import { operations } from '../../api/contract/operations.ts';
 import type { Operation } from '../../shared/contract/operation.ts';
-import { readEnvironment } from '../../shared/config/config.ts';
-import { filePrefix } from '../../shared/storage/file-name.ts';
-import { answerPrefix } from '../../shared/storage/lifecycle-rules.ts';
-import { createClient } from '../../shared/storage/mongo-client.ts';
+import { readEnvironment } from '../../shared/platform/config/config.ts';
+import { filePrefix } from '../../shared/platform/storage/file-name.ts';
+import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
+import { createClient } from '../../shared/platform/storage/mongo-client.ts';
 
 const page = readFileSync('docs/deployment.md', 'utf8');
 

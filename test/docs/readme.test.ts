@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
-import { readEnvironment } from '../../shared/config/config.ts';
+import { readEnvironment } from '../../shared/platform/config/config.ts';
 import { readCode } from '../support/mailbox.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { useStack } from '../support/stack.ts';
@@ -96,7 +96,7 @@ const table = new Map(
 );
 
 test('the README lists every variable that is read, and no others', (t) => {
-  const source = readFileSync('shared/config/config.ts', 'utf8');
+  const source = readFileSync('shared/platform/config/config.ts', 'utf8');
   const schema = /const Environment = Type\.Object\(\{\n(.*?)^\}\);/ms.exec(source)?.[1] ?? '';
   const known = [...schema.matchAll(/^ {2}([A-Z0-9_]+):/gm)].map(([, name]) => name!);
   t.true(known.length > 15);

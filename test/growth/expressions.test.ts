@@ -11,7 +11,7 @@ const ownTexts: Readonly<Record<string, string>> = {
 
 /** Files that build expressions from parts, and the readers in `readers/` that test them. */
 const builtExpressions: Readonly<Record<string, string>> = {
-  'api/connections/unacknowledged-bytes': 'the table of sockets comes from the kernel',
+  'api/http/connections/unacknowledged-bytes': 'the table of sockets comes from the kernel',
   'shared/accounts/credentials': 'reader "refill code"; the other splits a code that was created here',
   'workers/upstreams/builtin/edit/parse-edits': 'reader "edits of an image"',
   'workers/upstreams/http-failure': 'reader "message of a vendor"',

@@ -1,8 +1,8 @@
-import { findCollector, measureHeapBytes } from '../../shared/runtime/idle-collection.ts';
+import { findCollector, measureHeapBytes } from '../../shared/platform/runtime/idle-collection.ts';
 import { readRssMb } from '../../scripts/bench/rss-clock.ts';
-import { loadConfig } from '../../shared/config/config.ts';
-import { runProcess } from '../../shared/runtime/lifecycle.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { loadConfig } from '../../shared/platform/config/config.ts';
+import { runProcess } from '../../shared/platform/runtime/lifecycle.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 import { startApi } from '../../api/server.ts';
 import { startWorker } from '../../workers/worker.ts';
 import { allQueues } from '../support/stack.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
-import { runRefill } from '../../shared/billing/refill-script.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { runRefill } from '../../shared/accounts/refill-script.ts';
 import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';

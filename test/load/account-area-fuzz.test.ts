@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { isWebOperation, type Operation } from '../../shared/contract/operation.ts';
-import { operations } from '../../shared/contract/operations.ts';
+import { operations } from '../../api/contract/operations.ts';
 import type { BoundedField } from '../support/bounded-values.ts';
 import type { TestStack } from '../support/stack.ts';
 import { startWebStack } from '../support/web-accounts.ts';
@@ -13,8 +13,8 @@ import {
   type Caller,
   type Parts,
   type SendOptions,
-} from '../api/web/call-with-parts.ts';
-import { bounds, type Bounds, type FieldName } from '../api/web/spec-bounds.ts';
+} from '../api/account-area/call-with-parts.ts';
+import { bounds, type Bounds, type FieldName } from '../api/account-area/spec-bounds.ts';
 
 /** Every request to the account area succeeds or fails as specified, and never causes a server error. */
 

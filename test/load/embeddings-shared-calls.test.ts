@@ -2,7 +2,7 @@ import test from 'ava';
 import type { LoggedRequest } from '../../scripts/vendor-simulator/request-log.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import { findSlack } from '../../workers/embeddings/bill-call.ts';
 import {
   findReservations,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { useStack } from '../support/stack.ts';
 import { readThreadMs } from '../support/thread-clock.ts';
 import { startUpload } from '../support/uploads.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { startStack, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { startUpload, type Upload } from '../support/uploads.ts';
 import { waitFor } from '../support/wait-for.ts';

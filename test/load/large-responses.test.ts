@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { countTokens } from '../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../shared/catalog/count-tokens.ts';
 import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
 import { readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { requestEmbeddings, checkVectors, writeTexts } from '../support/large-responses.ts';
 import { findReservations, readAmountCharged, toNano, waitForNoReservation } from '../support/observe.ts';
 import { chatWithUsage, startScriptedVendor } from '../support/scripted-vendor.ts';

@@ -1,11 +1,11 @@
 import { checkBalances, checkReceipts, verifyLedger, waitUntilQuiet } from '../crash/audit.ts';
 import type { Receipt } from '../crash/paid-load.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
-import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
+import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 
 /** The reservations of requests whose process died are released within this time. */

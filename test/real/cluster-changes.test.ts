@@ -1,7 +1,7 @@
 import test from 'ava';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { changeAccount } from '../../shared/account-changes/change-account.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { startChat } from '../support/disconnecting-caller.ts';
 import { startOtherApi } from '../support/other-api.ts';

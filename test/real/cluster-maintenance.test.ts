@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Cluster } from 'ioredis';
-import { countSubscribers, createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
-import { Subscriber } from '../../shared/redis/subscriber-client.ts';
+import { countSubscribers, createRedis, waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
+import { Subscriber } from '../../shared/platform/redis/subscriber-client.ts';
 import { ReplyPublisher } from '../../workers/replies/reply-publisher.ts';
 import { ReplyWriter } from '../../workers/replies/reply-writer.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -1,12 +1,12 @@
 import test from 'ava';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
-import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { nameDatabase, requireMongod, useRealMongo, type RealMongo } from '../support/real-mongod.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';

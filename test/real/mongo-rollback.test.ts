@@ -1,8 +1,8 @@
 import test from 'ava';
 import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
-import { ReservationStore } from '../../shared/billing/reservation-store.ts';
+import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { charge } from '../support/billing.ts';
 import { openLedgerServices } from '../support/ledger-services.ts';
 import { nameDatabase, requireMongod, useRealMongo } from '../support/real-mongod.ts';

@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 
 /** The nodes that together hold all keys. */
 function nodesOf(redis: RedisClient): readonly Redis[] {

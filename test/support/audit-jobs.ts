@@ -1,7 +1,7 @@
-import { JobStore } from '../../shared/jobs/job-store.ts';
-import type { JobRecord } from '../../shared/jobs/job-record.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import { JobStore } from '../../shared/work/jobs/job-store.ts';
+import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 
 /** Reads the state of durable jobs directly from Redis. */
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { runAdmission, type AdmissionRequest } from '../../shared/billing/admit-script.ts';
-import { runSettlement } from '../../shared/settlement/settle-script.ts';
+import { runAdmission, type AdmissionRequest } from '../../shared/money/admit-script.ts';
+import { runSettlement } from '../../shared/work/settlement/settle-script.ts';
 import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../shared/ledger/usage-event.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 
 /** Helpers that call the billing scripts and read their results. */
 

@@ -1,4 +1,4 @@
-import type { HttpConnectionsOptions } from '../../api/connections/http-connections.ts';
+import type { HttpConnectionsOptions } from '../../api/http/connections/http-connections.ts';
 
 /** Limits so high that no test reaches them unless it sets its own. */
 export const connectionDefaults: Omit<HttpConnectionsOptions, 'handle' | 'log'> = {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { EmailCodeStore } from '../../api/web/email-code-store.ts';
+import { EmailCodeStore } from '../../api/account-area/email-code-store.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { RefillCodeStore } from '../../shared/refills/refill-code-store.ts';
-import type { Description, OperationObject } from '../../shared/contract/openapi/description.ts';
-import type { ConfirmedAction } from '../../shared/web/mail.ts';
-import type { WebLink, WebUser } from '../../shared/web/web-models.ts';
+import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
+import type { Description, OperationObject } from '../../api/description/description.ts';
+import type { ConfirmedAction } from '../../shared/account-area/mail.ts';
+import type { WebLink, WebUser } from '../../shared/account-area/web-models.ts';
 import type { TestStack } from './stack.ts';
 import { createWebUser, webStoresOf } from './web-client.ts';
 

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formatsPlugin from 'ajv-formats';
-import type { Description, ResponseObject } from '../../shared/contract/openapi/description.ts';
+import type { Description, ResponseObject } from '../../api/description/description.ts';
 
 /** Checks real responses against the schemas of an OpenAPI document. */
 export class DescriptionChecker {

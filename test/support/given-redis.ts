@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
-import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { createRedis, waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 
 /** Prefixes of the product's keys; the second is BullMQ's. */
 const ourPrefixes = ['mg:', '{bull}'];

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 
 /** A Redis client that awaits `interrupt` before it runs a script. */
 export function interruptScripts(redis: RedisClient, interrupt: () => Promise<void>): RedisClient {

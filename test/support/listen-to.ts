@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { Subscriber } from '../../shared/redis/subscriber-client.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { Subscriber } from '../../shared/platform/redis/subscriber-client.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 
 /** Messages received on some channels. */
 export interface ChannelListener {

@@ -1,4 +1,4 @@
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 import { startTestMailIntake } from './mails.ts';
 
 /** A process that only sends mails, to be killed by tests. */

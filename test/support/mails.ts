@@ -1,9 +1,9 @@
-import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
-import { Faults } from '../../shared/storage/faults.ts';
-import type { ConfirmationCodeMail, NoticeMail, SignInCodeMail } from '../../shared/web/mail.ts';
-import { startMailIntake, type MailIntakeOptions } from '../../workers/mail/take-mails.ts';
+import { createRedis, waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
+import { Faults } from '../../workers/faults.ts';
+import type { ConfirmationCodeMail, NoticeMail, SignInCodeMail } from '../../shared/account-area/mail.ts';
+import { startMailIntake, type MailIntakeOptions } from '../../workers/deliveries/mail/take-mails.ts';
 
 export const testMasterKey = 'test-master-key-0123456789abcdef0123456789';
 

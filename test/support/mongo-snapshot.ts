@@ -1,5 +1,5 @@
 import { EJSON } from 'bson';
-import type { Database } from '../../shared/storage/mongo-client.ts';
+import type { Database } from '../../shared/platform/storage/mongo-client.ts';
 
 /** All documents in MongoDB, as one text to search. */
 export async function readAllOfMongo(db: Database): Promise<string> {

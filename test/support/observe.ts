@@ -1,8 +1,8 @@
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { parseRub } from '../../shared/pricing/money.ts';
-import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
-import { WorkerRegistryStore } from '../../shared/queue/worker-registry-store.ts';
-import { redisKeys, shardCount } from '../../shared/redis/redis-keys.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
+import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
+import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import { findKeys } from './all-of-redis.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';

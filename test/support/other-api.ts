@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { startApi } from '../../api/server.ts';
-import { loadConfig } from '../../shared/config/config.ts';
+import { loadConfig } from '../../shared/platform/config/config.ts';
 import type { TestStack } from './stack.ts';
 
 /** Starts another api process of the stack, with other variables, until the test ends. @returns its URL */

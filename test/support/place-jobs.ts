@@ -1,9 +1,9 @@
-import { runAdmission } from '../../shared/billing/admit-script.ts';
-import { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { placeJob, type NewJob } from '../../shared/jobs/place-job-script.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { noChannel } from '../../shared/queue/job-kinds.ts';
+import { runAdmission } from '../../shared/money/admit-script.ts';
+import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
+import { placeJob, type NewJob } from '../../shared/work/jobs/place-job-script.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { noChannel } from '../../shared/work/queue/job-kinds.ts';
 import { admission } from './billing.ts';
 import type { TestStack } from './stack.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { Limits, webLimits, type WebLimitName } from '../../api/web/limits.ts';
-import { changeAccount } from '../../shared/account-changes/change-account.ts';
+import { Limits, webLimits, type WebLimitName } from '../../api/account-area/limits.ts';
+import { changeAccount } from '../../shared/accounts/change-account.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { prepareCall, type Call, type DescribedOperation, type PreparedCall } from './described-calls.ts';
 import type { TestStack } from './stack.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { replyCode } from '../../shared/redis/reply-code.ts';
+import { replyCode } from '../../shared/platform/redis/reply-code.ts';
 import { RedisNode } from './redis-node.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { findKeys, flushAll } from './all-of-redis.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { JobView } from '../../api/present/job-text.ts';
+import type { JobView } from '../../api/jobs/job-text.ts';
 import type { JobStatus } from '../../shared/contract/job-terms.ts';
-import type { JobRecord } from '../../shared/jobs/job-record.ts';
+import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
 
 export const shownJobId = '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16';
 

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 
 /** The time in milliseconds by Redis's clock, which its scripts use. */
 export async function readRedisMs(redis: RedisClient): Promise<number> {

@@ -1,7 +1,7 @@
-import type { StoredChallenge } from '../../api/captcha/captcha-store.ts';
-import { imageHeight, imageWidth, type Point } from '../../api/captcha/place-icons.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
+import type { StoredChallenge } from '../../api/account-area/captcha/captcha-store.ts';
+import { imageHeight, imageWidth, type Point } from '../../api/account-area/captcha/place-icons.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 
 /** The right clicks for a captcha, in API coordinates, computed from the solution in Redis. */
 export async function solveCaptcha(redis: RedisClient, challengeId: string): Promise<Point[]> {

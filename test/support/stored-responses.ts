@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../scripts/embedded/s3/server.ts';
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { encodeFrame, type FrameKind } from '../../shared/reply/frame.ts';
-import type { StoredFramesStore } from '../../shared/reply/stored-frames-store.ts';
-import type { Config } from '../../shared/config/config.ts';
-import { ObjectStore } from '../../shared/storage/object-store.ts';
+import type { HeartbeatRequest } from '../../shared/money/reservation-store.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { encodeFrame, type FrameKind } from '../../shared/work/replies/frame.ts';
+import type { StoredFramesStore } from '../../shared/work/replies/stored-frames-store.ts';
+import type { Config } from '../../shared/platform/config/config.ts';
+import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 
 /** Stored responses for Idempotency-Keys, written as a worker writes them. */
 

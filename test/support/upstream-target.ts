@@ -1,4 +1,4 @@
-import { textOnlyFields } from '../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../shared/work/queue/job-kinds.ts';
 import type { CallContext, ImageCall, UpstreamTarget } from '../../workers/upstreams/upstream.ts';
 
 /** A route to one of the vendor's models, with defaults for everything not given. */

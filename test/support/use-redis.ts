@@ -1,6 +1,6 @@
 import type { TestFn } from 'ava';
-import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 import { openTestRedis } from './stores.ts';
 
 /** Starts one Redis for the tests of a file. @returns a function that returns its client, for use inside tests */

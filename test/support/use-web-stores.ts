@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava';
-import type { MongoConnection } from '../../shared/storage/mongo-client.ts';
-import { openWebStores, type WebStores } from '../../shared/web/web-stores.ts';
+import type { MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
+import { openWebStores, type WebStores } from '../../shared/account-area/web-stores.ts';
 import { useMongo } from './use-mongo.ts';
 
 export const testMasterKey = 'test-master-key-0123456789abcdef0123456789';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { ExecutionContext } from 'ava';
-import { readAccess, readNode, splitRedisUrls } from '../../shared/redis/redis-urls.ts';
+import { readAccess, readNode, splitRedisUrls } from '../../shared/platform/redis/redis-urls.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A command as MONITOR shows it: `1795356950.490470 [0 127.0.0.1:54970] "evalsha" "35e8…" "2" "mg:{s00}:held"`. */

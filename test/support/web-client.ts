@@ -1,6 +1,6 @@
-import type { AuthResult } from '../../shared/contract/web-auth.ts';
-import { openWebStores, type WebStores } from '../../shared/web/web-stores.ts';
-import type { WebUser } from '../../shared/web/web-models.ts';
+import type { AuthResult } from '../../api/contract/web-auth.ts';
+import { openWebStores, type WebStores } from '../../shared/account-area/web-stores.ts';
+import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { retryUntilSuccess } from './retry-until-success.ts';
 import type { TestStack } from './stack.ts';
 

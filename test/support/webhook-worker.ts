@@ -1,5 +1,5 @@
-import { createRedis, waitUntilReady } from '../../shared/redis/redis-client.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
+import { createRedis, waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
 import { createTestWebhookClient, StateLog, startTestIntake } from './webhooks.ts';
 
 /** A process that only delivers webhooks, to be killed by tests. */

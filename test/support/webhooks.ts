@@ -2,22 +2,22 @@ import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
-import { createRedis, waitUntilReady, type RedisClient } from '../../shared/redis/redis-client.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { createLogger } from '../../shared/runtime/logger.ts';
-import { Faults } from '../../shared/storage/faults.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import { createLogger } from '../../shared/platform/runtime/logger.ts';
+import { Faults } from '../../workers/faults.ts';
 import type {
   LoadWebhookPayload,
   WebhookDelivery,
   WebhookReporter,
   WebhookState,
-} from '../../shared/webhooks/webhook-delivery.ts';
-import { startWebhookIntake, type WebhookIntakeOptions } from '../../workers/webhooks/take-deliveries.ts';
+} from '../../shared/work/webhook-delivery.ts';
+import { startWebhookIntake, type WebhookIntakeOptions } from '../../workers/deliveries/webhooks/take-deliveries.ts';
 import {
   createWebhookClient,
   type AttemptLimits,
   type WebhookClient,
-} from '../../workers/webhooks/webhook-client.ts';
+} from '../../workers/deliveries/webhooks/webhook-client.ts';
 import { useHttpsServer } from './https-server.ts';
 import { testOnlyCertificate } from './test-only-certificate.ts';
 

@@ -1,7 +1,7 @@
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
 import { RequestFailures } from '../routing/request-failures.ts';

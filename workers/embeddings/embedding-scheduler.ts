@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
 import { chooseShare, findLimits, minShare, type ShareDecision } from './call-share.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';

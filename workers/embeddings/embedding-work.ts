@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { isServerError } from '../routing/retry-policy.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
 import { shareExactly } from './share-exactly.ts';

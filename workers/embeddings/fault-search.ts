@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { RequestFailures } from '../routing/request-failures.ts';
 import { isServerError } from '../routing/retry-policy.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';

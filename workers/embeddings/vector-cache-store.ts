@@ -1,9 +1,9 @@
-import { isRedisUnavailable, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { within } from '../../shared/runtime/within.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { CacheUseStore } from '../../shared/vector-cache/cache-use-store.ts';
-import { runStoreVectors, type VectorToCache } from '../../shared/vector-cache/store-vectors-script.ts';
+import { isRedisUnavailable, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { within } from '../../shared/platform/runtime/within.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { CacheUseStore } from '../../shared/work/cache-use-store.ts';
+import { runStoreVectors, type VectorToCache } from '../../shared/work/store-vectors-script.ts';
 import { decodeEntry, encodeEntry, type StoredVector } from './vector-entry.ts';
 import type { VectorSpace } from './vector-space.ts';
 

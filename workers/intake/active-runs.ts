@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { RunControl } from '../../shared/reply/worker-control.ts';
-import { isResponseStored, type AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { RunControl } from '../../shared/work/replies/worker-control.ts';
+import { isResponseStored, type AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import { CallerGone, CallerStalled, RunReplaced, type RequestRun } from '../runs/job-context.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'bullmq';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 
 /** Longer than the maximum pause between two connection attempts. */
 const reconnectMs = 2_000;

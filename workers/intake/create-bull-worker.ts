@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker, type Processor, type WorkerOptions } from 'bullmq';
-import { bullPrefix } from '../../shared/redis/redis-keys.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
-import { isTemporaryFailure, type Faults } from '../../shared/storage/faults.ts';
+import { bullPrefix } from '../../shared/platform/redis/redis-keys.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
+import { isTemporaryFailure, type Faults } from '../faults.ts';
 
 /** High, because webhooks and mails do not crash workers, and worker restarts must not make them fail. */
 const defaultMaxStalled = 100;

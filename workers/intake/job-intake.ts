@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JobLine, JobTurn } from '../../shared/jobs/job-line.ts';
-import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
+import type { JobLine, JobTurn } from '../../shared/work/jobs/job-line.ts';
+import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import {
   failJob,
   handBackJob,
   renewIntervalMs,
   takeJob,
   type TakenJob,
-} from '../../shared/jobs/run-job-scripts.ts';
+} from '../../shared/work/jobs/run-job-scripts.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
-import { noChannel, queueOfModel, type Job, type QueueName } from '../../shared/queue/job-kinds.ts';
+import { noChannel, queueOfModel, type Job, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import {
   describeFailure,
   isReplaced,

@@ -1,10 +1,10 @@
-import type { JobLine } from '../../shared/jobs/job-line.ts';
-import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { jobLeaseMs, recordProgress, startJob, type TakenJob } from '../../shared/jobs/run-job-scripts.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { JobLine } from '../../shared/work/jobs/job-line.ts';
+import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
+import { jobLeaseMs, recordProgress, startJob, type TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
 
 /** Progress is reported at most once per interval. */

@@ -1,7 +1,7 @@
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import { redisChannels } from '../../shared/redis/redis-keys.ts';
-import type { Subscriber } from '../../shared/redis/subscriber-client.ts';
-import type { ControlMessage } from '../../shared/reply/worker-control.ts';
+import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { redisChannels } from '../../shared/platform/redis/redis-keys.ts';
+import type { Subscriber } from '../../shared/platform/redis/subscriber-client.ts';
+import type { ControlMessage } from '../../shared/work/replies/worker-control.ts';
 
 export interface ControlOptions {
   readonly subscriber: Subscriber;

@@ -1,7 +1,7 @@
 import type { Job as BullJob } from 'bullmq';
-import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
+import type { BanWatch } from '../../shared/money/ban-watch.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import {
   listRequests,
   type BullQueueName,
@@ -9,14 +9,14 @@ import {
   type ImageJob,
   type QueueItem,
   type StoredJob,
-} from '../../shared/queue/job-kinds.ts';
-import { releaseReservation } from '../../shared/settlement/settle-script.ts';
-import { CancelledStore } from '../../shared/queue/cancelled-store.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+} from '../../shared/work/queue/job-kinds.ts';
+import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
+import { CancelledStore } from '../../shared/work/queue/cancelled-store.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
-import { createLazyChild } from '../../shared/runtime/lazy-child-logger.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
+import { createLazyChild } from '../lazy-child-logger.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { JobDeps, RequestRun } from '../runs/job-context.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
 import { runImage } from '../runs/run-image.ts';

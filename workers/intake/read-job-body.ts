@@ -1,9 +1,9 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
-import type { TakenJob } from '../../shared/jobs/run-job-scripts.ts';
-import type { Job } from '../../shared/queue/job-kinds.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import { readJson } from '../../shared/encoding/read-json.ts';
+import type { TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
+import type { Job } from '../../shared/work/queue/job-kinds.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { readJson } from '../upstreams/read-json.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import { memoryPerByte } from './read-stored-job.ts';
 

@@ -1,8 +1,8 @@
-import { releaseReservation } from '../../shared/settlement/settle-script.ts';
+import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
-import type { Job, StoredJob } from '../../shared/queue/job-kinds.ts';
-import { readJson } from '../../shared/encoding/read-json.ts';
+import type { Job, StoredJob } from '../../shared/work/queue/job-kinds.ts';
+import { readJson } from '../upstreams/read-json.ts';
 import { describeFailure, isReplaced, type JobDeps, type RequestRun } from '../runs/job-context.ts';
 
 /** Memory per byte of JSON: characters beyond Latin-1 take two bytes. */

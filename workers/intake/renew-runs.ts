@@ -1,7 +1,7 @@
-import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { jobLeaseMs, renewJobs } from '../../shared/jobs/run-job-scripts.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
+import { jobLeaseMs, renewJobs } from '../../shared/work/jobs/run-job-scripts.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
 import type { JobRun } from './job-run.ts';
 

@@ -1,9 +1,9 @@
-import type { BanWatch } from '../../shared/account-changes/ban-watch.ts';
-import { countQueuedRuns } from '../../shared/queue/fair-share.ts';
-import { bullQueues, type QueueName } from '../../shared/queue/job-kinds.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
+import type { BanWatch } from '../../shared/money/ban-watch.ts';
+import { countQueuedRuns } from '../../shared/work/queue/fair-share.ts';
+import { bullQueues, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { startQueuedIntake } from './queue-intake.ts';

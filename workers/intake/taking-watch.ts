@@ -1,4 +1,4 @@
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
+import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
 
 /**
  * How long an attempt to take work may be pending, or attempts may fail, until the worker no longer counts as taking

@@ -1,5 +1,5 @@
-import type { QueueName } from '../../shared/queue/job-kinds.ts';
-import type { RunControl } from '../../shared/reply/worker-control.ts';
+import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
+import type { RunControl } from '../../shared/work/replies/worker-control.ts';
 import { ActiveRuns, type RunningRequest } from './active-runs.ts';
 
 /** All runs of a worker process. */

@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events';
-import { within } from '../../shared/runtime/within.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { isTemporaryFailure, type Faults } from '../../shared/storage/faults.ts';
+import { within } from '../../shared/platform/runtime/within.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import { isTemporaryFailure, type Faults } from '../faults.ts';
 import { maxDeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
-import { shardCount } from '../../shared/redis/redis-keys.ts';
+import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import type { RestoreDeps } from './restore-lost-entries.ts';
 import { batchSize, ShardLedger, TooManyDeadLetters } from './shard-ledger.ts';
-import type { ShardLeases } from '../leases/shard-leases.ts';
+import type { ShardLeases } from './shard-leases.ts';
 
 /** Under low load, a settled request reaches MongoDB within this time. After a full batch there is no pause. */
 const idlePollMs = 200;

@@ -1,12 +1,12 @@
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
-import type { HotAccountStore } from '../../shared/billing/hot-account-store.ts';
+import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { findMissing, positionOf } from '../../shared/ledger/missing-entries-store.ts';
 import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { formatStreamId, isAfter, parseStreamId, type StreamId } from '../../shared/ledger/usage-event.ts';
-import { hasLostEntries, advanceTrimPosition, advanceShard } from '../../shared/ledger/advance-stream.ts';
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import { hasLostEntries, advanceTrimPosition, advanceShard } from './advance-stream.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 
 /** Maximum number of accounts that are looked up in Redis concurrently. */
 const idsPerRead = 1_000;

@@ -12,8 +12,8 @@ import {
   type LedgerEntry,
   type StreamId,
 } from '../../shared/ledger/usage-event.ts';
-import { LuaScript } from '../../shared/redis/lua-script.ts';
-import { redisKeys, shardOf } from '../../shared/redis/redis-keys.ts';
+import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
 import { restoreLostEntries, type RestoreDeps } from './restore-lost-entries.ts';
 

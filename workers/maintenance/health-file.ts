@@ -1,9 +1,9 @@
 import { rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
-import { ConfigError } from '../../shared/runtime/config-error.ts';
-import { explainFileError } from '../../shared/runtime/explain-file-error.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import { explainFileError } from '../../shared/platform/runtime/explain-file-error.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 
 const text = 'Changed with each heartbeat of a model-gateway worker that Redis has accepted.\n';
 

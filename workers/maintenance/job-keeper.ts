@@ -6,16 +6,16 @@ import {
   recoverLostJobs,
   markHookQueued,
   type DueHook,
-} from '../../shared/jobs/end-job-scripts.ts';
-import type { JobLine } from '../../shared/jobs/job-line.ts';
-import type { JobTurns } from '../../shared/jobs/job-turns-store.ts';
-import { jobLeaseMs } from '../../shared/jobs/run-job-scripts.ts';
-import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { shardCount } from '../../shared/redis/redis-keys.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
-import type { Faults } from '../../shared/storage/faults.ts';
-import type { ShardLeases } from '../leases/shard-leases.ts';
+} from '../../shared/work/jobs/end-job-scripts.ts';
+import type { JobLine } from '../../shared/work/jobs/job-line.ts';
+import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
+import { jobLeaseMs } from '../../shared/work/jobs/run-job-scripts.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
+import type { Faults } from '../faults.ts';
+import type { ShardLeases } from '../ledger/shard-leases.ts';
 
 /** How often the index across accounts is synced with the lists that it summarizes. */
 const syncIntervalMs = 5_000;

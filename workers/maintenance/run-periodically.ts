@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { Faults } from '../../shared/storage/faults.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import type { Faults } from '../faults.ts';
 
 export interface PeriodicTask {
   /** For the log, such as `maintaining jobs`. */

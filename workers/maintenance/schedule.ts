@@ -1,6 +1,6 @@
 import { schedule, type TaskOptions } from 'node-cron';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 
 export interface ScheduledTask {
   /** For the log. */

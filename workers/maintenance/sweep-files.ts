@@ -1,10 +1,10 @@
-import type { RedisClient } from '../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../shared/redis/redis-keys.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import { filePrefix, findDueTime } from '../../shared/storage/file-name.ts';
-import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { Lease } from '../leases/lease.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import { filePrefix, findDueTime } from '../../shared/platform/storage/file-name.ts';
+import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { Lease } from '../ledger/lease.ts';
 import { runOnSchedule } from './schedule.ts';
 
 const defaultPageKeys = 250;

@@ -1,8 +1,8 @@
-import type { ReservationStore } from '../../shared/billing/reservation-store.ts';
-import { formatRub } from '../../shared/pricing/money.ts';
-import { shardCount } from '../../shared/redis/redis-keys.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import type { ShardLeases } from '../leases/shard-leases.ts';
+import type { ReservationStore } from '../../shared/money/reservation-store.ts';
+import { formatRub } from '../../shared/encoding/money.ts';
+import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { ShardLeases } from '../ledger/shard-leases.ts';
 
 const passesUntilReleased = 3;
 

@@ -2,9 +2,9 @@ import {
   LeveledProcesses,
   type LevelBounds,
   type LevelOptions,
-} from '../../shared/child-processes/leveled-processes.ts';
+} from '../../shared/platform/child-processes/leveled-processes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { crashedDecoder, tooSlow, undecodable, type ImageProblem } from './image-limits.ts';
 import type { ImageReply, ImageWork, WorkResult } from './image-work.ts';
 

@@ -3,7 +3,7 @@
  * decoder, only this process ends.
  */
 import type sharp from 'sharp';
-import { serveRequests } from '../../shared/child-processes/serve-requests.ts';
+import { serveRequests } from '../../shared/platform/child-processes/serve-requests.ts';
 import { maxPixels } from './image-limits.ts';
 import type { EncodedImage, ImageReply, ImageWork, ReencodeWork, WorkResult } from './image-work.ts';
 

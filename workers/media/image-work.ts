@@ -1,5 +1,5 @@
 import type { ImageType } from '../../shared/contract/image-type.ts';
-import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
+import type { ImageOptions } from '../../shared/work/queue/job-kinds.ts';
 
 /** Formats that images are encoded in. */
 export type OutputFormat = NonNullable<ImageOptions['outputFormat']>;

@@ -2,8 +2,8 @@ import { isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { sniffImageType } from '../../shared/contract/image-type.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
-import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import { decodeBase64 } from '../../shared/encoding/base64.ts';
+import type { ImageJob } from '../../shared/work/queue/job-kinds.ts';
+import { decodeBase64 } from '../upstreams/base64.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { InputImage } from '../upstreams/upstream.ts';
 import {

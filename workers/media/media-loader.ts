@@ -7,7 +7,7 @@ import type { CheckImage } from './check-image.ts';
 import { acquireMediaMemory, maxImageBytes, maxRequestBytes, type MediaRequest } from './media-memory.ts';
 import { Slots } from './slots.ts';
 import { countBase64Bytes, isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
-import { decodeBase64, encodeBase64 } from '../../shared/encoding/base64.ts';
+import { decodeBase64, encodeBase64 } from '../upstreams/base64.ts';
 
 /** For all images of one request. */
 const maxRequestPixels = 300_000_000;

@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 
 /** Per image. The contract sets the same limit for data URIs. */
 export const maxImageBytes = 20_000_000;

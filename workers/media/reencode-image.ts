@@ -1,7 +1,7 @@
 import { sniffImageType, type ImageType } from '../../shared/contract/image-type.ts';
 import type { Decoders, ImageOrigin } from './decoders.ts';
 import { unknownImageType, type ImageProblem } from './image-limits.ts';
-import { readImageSize } from './image-size/read-image-size.ts';
+import { readImageSize } from './read-image-size.ts';
 import type { EncodedImage, OutputFormat } from './image-work.ts';
 
 export interface ReencodedImage extends EncodedImage {

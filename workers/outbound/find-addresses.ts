@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isPublicAddress } from '../../shared/runtime/address-class.ts';
-import { publicPorts, readHost } from '../../shared/runtime/public-url.ts';
+import { isPublicAddress } from '../../shared/platform/runtime/address-class.ts';
+import { publicPorts, readHost } from '../../shared/platform/runtime/public-url.ts';
 import { createHostResolver, type ResolveHost } from './resolve-host.ts';
 
 /** What counts as the public internet. Only tests set these options, because they have no public hosts. */

@@ -1,4 +1,4 @@
-import { ChunkList } from '../../shared/runtime/chunk-list.ts';
+import { ChunkList } from '../../shared/platform/runtime/chunk-list.ts';
 
 export type BoundedBody = { readonly bytes: Buffer } | { readonly problem: string; readonly cause?: unknown };
 

@@ -1,7 +1,7 @@
 import { Client, type Dispatcher } from 'undici';
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';
-import { readPublicUrl } from '../../shared/runtime/public-url.ts';
+import { readPublicUrl } from '../../shared/platform/runtime/public-url.ts';
 import { connectTo } from './connect-to.ts';
 import { fetchFailed, urlRejected } from './url-errors.ts';
 import {

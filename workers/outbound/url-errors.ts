@@ -1,6 +1,6 @@
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
-import type { UrlProblem } from '../../shared/runtime/public-url.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
+import type { UrlProblem } from '../../shared/platform/runtime/public-url.ts';
+import { shorten } from '../../shared/platform/runtime/shorten.ts';
 
 const maxShownLength = 120;
 

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { noChannel } from '../../shared/queue/job-kinds.ts';
-import { publishParts } from '../../shared/redis/publish-parts.ts';
-import { countSubscribers, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { encodeHeader, encodeMark, type FrameKind } from '../../shared/reply/frame.ts';
-import type { StoredFramesStore, StoredRequest, StoredSize } from '../../shared/reply/stored-frames-store.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { noChannel } from '../../shared/work/queue/job-kinds.ts';
+import { publishParts } from './publish-parts.ts';
+import { countSubscribers, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { encodeHeader, encodeMark, type FrameKind } from '../../shared/work/replies/frame.ts';
+import type { StoredFramesStore, StoredRequest, StoredSize } from '../../shared/work/replies/stored-frames-store.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { ChannelWindow, type Burst } from './channel-window.ts';
 
 /** Redis disconnects a subscriber with 32 MB pending. Messages stay far below that. */

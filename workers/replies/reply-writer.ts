@@ -1,9 +1,9 @@
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { ErrorPayload } from '../../shared/reply/error-payload.ts';
-import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/reply/frame.ts';
-import { encodeStored, type StoredResponse } from '../../shared/reply/response-store.ts';
-import type { StoredRequest } from '../../shared/reply/stored-frames-store.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
+import type { ErrorPayload } from '../../shared/work/replies/error-payload.ts';
+import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/work/replies/frame.ts';
+import { encodeStored, type StoredResponse } from '../../shared/work/replies/response-store.ts';
+import type { StoredRequest } from '../../shared/work/replies/stored-frames-store.ts';
 import { createBurst } from './channel-window.ts';
 import type { PendingFrame, ReplyPublisher } from './reply-publisher.ts';
 

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
-import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import type { CallSlot } from './acquire-script.ts';
 import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import {
   UpstreamError,
   type AcquireExtraSlot,

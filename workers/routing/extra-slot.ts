@@ -1,5 +1,5 @@
 import { AppError } from '../../shared/contract/errors.ts';
-import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import type { CallSlot } from './acquire-script.ts';
 import { UpstreamError, type AcquireExtraSlot } from '../upstreams/upstream.ts';
 import type { AcquireOptions } from './wait-queue.ts';
 import { findCooldown, classifyFailure } from './retry-policy.ts';

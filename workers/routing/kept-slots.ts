@@ -1,4 +1,4 @@
-import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import type { CallSlot } from './acquire-script.ts';
 import { isSameCandidate, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 
 /** How long a free slot is kept for the next call of its account. */

@@ -1,6 +1,6 @@
-import type { OutcomeResult, KeyCooldown } from '../../shared/routing/outcome-script.ts';
+import type { OutcomeResult, KeyCooldown } from './outcome-script.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 
 export const closedMessage = 'route circuit breaker closed';
 

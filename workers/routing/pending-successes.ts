@@ -1,4 +1,4 @@
-import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import type { CallSlot } from './acquire-script.ts';
 
 /** How long a success may wait to be reported. */
 const flushMs = 250;

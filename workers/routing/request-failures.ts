@@ -1,4 +1,4 @@
-import type { CallSlot } from '../../shared/routing/acquire-script.ts';
+import type { CallSlot } from './acquire-script.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 import { findCooldown, isServerError } from './retry-policy.ts';
 import type { RouteLimiter } from './route-limiter.ts';

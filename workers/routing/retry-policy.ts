@@ -1,4 +1,4 @@
-import type { CallOutcome, KeyCooldown } from '../../shared/routing/outcome-script.ts';
+import type { CallOutcome, KeyCooldown } from './outcome-script.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 
 /**

@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../shared/contract/errors.ts';
-import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { isContested } from '../../shared/routing/contested-script.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { isContested } from './contested-script.ts';
 import {
   maxAccountsPerAcquire,
   nameHolderLease,
   runAcquire,
   type AcquireResult,
   type CallSlot,
-} from '../../shared/routing/acquire-script.ts';
-import type { CallOutcome, KeyCooldown } from '../../shared/routing/outcome-script.ts';
+} from './acquire-script.ts';
+import type { CallOutcome, KeyCooldown } from './outcome-script.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import { nameLease } from '../../shared/routing/candidate-keys.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { HeldSlots, outagePauseMs } from './held-slots.ts';
 import { SlotHolder } from './slot-holder.ts';
 import {

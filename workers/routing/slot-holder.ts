@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { heartbeatIntervalMs, heartbeatLifetimeMs } from '../../shared/queue/heartbeat-times.ts';
-import { callRedis, type RedisClient } from '../../shared/redis/redis-client.ts';
-import { freeDeadSlots, reportHolder, retireHolder } from '../../shared/routing/slot-holders-script.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { heartbeatIntervalMs, heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { freeDeadSlots, reportHolder, retireHolder } from './slot-holders-script.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 
 export interface SlotHolderOptions {
   readonly redis: RedisClient;

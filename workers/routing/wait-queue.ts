@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
-import type { AcquirePause, CallSlot } from '../../shared/routing/acquire-script.ts';
-import { maxTimerMs } from '../../shared/runtime/timers.ts';
+import type { AcquirePause, CallSlot } from './acquire-script.ts';
+import { maxTimerMs } from '../../shared/platform/runtime/timers.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 
 /** How long a request waits while none of its candidates can be called, in milliseconds. */

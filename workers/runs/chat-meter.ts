@@ -1,8 +1,8 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, maySearch } from '../../shared/catalog/search-allowance.ts';
 import { isBounded } from '../../shared/catalog/usage-bounds.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { ChatEvent, UpstreamUsage } from '../upstreams/upstream.ts';
 import { ChatReportFilter, countReserved, mayReason, readMaxTokens } from './chat-report-filter.ts';
 import { minTokensPerSecond } from './choice-silence.ts';

@@ -8,9 +8,9 @@ import {
   type ChatUsageBounds,
   type UsageBounds,
 } from '../../shared/catalog/usage-bounds.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import { countChoices } from '../../shared/routing/chat-needs.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 import { removeImplausible, logImplausible, logOverrun } from './plausible-usage.ts';
 

@@ -1,7 +1,7 @@
 import type { ChatUsage } from '../../shared/contract/chat-response.ts';
-import type { Receipt } from '../../shared/settlement/finish-request.ts';
-import { noUsage, type Usage } from '../../shared/pricing/cost.ts';
-import { toRubNumber } from '../../shared/pricing/money.ts';
+import type { Receipt } from '../../shared/work/settlement/finish-request.ts';
+import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
 import type { MeteredChat } from './chat-meter.ts';
 
 export function toUsage(metered: MeteredChat): Usage {

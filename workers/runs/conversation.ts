@@ -1,7 +1,7 @@
-import type { AfterSettlement, Receipt } from '../../shared/settlement/finish-request.ts';
+import type { AfterSettlement, Receipt } from '../../shared/work/settlement/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import { encodeJson } from '../../shared/encoding/json-pieces.ts';
 import { findServingRoutes } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';

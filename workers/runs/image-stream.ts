@@ -1,9 +1,9 @@
-import type { Receipt } from '../../shared/settlement/finish-request.ts';
+import type { Receipt } from '../../shared/work/settlement/finish-request.ts';
 import type { ImageEvent, ImageEventKind } from '../../shared/contract/image-stream.ts';
 import { createImageUsage, type ImageTokens, type ImageUsage } from '../../shared/contract/image-usage.ts';
-import { toRubNumber } from '../../shared/pricing/money.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
+import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
+import type { ImageJob } from '../../shared/work/queue/job-kinds.ts';
 import type { GeneratedImage, PartialImage, UpstreamUsage } from '../upstreams/upstream.ts';
 import { describeFailure, isReplaced, type RequestRun } from './job-context.ts';
 import { waitForReader } from './wait-for-reader.ts';

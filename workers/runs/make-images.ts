@@ -1,8 +1,8 @@
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 import { findImageBounds } from '../../shared/catalog/usage-bounds.ts';
-import { isFixedPrice } from '../../shared/pricing/fixed-price.ts';
-import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import { isFixedPrice } from '../../shared/catalog/fixed-price.ts';
+import type { ImageJob } from '../../shared/work/queue/job-kinds.ts';
 import {
   countImageCalls,
   findServingImageRoutes,

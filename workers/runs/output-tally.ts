@@ -1,4 +1,4 @@
-import { countTokens, defaultEncoding, type EncodingName } from '../../shared/pricing/count-tokens.ts';
+import { countTokens, defaultEncoding, type EncodingName } from '../../shared/catalog/count-tokens.ts';
 import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 
 type Delta = Readonly<Record<string, unknown>>;

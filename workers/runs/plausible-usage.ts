@@ -1,5 +1,5 @@
 import type { UsageBounds } from '../../shared/catalog/usage-bounds.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { UpstreamUsage } from '../upstreams/upstream.ts';
 
 /** Removes counts that are higher than the request can have caused. Returns the same object if there are none. */

@@ -1,4 +1,4 @@
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 
 /** The parts of a chat that determine how the vendor is called. */
 export type ChatCallInput = Pick<ChatJob, 'body'> & {

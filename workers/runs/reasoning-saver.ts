@@ -1,10 +1,10 @@
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import {
   hashCall,
   hashConversation,
   type ConversationHash,
-} from '../../shared/reasoning/conversation-hash.ts';
-import type { ReasoningStore } from '../../shared/reasoning/reasoning-store.ts';
+} from '../../shared/work/conversation-hash.ts';
+import type { ReasoningStore } from '../../shared/work/reasoning-store.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
 import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-response-builder.ts';
 

@@ -1,4 +1,4 @@
-import type { ImageJob } from '../../shared/queue/job-kinds.ts';
+import type { ImageJob } from '../../shared/work/queue/job-kinds.ts';
 import type { ImageProblem } from '../media/image-limits.ts';
 import type { ReencodedImage, ReencodeImage } from '../media/reencode-image.ts';
 import { UpstreamError, type GeneratedImage, type ImageResponse } from '../upstreams/upstream.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget, type BudgetShare } from '../../shared/fairness/fair-budget.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 
 /** Total for all complete responses that are being generated or waiting to be sent. */
 const defaultResponseMemoryBytes = 512_000_000;

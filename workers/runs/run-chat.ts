@@ -1,6 +1,6 @@
-import { finishRequest } from '../../shared/settlement/finish-request.ts';
+import { finishRequest } from '../../shared/work/settlement/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import type { ChatJob } from '../../shared/queue/job-kinds.ts';
+import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import { toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
 import {

@@ -1,10 +1,10 @@
-import { finishRequest } from '../../shared/settlement/finish-request.ts';
+import { finishRequest } from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { noUsage } from '../../shared/pricing/cost.ts';
+import { noUsage } from '../../shared/catalog/cost.ts';
 import { findEmbeddingBounds } from '../../shared/catalog/usage-bounds.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import type { EmbeddingJob, EmbeddingPart } from '../../shared/queue/job-kinds.ts';
-import { encodeResult, type EmbeddingResultHeader } from '../../shared/reply/result.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import type { EmbeddingJob, EmbeddingPart } from '../../shared/work/queue/job-kinds.ts';
+import { encodeResult, type EmbeddingResultHeader } from '../../shared/work/replies/result.ts';
 import {
   dropVectors,
   isRefusal,

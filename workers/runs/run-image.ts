@@ -1,12 +1,12 @@
-import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/settlement/finish-request.ts';
+import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { noUsage } from '../../shared/pricing/cost.ts';
-import { countImageCharacters } from '../../shared/pricing/image-characters.ts';
+import { noUsage } from '../../shared/catalog/cost.ts';
+import { countImageCharacters } from '../../shared/catalog/image-characters.ts';
 import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
-import type { ImageJob } from '../../shared/queue/job-kinds.ts';
-import { encodeResult, type ImageResultHeader } from '../../shared/reply/result.ts';
-import { createFileKey } from '../../shared/storage/file-name.ts';
+import type { ImageJob } from '../../shared/work/queue/job-kinds.ts';
+import { encodeResult, type ImageResultHeader } from '../../shared/work/replies/result.ts';
+import { createFileKey } from '../../shared/platform/storage/file-name.ts';
 import {
   UpstreamError,
   type GeneratedImage,

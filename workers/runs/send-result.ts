@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { HeartbeatRequest } from '../../shared/billing/reservation-store.ts';
-import type { AfterSettlement } from '../../shared/settlement/finish-request.ts';
+import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
+import type { HeartbeatRequest } from '../../shared/money/reservation-store.ts';
+import type { AfterSettlement } from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { AdmittedRequest } from '../../shared/billing/admitted-request.ts';
-import { retryThroughOutage } from '../../shared/redis/retry-through-outage.ts';
-import { pieceBytes } from '../../shared/reply/frame.ts';
-import type { StoredJob } from '../../shared/reply/response-store.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
+import { pieceBytes } from '../../shared/work/replies/frame.ts';
+import type { StoredJob } from '../../shared/work/replies/response-store.ts';
 import type { JobDeps, RequestRun } from './job-context.ts';
 
 /**

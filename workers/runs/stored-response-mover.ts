@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { FairQueue } from '../../shared/fairness/fair-queue.ts';
-import { maxInlineBytes } from '../../shared/queue/payload-limits.ts';
-import type { ResponseStore } from '../../shared/reply/response-store.ts';
-import type { StoredPart, StoredRequest, StoredSize } from '../../shared/reply/stored-frames-store.ts';
-import type { Running } from '../../shared/runtime/lifecycle.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
-import { runInBackground } from '../../shared/runtime/run-in-background.ts';
+import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
+import type { ResponseStore } from '../../shared/work/replies/response-store.ts';
+import type { StoredPart, StoredRequest, StoredSize } from '../../shared/work/replies/stored-frames-store.ts';
+import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 
 /** Moving a smaller response saves little, because the entry that remains in Redis is nearly as large. */
 const minMovedBytes = 1_024;

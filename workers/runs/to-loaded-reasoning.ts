@@ -1,4 +1,4 @@
-import type { LoadedReasoning } from '../../shared/queue/job-kinds.ts';
+import type { LoadedReasoning } from '../../shared/work/queue/job-kinds.ts';
 import { nameCall, type Recalled } from '../upstreams/upstream.ts';
 
 export function toLoadedReasoning(reasoning: readonly LoadedReasoning[]): Recalled {

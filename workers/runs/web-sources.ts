@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../shared/contract/chat.ts';
-import { shorten } from '../../shared/runtime/shorten.ts';
+import { shorten } from '../../shared/platform/runtime/shorten.ts';
 import type { WebSource } from '../upstreams/upstream.ts';
 
 /** A longer list is not useful. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { yieldInTurns } from '../../shared/fairness/work-turns.ts';
-import { readJson } from '../../shared/encoding/read-json.ts';
+import { readJson } from './read-json.ts';
 import type { HttpResponse, HttpClient } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';
 import { type JsonRecord } from '../../shared/encoding/json-record.ts';

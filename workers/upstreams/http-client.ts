@@ -4,7 +4,7 @@ import { Pool } from 'undici';
 
 import type { HttpHeaders } from './http-failure.ts';
 import { HttpExchange } from './http-exchange.ts';
-import { stripTrailing } from '../../shared/runtime/strip-trailing.ts';
+import { stripTrailing } from '../../shared/platform/runtime/strip-trailing.ts';
 
 export interface HttpTimeouts {
   /** Until the TCP and TLS handshakes are done. Measured by undici's timer, which may be up to a second late. */

@@ -2,8 +2,8 @@ import { setMaxListeners } from 'node:events';
 
 import type { Dispatcher } from 'undici';
 
-import { BufferPool } from '../../shared/runtime/buffer-pool.ts';
-import { ChunkList } from '../../shared/runtime/chunk-list.ts';
+import { BufferPool } from '../../shared/platform/runtime/buffer-pool.ts';
+import { ChunkList } from '../../shared/platform/runtime/chunk-list.ts';
 
 import type { HttpResponse, HttpTimeouts } from './http-client.ts';
 import { type HttpHeaders, readHeader } from './http-failure.ts';

@@ -1,5 +1,5 @@
 import { sniffImageType } from '../../shared/contract/image-type.ts';
-import { decodeBase64 } from '../../shared/encoding/base64.ts';
+import { decodeBase64 } from './base64.ts';
 import { type GeneratedImage, UpstreamError } from './upstream.ts';
 
 /** Decodes an image in a vendor's response. Some vendors insert line breaks into base64, which Node skips. */

@@ -1,4 +1,4 @@
-import { readJson } from '../../shared/encoding/read-json.ts';
+import { readJson } from './read-json.ts';
 import type { HttpResponse } from './http-client.ts';
 import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { UpstreamError } from './upstream.ts';

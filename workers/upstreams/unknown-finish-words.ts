@@ -1,4 +1,4 @@
-import { createThrottledWarning } from '../../shared/runtime/throttled-warning.ts';
+import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 import type { UpstreamLogger } from './upstream.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;

@@ -1,5 +1,5 @@
 import type { CatalogUpstream } from '../../shared/catalog/catalog-schema.ts';
-import type { Logger } from '../../shared/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createAnthropicUpstream } from './anthropic/anthropic-upstream.ts';
 import { createBuiltinUpstream } from './builtin/builtin-upstream.ts';
 import { createGeminiUpstream } from './gemini/gemini-upstream.ts';

@@ -1,5 +1,5 @@
 import type { OpenAiDialect } from '../../shared/catalog/openai-dialect.ts';
-import type { ImageOptions } from '../../shared/queue/job-kinds.ts';
+import type { ImageOptions } from '../../shared/work/queue/job-kinds.ts';
 
 /**
  * The interface that every dialect implements. An upstream translates one request and its response. It knows nothing

@@ -1,4 +1,4 @@
-import { shorten } from '../../shared/runtime/shorten.ts';
+import { shorten } from '../../shared/platform/runtime/shorten.ts';
 import { cleanVendorText } from './http-failure.ts';
 import { UpstreamError, type UpstreamFailure } from './upstream.ts';
 

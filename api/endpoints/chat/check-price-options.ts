@@ -3,7 +3,7 @@ import { listQualities } from '../../../shared/catalog/image-options.ts';
 import { requestsSearch } from '../../../shared/catalog/search-allowance.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
-import { isFixedPrice } from '../../../shared/pricing/fixed-price.ts';
+import { isFixedPrice } from '../../../shared/catalog/fixed-price.ts';
 
 /** Values of OpenAI's clients that leave the choice to the model. No dialect sends them. */
 const leavesItToModel = new Set(['auto', 'standard']);

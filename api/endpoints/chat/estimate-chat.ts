@@ -2,11 +2,11 @@ import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, maxVendorCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
 import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
-import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
+import type { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
+import type { LoadedReasoning } from '../../../shared/work/queue/job-kinds.ts';
 import { countChoices, findServingRoutes } from '../../../shared/routing/chat-needs.ts';
 import { findWorstCase, type Estimate } from '../../admission/estimate.ts';
-import type { CountedFile } from '../../files/file-content.ts';
+import type { CountedFile } from '../../documents/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter, type Counting } from './prompt-counter.ts';
 

@@ -1,9 +1,9 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
-import type { LoadedReasoning } from '../../../shared/queue/job-kinds.ts';
-import { locateCalls, type LocatedCall } from '../../../shared/reasoning/conversation-hash.ts';
-import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import type { ReasoningStore } from '../../../shared/reasoning/reasoning-store.ts';
+import type { LoadedReasoning } from '../../../shared/work/queue/job-kinds.ts';
+import { locateCalls, type LocatedCall } from '../../../shared/work/conversation-hash.ts';
+import type { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
+import type { ReasoningStore } from '../../../shared/work/reasoning-store.ts';
 
 /**
  * Loads the stored reasoning of this conversation that a route of the model may require, oldest first. It is loaded at

@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { ContentItem, Message, ToolCall } from '../../../shared/contract/chat-messages.ts';
-import { measureSound } from '../../files/sound-length.ts';
+import { measureSound } from '../../documents/sound-length.ts';
 
 /**
  * Lists the parts of a prepared chat that a vendor bills as prompt. Everything that is sent is included unless it is

@@ -6,10 +6,10 @@ import {
 } from '../../../shared/contract/embeddings.ts';
 import type { ValidationIssue } from '../../../shared/contract/errors.ts';
 import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
-import type { CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import { decodeTokens, isTokenId, measureTokens } from '../../../shared/pricing/decode-tokens.ts';
-import { holdText } from '../../bodies/hold-text.ts';
-import type { ApiContext } from '../../request/context.ts';
+import type { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from './decode-tokens.ts';
+import { holdText } from '../../http/bodies/hold-text.ts';
+import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
 import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
 

@@ -1,4 +1,4 @@
-import { fileNameOf } from '../../../shared/storage/file-name.ts';
+import { fileNameOf } from '../../../shared/platform/storage/file-name.ts';
 import type { Services } from '../../services.ts';
 
 /**

@@ -4,8 +4,8 @@ import {
   resolveRange,
   type ByteRange,
   type RequestedRange,
-} from '../../present/byte-range.ts';
-import type { ChunkSource } from '../../present/send-chunks.ts';
+} from './byte-range.ts';
+import type { ChunkSource } from '../../http/responses/send-chunks.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
-import type { ObjectMetadata } from '../../../shared/storage/object-store.ts';
+import type { ObjectMetadata } from '../../../shared/platform/storage/object-store.ts';
 import type { Services } from '../../services.ts';
 
 /** An object store that takes longer for a range is considered down. */

@@ -6,10 +6,10 @@ import {
   type ImageEditRequest,
   type ImageRequest,
 } from '../../../shared/contract/image-request.ts';
-import { countsImages, isFixedPrice } from '../../../shared/pricing/fixed-price.ts';
+import { countsImages, isFixedPrice } from '../../../shared/catalog/fixed-price.ts';
 import { sendsInputFidelity } from '../../../shared/routing/image-models.ts';
 import { findUnmetImageNeed, toImageRequirements } from '../../../shared/routing/image-needs.ts';
-import type { ImageJob, ImageOptions } from '../../../shared/queue/job-kinds.ts';
+import type { ImageJob, ImageOptions } from '../../../shared/work/queue/job-kinds.ts';
 import { listImageInputs, readMask } from './image-inputs.ts';
 
 const defaultMaxImages = 4;

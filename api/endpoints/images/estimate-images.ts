@@ -1,8 +1,8 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { tokensPerPreview } from '../../../shared/catalog/usage-bounds.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
-import { countTokensAsync, type CountingTurn } from '../../../shared/pricing/count-tokens.ts';
-import { countImageCharacters } from '../../../shared/pricing/image-characters.ts';
+import { countTokensAsync, type CountingTurn } from '../../../shared/catalog/count-tokens.ts';
+import { countImageCharacters } from '../../../shared/catalog/image-characters.ts';
 import { countImageCalls } from '../../../shared/routing/image-needs.ts';
 import { estimateWhole, findWorstCase, type Estimate } from '../../admission/estimate.ts';
 import type { CheckedImageRequest } from './check-image-request.ts';

@@ -6,7 +6,7 @@ import {
   type ImageEditRequest,
   type ImageReference,
 } from '../../../shared/contract/image-request.ts';
-import { isFixedPrice } from '../../../shared/pricing/fixed-price.ts';
+import { isFixedPrice } from '../../../shared/catalog/fixed-price.ts';
 import { sniffImageType } from '../../../shared/contract/image-type.ts';
 import { findImageUrlProblem } from '../../../shared/contract/image-url.ts';
 

@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
-import { operations } from '../../../shared/contract/operations.ts';
+import { operations } from '../../contract/operations.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
-import { hasEnded } from '../../../shared/jobs/job-record.ts';
+import { hasEnded } from '../../../shared/work/jobs/job-record.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../middleware/authenticate.ts';
-import { limitStreams } from '../../middleware/limit-account-calls.ts';
+import { authenticate } from '../../http/middleware/authenticate.ts';
+import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
 import {
   frameJobEvent,
   listJobEvents,
   parseEventId,
   type EventId,
   type JobEvent,
-} from '../../present/job-events.ts';
-import type { JobView } from '../../present/job-text.ts';
-import { sendChunks } from '../../present/send-chunks.ts';
-import { EventStream } from '../../replies/event-stream.ts';
-import { wrapBody } from '../../present/wrap-body.ts';
-import type { ApiContext } from '../../request/context.ts';
+} from './present-job-events.ts';
+import type { JobView } from '../../jobs/job-text.ts';
+import { sendChunks } from '../../http/responses/send-chunks.ts';
+import { EventStream } from '../../requests/replies/event-stream.ts';
+import { wrapBody } from '../../http/responses/wrap-body.ts';
+import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
 import { findJob, pollJob, type JobContext } from './jobs.ts';
 import { readJobResponse } from './send-job.ts';

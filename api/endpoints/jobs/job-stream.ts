@@ -1,15 +1,15 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { resumableMinutes } from '../../../shared/contract/on-disconnect.ts';
-import { operations } from '../../../shared/contract/operations.ts';
+import { operations } from '../../contract/operations.ts';
 import { takeRateSlot } from '../../admission/pre-admit.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../middleware/authenticate.ts';
-import { limitStreams } from '../../middleware/limit-account-calls.ts';
-import { SseStream } from '../../replies/sse-stream.ts';
-import { keyHolderOf } from '../../request/holder.ts';
-import { EventSkipper } from '../../stored-responses/event-skipper.ts';
-import { ResumedStream } from '../../stored-responses/resumed-stream.ts';
+import { authenticate } from '../../http/middleware/authenticate.ts';
+import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
+import { SseStream } from '../../requests/replies/sse-stream.ts';
+import { keyHolderOf } from '../../http/request/holder.ts';
+import { EventSkipper } from '../../requests/stored-responses/event-skipper.ts';
+import { ResumedStream } from '../../requests/stored-responses/resumed-stream.ts';
 import { streamResponse } from '../stream-response.ts';
 import { readJobId } from './jobs.ts';
 

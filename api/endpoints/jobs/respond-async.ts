@@ -1,9 +1,9 @@
 import { jobPath } from '../../../shared/contract/jobs.ts';
 import type { Admitted, Attached } from '../../admission/admit.ts';
 import type { DurableWork } from '../../jobs/durable-jobs.ts';
-import type { ApiContext } from '../../request/context.ts';
-import { modelRequestOptionsOf } from '../../request/model-request-options.ts';
-import { keyHolderOf } from '../../request/holder.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+import { modelRequestOptionsOf } from '../../http/request/model-request-options.ts';
+import { keyHolderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';
 import { sendJob } from './send-job.ts';
 

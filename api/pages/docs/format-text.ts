@@ -1,4 +1,4 @@
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 
 /** Formats a line of a description: names and values in backticks become code. */
 export function formatLine(text: string): Html[] {

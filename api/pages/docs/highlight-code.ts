@@ -1,4 +1,4 @@
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 
 /** Matches a JSON key with its colon, a string, or a number, boolean or null. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(?<![\w.-])(-?\d[\d.eE+-]*|true|false|null)\b/g;

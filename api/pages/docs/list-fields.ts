@@ -1,5 +1,5 @@
-import type { JsonSchema } from '../../../shared/contract/openapi/description.ts';
-import { resolveSchema } from '../../../shared/contract/openapi/schema-components.ts';
+import type { JsonSchema } from '../../description/description.ts';
+import { resolveSchema } from '../../description/schema-components.ts';
 
 export type Schemas = Readonly<Record<string, JsonSchema>>;
 

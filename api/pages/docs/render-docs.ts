@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Description } from '../../../shared/contract/openapi/description.ts';
+import type { Description } from '../../description/description.ts';
 import { docsStyles } from './docs-styles.ts';
 import { formatName, formatText } from './format-text.ts';
-import { html, Html } from '../../../shared/runtime/html.ts';
+import { html, Html } from '../../../shared/platform/runtime/html.ts';
 import { renderErrorChapter } from './render-error-chapter.ts';
 import { renderOverview } from './render-overview.ts';
 import { renderMethod, renderOperation, type Entry } from './render-operation.ts';

@@ -1,9 +1,9 @@
-import { createErrorExample } from '../../../shared/contract/error-bodies.ts';
+import { createErrorExample } from '../../contract/error-bodies.ts';
 import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
-import type { Description } from '../../../shared/contract/openapi/description.ts';
+import type { Description } from '../../description/description.ts';
 import { formatText } from './format-text.ts';
 import { highlightJson } from './highlight-code.ts';
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import { codesOf } from './render-errors.ts';
 import { renderCode } from './render-examples.ts';
 

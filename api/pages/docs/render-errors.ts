@@ -1,7 +1,7 @@
-import type { ResponseObject } from '../../../shared/contract/openapi/description.ts';
+import type { ResponseObject } from '../../description/description.ts';
 import type { ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import { errorKind, isErrorCode } from '../../../shared/contract/errors.ts';
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 
 const json = 'application/json';
 

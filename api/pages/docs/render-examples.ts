@@ -1,6 +1,6 @@
-import type { OperationObject } from '../../../shared/contract/openapi/description.ts';
+import type { OperationObject } from '../../description/description.ts';
 import { highlightJson } from './highlight-code.ts';
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import { writeCurl, type Call } from './write-curl.ts';
 
 const json = 'application/json';

@@ -1,5 +1,5 @@
 import { formatLine, formatName } from './format-text.ts';
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import type { Field } from './list-fields.ts';
 
 /** In a request, required fields are marked; in a response, optional ones. */

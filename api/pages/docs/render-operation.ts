@@ -1,6 +1,6 @@
-import type { OperationObject, ParameterObject } from '../../../shared/contract/openapi/description.ts';
+import type { OperationObject, ParameterObject } from '../../description/description.ts';
 import { formatText } from './format-text.ts';
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import { describeField, listFields, type Field, type Schemas } from './list-fields.ts';
 import { codesOf, renderOperationErrors } from './render-errors.ts';
 import { renderExamples } from './render-examples.ts';

@@ -1,6 +1,6 @@
-import type { Description } from '../../../shared/contract/openapi/description.ts';
+import type { Description } from '../../description/description.ts';
 import { formatText } from './format-text.ts';
-import { html, type Html } from '../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import { renderCode } from './render-examples.ts';
 import { cookieFile } from './write-curl.ts';
 

@@ -1,4 +1,4 @@
-import type { OperationObject } from '../../../shared/contract/openapi/description.ts';
+import type { OperationObject } from '../../description/description.ts';
 
 export interface Call {
   readonly serverUrl: string;

@@ -1,6 +1,6 @@
 import type { LedgerSums } from '../../../shared/ledger/ledger-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { formatRub } from '../../../shared/pricing/money.ts';
+import { formatRub } from '../../../shared/encoding/money.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export interface Difference {

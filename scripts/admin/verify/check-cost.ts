@@ -1,8 +1,8 @@
 import type { Pricing } from '../../../shared/contract/models.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import { unknownModel } from '../../../shared/ledger/usage-event.ts';
-import { computeCost } from '../../../shared/pricing/cost.ts';
-import { formatRub } from '../../../shared/pricing/money.ts';
+import { computeCost } from '../../../shared/catalog/cost.ts';
+import { formatRub } from '../../../shared/encoding/money.ts';
 import type { Difference } from './check-account.ts';
 
 /**

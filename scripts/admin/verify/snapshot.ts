@@ -1,9 +1,9 @@
-import { parseReservation, type Reservation } from '../../../shared/billing/reservation-store.ts';
+import { parseReservation, type Reservation } from '../../../shared/money/reservation-store.ts';
 import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
 import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { sumJobReservations } from '../../../shared/jobs/sum-holds-script.ts';
-import type { RedisClient } from '../../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { sumJobReservations } from './sum-holds-script.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 
 /** The Redis side of an account's money. */
 export interface HotMoney {

@@ -1,12 +1,12 @@
 import type { AccountStore } from '../../../shared/accounts/account-store.ts';
-import type { Orphan, ReservationStore } from '../../../shared/billing/reservation-store.ts';
+import type { Orphan, ReservationStore } from '../../../shared/money/reservation-store.ts';
 import { DeadLetters } from '../../../shared/ledger/dead-letters-store.ts';
 import type { LedgerStore, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import type { PriceStore } from '../../../shared/ledger/price-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { formatRub } from '../../../shared/pricing/money.ts';
-import type { RedisClient } from '../../../shared/redis/redis-client.ts';
-import { shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { formatRub } from '../../../shared/encoding/money.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { checkAccount, type Difference } from './check-account.ts';
 import { checkCost } from './check-cost.ts';
 import { takeSnapshots } from './snapshot.ts';

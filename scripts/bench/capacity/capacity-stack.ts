@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { loadConfig } from '../../../shared/config/config.ts';
-import { WorkerRegistryStore } from '../../../shared/queue/worker-registry-store.ts';
+import { loadConfig } from '../../../shared/platform/config/config.ts';
+import { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
 import type { Target } from '../bench-stack.ts';
 import { createAccount, host, startGateway, startPrintingAddress } from '../gateway-processes.ts';
 import { MoneyCheck } from '../money-check.ts';

@@ -1,4 +1,4 @@
-import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';
 import { attacks } from './attacks.ts';
 import type { AttackPlan } from './scenario.ts';
 

@@ -1,4 +1,4 @@
-import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';
 import { JobLookUps } from './look-up-jobs.ts';
 import { placeJobs } from './place-jobs.ts';
 import type { JobsMessage, JobsPlan } from './scenario.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultJobSettings } from '../../../shared/accounts/job-settings.ts';
-import { createRedis, type RedisClient } from '../../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { loadConfig } from '../../../shared/config/config.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { createRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { loadConfig } from '../../../shared/platform/config/config.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { startBenchStack, type BenchStack, type Target } from '../bench-stack.ts';
 import { compareCpu, sampleCpu } from '../cpu-clock.ts';
 import { allowJobs, createAccount } from '../gateway-processes.ts';

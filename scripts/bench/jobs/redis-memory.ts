@@ -1,5 +1,5 @@
-import type { RedisClient } from '../../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 
 export interface MemoryReading {
   readonly usedBytes: number;

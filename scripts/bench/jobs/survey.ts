@@ -1,6 +1,6 @@
-import { parseJob, findTransition } from '../../../shared/jobs/job-record.ts';
-import type { RedisClient } from '../../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { parseJob, findTransition } from '../../../shared/work/jobs/job-record.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 
 /** Records per read. */
 const pageSize = 500;

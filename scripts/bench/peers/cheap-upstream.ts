@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';
 
 /**
  * An upstream with OpenAI's API that takes almost no CPU: its responses are prepared. All chats have the same response,

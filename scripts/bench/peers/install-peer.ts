@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
 
 /** The compared gateway, the packages that it requires at these versions, and the Node that both run on. */
 const packages = {

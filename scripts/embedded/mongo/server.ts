@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { setInternalBufferSize } from 'bson';
-import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
+import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
 import { addCredentials, embeddedUser } from '../credentials.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { deriveCredential } from './auth/scram.ts';

@@ -1,4 +1,4 @@
-import { ChunkList } from '../../../shared/runtime/chunk-list.ts';
+import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import type { Doc } from './bson/document.ts';
 import { decodeDocument, encodeDocument } from './bson/document.ts';
 

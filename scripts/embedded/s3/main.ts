@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';
 import { startEmbeddedS3 } from './server.ts';
 
 logUncaught('s3', { fd: 2 });

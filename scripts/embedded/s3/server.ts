@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { formatHttpOrigin } from '../../../shared/runtime/format-http-origin.ts';
-import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
+import { formatHttpOrigin } from '../../../shared/platform/runtime/format-http-origin.ts';
+import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { releaseLockFile, takeLockFile } from '../../processes/lock-file.ts';
 import { identifyProcess } from '../../processes/process-identity.ts';

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { logUncaught } from '../../../shared/runtime/log-uncaught.ts';
+import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';
 import { startEmbeddedSmtp } from './server.ts';
 
 logUncaught('smtp', { fd: 2 });

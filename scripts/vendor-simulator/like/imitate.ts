@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { Dialect, SimulatedCall, SimulatedResponse } from '../dialect.ts';
-import { openAiDialect, serveOpenAiCall } from '../openai.ts';
+import { openAiDialect, serveOpenAiCall } from '../openai/openai.ts';
 import type { Personality } from './personality.ts';
 
 const done = '[DONE]';

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { countTokens } from '../../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../../shared/catalog/count-tokens.ts';
 import { joinTexts } from '../conversation.ts';
 import { readRecord, readRecords, readText } from '../json-record.ts';
 

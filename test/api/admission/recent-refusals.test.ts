@@ -1,8 +1,8 @@
 import test from 'ava';
-import { authenticate } from '../../../api/middleware/authenticate.ts';
-import { noteRefusals } from '../../../api/middleware/note-refusals.ts';
+import { authenticate } from '../../../api/http/middleware/authenticate.ts';
+import { noteRefusals } from '../../../api/http/middleware/note-refusals.ts';
 import { RecentRefusals } from '../../../api/admission/recent-refusals.ts';
-import type { ApiContext } from '../../../api/request/context.ts';
+import type { ApiContext } from '../../../api/http/request/context.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
 const holder = { accountId: 'account', keyHash: 'hash' };

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { awaitResponse } from '../../../api/endpoints/await-response.ts';
-import { receiveWhole } from '../../../api/replies/receive-whole.ts';
+import { receiveWhole } from '../../../api/requests/replies/receive-whole.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
 /** A request whose response fails when the request is cancelled, as in production. */

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { JobPolls } from '../../../api/jobs/job-polls.ts';
-import { noEstimate } from '../../../shared/jobs/present-job.ts';
-import { describeNewJob } from '../../../shared/jobs/job-record.ts';
-import type { JobView } from '../../../api/present/job-text.ts';
+import { noEstimate } from '../../../shared/work/jobs/present-job.ts';
+import { describeNewJob } from '../../../shared/work/jobs/job-record.ts';
+import type { JobView } from '../../../api/jobs/job-text.ts';
 
 const view = (accountId: string, id: string, attempts = 0): JobView => ({
   job: {

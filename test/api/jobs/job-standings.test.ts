@@ -1,6 +1,6 @@
 import test from 'ava';
 import { JobStandings } from '../../../api/jobs/job-standings.ts';
-import { describeNewJob, type JobRecord } from '../../../shared/jobs/job-record.ts';
+import { describeNewJob, type JobRecord } from '../../../shared/work/jobs/job-record.ts';
 
 const hourMs = 60 * 60_000;
 

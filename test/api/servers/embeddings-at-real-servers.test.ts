@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { DEFAULT_DIMENSIONS, deriveVector } from '../../../scripts/vendor-simulator/vectors.ts';
-import { countTokens } from '../../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../../shared/catalog/count-tokens.ts';
 import { findRow, readAmountCharged, toNano } from '../../support/observe.ts';
 import { ServerStack, serverUpstreams, type ServerUpstream } from '../../support/server-stack.ts';
 import type { TestAccount } from '../../support/stack.ts';

@@ -1,4 +1,4 @@
-import { EventSkipper } from '../../../api/stored-responses/event-skipper.ts';
+import { EventSkipper } from '../../../api/requests/stored-responses/event-skipper.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { ChatResponseBuilder } from '../../../workers/runs/chat-response-builder.ts';
 import { OutputTally } from '../../../workers/runs/output-tally.ts';

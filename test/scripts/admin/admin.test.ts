@@ -1,5 +1,5 @@
 import test from 'ava';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import * as support from '../../support/admin.ts';
 import type { AdminResult } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';

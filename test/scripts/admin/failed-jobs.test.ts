@@ -2,7 +2,7 @@ import test from 'ava';
 import type { AdminContext } from '../../../scripts/admin/command.ts';
 import { readFailedJobs } from '../../../scripts/admin/failed-jobs.ts';
 import { retryFailedJobs } from '../../../scripts/admin/queue-retry.ts';
-import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { flushAll } from '../../support/all-of-redis.ts';
 import { useRedis } from '../../support/use-redis.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { Verification } from '../../../scripts/admin/verify/verify-ledger.ts';
-import { redisKeys, shardOf } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -3,7 +3,7 @@ import type { AdminContext } from '../../../scripts/admin/command.ts';
 import { userVerbs } from '../../../scripts/admin/user.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { AuditStore } from '../../../shared/web/audit-store.ts';
+import type { AuditStore } from '../../../shared/account-area/audit-store.ts';
 import { readCode } from '../../support/mailbox.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';

@@ -3,7 +3,7 @@ import { countJobFaults, formatJobs } from '../../../scripts/bench/jobs/report.t
 import type { JobsRun, SingleJobs } from '../../../scripts/bench/jobs/scenario.ts';
 import { sumUpSingleJobs } from '../../../scripts/bench/jobs/single-jobs.ts';
 import { surveyJobs } from '../../../scripts/bench/jobs/survey.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 /** Tests the report of the durable jobs bench for given measurements. */

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { checkEmbeddedPackages } from '../../../scripts/start/embedded-packages.ts';
-import { ConfigError } from '../../../shared/runtime/config-error.ts';
+import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
 
 test('if a package of an embedded server is missing, one sentence names it and explains what to do', (t) => {
   const resolve = (name: string): string => {

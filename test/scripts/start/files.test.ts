@@ -4,8 +4,8 @@ import test from 'ava';
 import { checkEnvironment } from '../../../scripts/start/check-environment.ts';
 import { removeEndpoints, writeEndpoints } from '../../../scripts/start/endpoints-file.ts';
 import { loadSecrets, saveSecrets } from '../../../scripts/start/secrets-file.ts';
-import { ConfigError } from '../../../shared/runtime/config-error.ts';
-import { endpointsPath, readEndpoints, readEnvironment } from '../../../shared/config/config.ts';
+import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
+import { endpointsPath, readEndpoints, readEnvironment } from '../../../shared/platform/config/config.ts';
 import { makeFolder } from './fake-parts.ts';
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;

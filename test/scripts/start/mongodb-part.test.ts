@@ -7,7 +7,7 @@ import { chooseMongo, chooseRedis, type Part } from '../../../scripts/start/part
 import { readCommandLine } from '../../../scripts/processes/process-identity.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { SupervisedPart } from '../../../scripts/start/supervise.ts';
-import { readEnvironment } from '../../../shared/config/config.ts';
+import { readEnvironment } from '../../../shared/platform/config/config.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { EventLog, makeFolder } from './fake-parts.ts';
 

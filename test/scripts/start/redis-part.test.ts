@@ -7,8 +7,8 @@ import { findRedis } from '../../../scripts/embedded/redis.ts';
 import { chooseRedis } from '../../../scripts/start/parts.ts';
 import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { SupervisedPart } from '../../../scripts/start/supervise.ts';
-import { ConfigError } from '../../../shared/runtime/config-error.ts';
-import { readEnvironment } from '../../../shared/config/config.ts';
+import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
+import { readEnvironment } from '../../../shared/platform/config/config.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { EventLog, makeFolder } from './fake-parts.ts';
 

@@ -7,8 +7,8 @@ import test, { type ExecutionContext } from 'ava';
 import { lockDataDir } from '../../../scripts/start/data-dir-lock.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
 import { readFirstLine } from '../../../scripts/start/read-first-line.ts';
-import { ConfigError } from '../../../shared/runtime/config-error.ts';
-import { readEndpoints } from '../../../shared/config/config.ts';
+import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
+import { readEndpoints } from '../../../shared/platform/config/config.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makeFolder, readLines } from './fake-parts.ts';
 

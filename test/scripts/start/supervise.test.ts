@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { explainDeath } from '../../../scripts/start/explain-death.ts';
 import { PartFailed, SupervisedPart } from '../../../scripts/start/supervise.ts';
-import { isAlive } from '../../../shared/runtime/is-alive.ts';
+import { isAlive } from '../../../shared/platform/runtime/is-alive.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { EventLog, fakePart, makeFolder, politeCode, readLines } from './fake-parts.ts';
 

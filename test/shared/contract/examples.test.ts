@@ -1,13 +1,13 @@
 import test from 'ava';
 import type { TSchema } from 'typebox';
-import { ValidationErrorBody, createErrorExample, ErrorBody } from '../../../shared/contract/error-bodies.ts';
+import { ValidationErrorBody, createErrorExample, ErrorBody } from '../../../api/contract/error-bodies.ts';
 import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { presentError } from '../../../api/present/error-body.ts';
+import { presentError } from '../../../api/http/responses/error-body.ts';
 import type { Operation, OperationExample } from '../../../shared/contract/operation.ts';
-import { describeErrors } from '../../../shared/contract/openapi/error-responses.ts';
-import { SchemaComponents } from '../../../shared/contract/openapi/schema-components.ts';
-import { operations } from '../../../shared/contract/operations.ts';
+import { describeErrors } from '../../../api/description/error-responses.ts';
+import { SchemaComponents } from '../../../api/description/schema-components.ts';
+import { operations } from '../../../api/contract/operations.ts';
 import { compileChecker } from '../../../shared/contract/validation.ts';
 import { parseNamedEvents } from '../../support/named-events.ts';
 import { parseSse } from '../../support/sse-events.ts';

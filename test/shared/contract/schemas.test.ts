@@ -7,10 +7,10 @@ import {
   ErrorBody,
   TranslatedValidationErrorBody,
   ValidationErrorBody,
-} from '../../../shared/contract/error-bodies.ts';
+} from '../../../api/contract/error-bodies.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
-import { operations } from '../../../shared/contract/operations.ts';
-import { Environment } from '../../../shared/config/config.ts';
+import { operations } from '../../../api/contract/operations.ts';
+import { Environment } from '../../../shared/platform/config/config.ts';
 
 /** The product compiles validators without this check, because it takes longer than compiling. */
 const metaSchemas = new Ajv2020({ allErrors: true });

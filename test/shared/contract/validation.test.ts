@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { ImageRequest } from '../../../shared/contract/image-request.ts';
 import { isImageUrl } from '../../../shared/contract/image-url.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
-import { LabelChange } from '../../../shared/contract/web-accounts.ts';
+import { LabelChange } from '../../../api/contract/web-accounts.ts';
 import { blankTexts, misleadingCharacters } from '../../support/bounded-values.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 

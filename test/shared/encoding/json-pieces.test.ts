@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import {
   createIdempotencyClaim,
   createLargeIdempotencyClaim,
-} from '../../../shared/billing/idempotency-claim.ts';
+} from '../../../shared/money/idempotency-claim.ts';
 import { encodeLargeJson, isLongJson, writeJson } from '../../../shared/encoding/json-pieces.ts';
 
 test('the pieces of a value join to the output of JSON.stringify', (t) => {

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { createRedis, waitUntilReady } from '../../../shared/redis/redis-client.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { createLogger, type Logger } from '../../../shared/runtime/logger.ts';
-import { CacheUseStore } from '../../../shared/vector-cache/cache-use-store.ts';
-import { countCachedVectors } from '../../../shared/vector-cache/store-vectors-script.ts';
+import { createRedis, waitUntilReady } from '../../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger, type Logger } from '../../../shared/platform/runtime/logger.ts';
+import { CacheUseStore } from '../../../shared/work/cache-use-store.ts';
+import { countCachedVectors } from '../../../shared/work/store-vectors-script.ts';
 import { VectorCacheStore, type NamedVector } from '../../../workers/embeddings/vector-cache-store.ts';
 import type { VectorSpace } from '../../../workers/embeddings/vector-space.ts';
 import { startTestRedis } from '../../support/redis.ts';

@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import test from 'ava';
-import type { AdmittedRequest } from '../../../shared/billing/admitted-request.ts';
+import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
 import { ActiveRuns, type StartedRun } from '../../../workers/intake/active-runs.ts';
 import {
   AccountBanned,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { bullQueues } from '../../../shared/queue/job-kinds.ts';
+import { bullQueues } from '../../../shared/work/queue/job-kinds.ts';
 import { readAmountCharged, waitForNoReservation } from '../../support/observe.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';

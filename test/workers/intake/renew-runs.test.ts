@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
-import { jobLeaseMs } from '../../../shared/jobs/run-job-scripts.ts';
-import type { RedisClient } from '../../../shared/redis/redis-client.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { JobTurns } from '../../../shared/work/jobs/job-turns-store.ts';
+import { jobLeaseMs } from '../../../shared/work/jobs/run-job-scripts.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { renewRuns } from '../../../workers/intake/renew-runs.ts';
 import { useRedis } from '../../support/use-redis.ts';
 

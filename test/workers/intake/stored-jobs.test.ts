@@ -1,6 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { findReservations, readAmountCharged, waitForNoReservation } from '../../support/observe.ts';
 import { useStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { LedgerConflict, LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent, type LedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
-import { openMongo } from '../../../shared/storage/mongo-client.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { openMongo } from '../../../shared/platform/storage/mongo-client.ts';
 import { applyEntries } from '../../../workers/ledger/apply-entries.ts';
 import { openTestMongo } from '../../support/stores.ts';
 

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
-import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
-import { Faults } from '../../../shared/storage/faults.ts';
-import { openMongo } from '../../../shared/storage/mongo-client.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { Faults } from '../../../workers/faults.ts';
+import { openMongo } from '../../../shared/platform/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
-import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
+import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { openLedgerServices } from '../../support/ledger-services.ts';
 import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { runAdmission } from '../../../shared/billing/admit-script.ts';
-import { runRefill } from '../../../shared/billing/refill-script.ts';
-import { runSettlement } from '../../../shared/settlement/settle-script.ts';
+import { runAdmission } from '../../../shared/money/admit-script.ts';
+import { runRefill } from '../../../shared/accounts/refill-script.ts';
+import { runSettlement } from '../../../shared/work/settlement/settle-script.ts';
 import { LedgerStore, toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
-import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { admission, readEntries, usageEvent } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';

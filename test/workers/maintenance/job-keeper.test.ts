@@ -1,9 +1,9 @@
 import test from 'ava';
-import { JobTurns } from '../../../shared/jobs/job-turns-store.ts';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
-import { Faults } from '../../../shared/storage/faults.ts';
-import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
+import { JobTurns } from '../../../shared/work/jobs/job-turns-store.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { Faults } from '../../../workers/faults.ts';
+import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { JobKeeper } from '../../../workers/maintenance/job-keeper.ts';
 import { openLedgerServices } from '../../support/ledger-services.ts';
 import { enqueueChat } from '../../support/place-jobs.ts';

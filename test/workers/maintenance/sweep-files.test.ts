@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { redisKeys } from '../../../shared/redis/redis-keys.ts';
-import { createFileKey } from '../../../shared/storage/file-name.ts';
-import type { ObjectStore } from '../../../shared/storage/object-store.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { createFileKey } from '../../../shared/platform/storage/file-name.ts';
+import type { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
 import { FileSweeper } from '../../../workers/maintenance/sweep-files.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { useObjects } from '../../support/stored-responses.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { runAdmission } from '../../../shared/billing/admit-script.ts';
-import { ReservationStore } from '../../../shared/billing/reservation-store.ts';
-import { redisKeys, shardCount, shardOf } from '../../../shared/redis/redis-keys.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
-import { ShardLeases } from '../../../workers/leases/shard-leases.ts';
+import { runAdmission } from '../../../shared/money/admit-script.ts';
+import { ReservationStore } from '../../../shared/money/reservation-store.ts';
+import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { OrphanSweeper } from '../../../workers/maintenance/sweep-orphans.ts';
 import { admission, ageReservation, createHotAccount, readBalance } from '../../support/billing.ts';
 import { useRedis } from '../../support/use-redis.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import sharp, { type Color } from 'sharp';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { noImageOptions, type ImageJob } from '../../../shared/queue/job-kinds.ts';
+import { noImageOptions, type ImageJob } from '../../../shared/work/queue/job-kinds.ts';
 import { loadInputImages } from '../../../workers/media/load-input-images.ts';
 import {
   createImageReencoder,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import { findCollector } from '../../../shared/runtime/idle-collection.ts';
+import { findCollector } from '../../../shared/platform/runtime/idle-collection.ts';
 import { readBoundedBody } from '../../../workers/outbound/read-bounded-body.ts';
 
 const collectGarbage = findCollector();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { isPublicAddress } from '../../../shared/runtime/address-class.ts';
+import { isPublicAddress } from '../../../shared/platform/runtime/address-class.ts';
 import type { ResolveHost } from '../../../workers/outbound/resolve-host.ts';
 import {
   createSafeFetchClient,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { mock } from 'node:test';
 import test from 'ava';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
-import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
-import { redisChannels } from '../../../shared/redis/redis-keys.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
+import { redisChannels } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { ReplyPublisher } from '../../../workers/replies/reply-publisher.ts';
 import { ReplyWriter } from '../../../workers/replies/reply-writer.ts';
 import { listenTo } from '../../support/listen-to.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { listCandidates } from '../../../shared/routing/route-candidate.ts';
-import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { findKeys } from '../../support/all-of-redis.ts';
 import { openTestRedis } from '../../support/stores.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/redis/redis-client.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { createRoute } from '../../support/routing.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

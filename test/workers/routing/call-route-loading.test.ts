@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { callRoute, type RouteCall, type Routing } from '../../../workers/routing/call-route.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';

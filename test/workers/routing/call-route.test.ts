@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import { listCandidates } from '../../../shared/routing/route-candidate.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { callRoute, type GrantedCall, type Routing } from '../../../workers/routing/call-route.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
+import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
 import { acquireExtraSlot } from '../../../workers/routing/extra-slot.ts';
 import { RequestFailures } from '../../../workers/routing/request-failures.ts';
 import type { RouteLimiter } from '../../../workers/routing/route-limiter.ts';

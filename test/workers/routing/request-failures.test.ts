@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { CallSlot } from '../../../shared/routing/acquire-script.ts';
+import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
 import { RequestFailures } from '../../../workers/routing/request-failures.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { createRoute } from '../../support/routing.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
-import type { ChatJob } from '../../../shared/queue/job-kinds.ts';
-import type { Logger } from '../../../shared/runtime/logger.ts';
+import type { ChatJob } from '../../../shared/work/queue/job-kinds.ts';
+import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { ChatMeter } from '../../../workers/runs/chat-meter.ts';
 import { noUpstreamUsage, type UpstreamUsage } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import type { Receipt } from '../../../shared/settlement/finish-request.ts';
-import { maxInlineBytes } from '../../../shared/queue/payload-limits.ts';
-import { textOnlyFields, type ImageJob } from '../../../shared/queue/job-kinds.ts';
+import type { Receipt } from '../../../shared/work/settlement/finish-request.ts';
+import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
+import { textOnlyFields, type ImageJob } from '../../../shared/work/queue/job-kinds.ts';
 import { ImageStream } from '../../../workers/runs/image-stream.ts';
 import { CallerGone, type RequestRun } from '../../../workers/runs/job-context.ts';
 import { parseSse } from '../../support/sse-events.ts';

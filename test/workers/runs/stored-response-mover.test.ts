@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { HeartbeatRequest } from '../../../shared/billing/reservation-store.ts';
-import type { StoredPart } from '../../../shared/reply/stored-frames-store.ts';
-import { createLogger } from '../../../shared/runtime/logger.ts';
+import type { HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
+import type { StoredPart } from '../../../shared/work/replies/stored-frames-store.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { StoredResponseMover } from '../../../workers/runs/stored-response-mover.ts';
 import { createRequest } from '../../support/stored-responses.ts';
 import { waitFor } from '../../support/wait-for.ts';

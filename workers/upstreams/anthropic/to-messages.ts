@@ -1,4 +1,4 @@
-import { shorten } from '../../../shared/runtime/shorten.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
+import { countTokensAsync } from '../../../shared/catalog/count-tokens.ts';
 import {
   UpstreamError,
   type CallContext,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { sampleOfSchema } from '../../../shared/encoding/sample-of-schema.ts';
-import { countTokens, countTokensAsync } from '../../../shared/pricing/count-tokens.ts';
+import { countTokens, countTokensAsync } from '../../../shared/catalog/count-tokens.ts';
 import type { CallContext, ChatBody, ChatEvent, ChatMessage, FinishReason } from '../upstream.ts';
 
 /** At most this much of the prompt is echoed; the remainder is only tokenized. */

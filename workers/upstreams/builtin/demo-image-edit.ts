@@ -1,6 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
-import type { ImageOptions } from '../../../shared/queue/job-kinds.ts';
+import type { ImageOptions } from '../../../shared/work/queue/job-kinds.ts';
 import {
   UpstreamError,
   type CallContext,

@@ -1,4 +1,4 @@
-import { shorten } from '../../../shared/runtime/shorten.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { decodeImage, readImageType } from '../image-bytes.ts';
 import { readFinishWord } from '../finish-reasons.ts';
 import { dropEmptyCounts } from '../image-usage.ts';

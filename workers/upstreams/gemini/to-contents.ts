@@ -1,4 +1,4 @@
-import { shorten } from '../../../shared/runtime/shorten.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { isTooDeep, readArray, readText } from '../json-value.ts';
 import {

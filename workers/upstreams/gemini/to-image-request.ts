@@ -1,4 +1,4 @@
-import { encodeBase64 } from '../../../shared/encoding/base64.ts';
+import { encodeBase64 } from '../base64.ts';
 import { fewerInputBytes, noMask } from '../../../shared/routing/image-needs.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
 import type { JsonRecord } from '../../../shared/encoding/json-record.ts';

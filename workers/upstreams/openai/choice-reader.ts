@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { shorten } from '../../../shared/runtime/shorten.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { readFinishWord } from '../finish-reasons.ts';
 import { readText } from '../json-value.ts';
 import { UpstreamError, type ChatEvent, type FinishReason } from '../upstream.ts';

@@ -1,4 +1,4 @@
-import { BufferPool } from '../../../shared/runtime/buffer-pool.ts';
+import { BufferPool } from '../../../shared/platform/runtime/buffer-pool.ts';
 import { isFiniteVector, readNumber } from '../finite-vectors.ts';
 import { type EmbeddingResponse, type EmbeddingCall, UpstreamError, wrongLength } from '../upstream.ts';
 import { toEmbeddedError } from './from-error.ts';

@@ -1,4 +1,4 @@
-import { createThrottledWarning } from '../../../shared/runtime/throttled-warning.ts';
+import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
 import { UpstreamError, type UpstreamLogger } from '../upstream.ts';
 import { findFittingLimit } from './fit-limit.ts';
 

@@ -3,16 +3,16 @@ import fc from 'fast-check';
 import { CountedTexts } from '../../../../api/endpoints/chat/counted-texts.ts';
 import { estimateChat, type ChatContents } from '../../../../api/endpoints/chat/estimate-chat.ts';
 import { prepareChat } from '../../../../api/endpoints/chat/prepare-chat.ts';
-import { DocumentReader } from '../../../../api/files/document-reader.ts';
-import { readFiles } from '../../../../api/files/read-files.ts';
+import { DocumentReader } from '../../../../api/documents/document-reader.ts';
+import { readFiles } from '../../../../api/documents/read-files.ts';
 import { countReceived } from '../../../../scripts/vendor-simulator/count-received.ts';
 import { makePng } from '../../../../scripts/vendor-simulator/tiny-png.ts';
 import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
 import { ChatRequest } from '../../../../shared/contract/chat.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
 import { compileValidator } from '../../../../shared/contract/validation.ts';
-import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
-import type { LoadedReasoning } from '../../../../shared/queue/job-kinds.ts';
+import { CountingTurn } from '../../../../shared/catalog/count-tokens.ts';
+import type { LoadedReasoning } from '../../../../shared/work/queue/job-kinds.ts';
 import { toChatRequest as toMessagesRequest } from '../../../../workers/upstreams/anthropic/to-request.ts';
 import { toSavedSignatures } from '../../../../workers/upstreams/gemini/thought-signatures.ts';
 import { toChatRequest as toGenerateRequest } from '../../../../workers/upstreams/gemini/to-request.ts';
@@ -25,7 +25,7 @@ import {
   type Recalled,
   UpstreamError,
 } from '../../../../workers/upstreams/upstream.ts';
-import { createLogger } from '../../../../shared/runtime/logger.ts';
+import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import { makePdf, toDataUri } from '../../../support/make-pdf.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
 

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import { readInputs } from '../../../../api/endpoints/embeddings/read-inputs.ts';
-import type { ApiContext, RequestState } from '../../../../api/request/context.ts';
+import type { ApiContext, RequestState } from '../../../../api/http/request/context.ts';
 import type { Services } from '../../../../api/services.ts';
 import type { EmbeddingInput } from '../../../../shared/contract/embeddings.ts';
 import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
-import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
+import { CountingTurn } from '../../../../shared/catalog/count-tokens.ts';
 
 const limit = 8_192;
 /** A token with the maximum number of characters. */

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { openRange, type RangeSource } from '../../../../api/endpoints/files/open-range.ts';
-import type { RequestedRange } from '../../../../api/present/byte-range.ts';
+import type { RequestedRange } from '../../../../api/endpoints/files/byte-range.ts';
 
 const bytes = Buffer.from(Array.from({ length: 1_200_000 }, (_, i) => i % 251));
 const step = 512 * 1024;

@@ -7,7 +7,7 @@ import {
 import { estimateImages } from '../../../../api/endpoints/images/estimate-images.ts';
 import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
 import { AppError } from '../../../../shared/contract/errors.ts';
-import { CountingTurn } from '../../../../shared/pricing/count-tokens.ts';
+import { CountingTurn } from '../../../../shared/catalog/count-tokens.ts';
 import { ImageEditRequest, ImageRequest } from '../../../../shared/contract/image-request.ts';
 import { compileValidator } from '../../../../shared/contract/validation.ts';
 import { tinyPng } from '../../../../shared/contract/image-stream.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { formatName, formatText } from '../../../../api/pages/docs/format-text.ts';
 import { highlightJson } from '../../../../api/pages/docs/highlight-code.ts';
-import { html, type Html } from '../../../../shared/runtime/html.ts';
+import { html, type Html } from '../../../../shared/platform/runtime/html.ts';
 
 const textOf = (pieces: readonly Html[]): string => pieces.map((piece) => piece.text).join('');
 

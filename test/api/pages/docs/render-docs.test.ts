@@ -3,10 +3,10 @@ import test from 'ava';
 import Type from 'typebox';
 import { renderDocs } from '../../../../api/pages/docs/render-docs.ts';
 import { errorKinds } from '../../../../shared/contract/error-kinds.ts';
-import { buildDescription } from '../../../../shared/contract/openapi/build-description.ts';
-import { findErrorCodes } from '../../../../shared/contract/openapi/error-responses.ts';
+import { buildDescription } from '../../../../api/description/build-description.ts';
+import { findErrorCodes } from '../../../../api/description/error-responses.ts';
 import type { Operation } from '../../../../shared/contract/operation.ts';
-import { operations } from '../../../../shared/contract/operations.ts';
+import { operations } from '../../../../api/contract/operations.ts';
 
 const all: readonly Operation[] = Object.values(operations);
 const { html: page, contentSecurityPolicy } = renderDocs(buildDescription(all, 'http://gateway.test'));

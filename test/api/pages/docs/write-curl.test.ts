@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import { writeCurl, type Call } from '../../../../api/pages/docs/write-curl.ts';
-import type { OperationObject } from '../../../../shared/contract/openapi/description.ts';
+import type { OperationObject } from '../../../../api/description/description.ts';
 
 const operation: OperationObject = {
   operationId: 'doIt',

@@ -1,6 +1,6 @@
-import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../../../shared/work/queue/job-kinds.ts';
 import test from 'ava';
-import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../../../shared/catalog/count-tokens.ts';
 import { flattenEvents } from '../../../support/chat-events.ts';
 import { createContext, createTarget } from '../../../support/upstream-target.ts';
 import { createBuiltinUpstream } from '../../../../workers/upstreams/builtin/builtin-upstream.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { countTokens } from '../../../../shared/pricing/count-tokens.ts';
+import { countTokens } from '../../../../shared/catalog/count-tokens.ts';
 import { flattenEvents } from '../../../support/chat-events.ts';
 import { createContext } from '../../../support/upstream-target.ts';
 import { runDemoEcho } from '../../../../workers/upstreams/builtin/demo-echo.ts';

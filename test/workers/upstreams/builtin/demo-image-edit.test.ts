@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { createImageEditor } from '../../../../workers/upstreams/builtin/demo-image-edit.ts';
 import { drawDemoImages } from '../../../../workers/upstreams/builtin/demo-svg-image.ts';
-import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../../../shared/work/queue/job-kinds.ts';
 import {
   type ImageCall,
   type InputImage,

@@ -1,4 +1,4 @@
-import { textOnlyFields } from '../../../../shared/queue/job-kinds.ts';
+import { textOnlyFields } from '../../../../shared/work/queue/job-kinds.ts';
 import sharp from 'sharp';
 import test from 'ava';
 import { createContext } from '../../../support/upstream-target.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import type { ImageOptions } from '../../../../shared/queue/job-kinds.ts';
+import type { ImageOptions } from '../../../../shared/work/queue/job-kinds.ts';
 import { toImageEditRequest, toImageRequest } from '../../../../workers/upstreams/openai/to-image-request.ts';
 import type { ImageCall, InputImage, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { createImageCall, createTarget } from '../../../support/upstream-target.ts';

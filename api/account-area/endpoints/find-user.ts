@@ -1,0 +1,13 @@
+import type { WebUser } from '../../../shared/account-area/web-models.ts';
+import { currentSession, unauthenticated } from '../steps/authenticate-session.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+import type { Services } from '../../services.ts';
+
+/** Finds the user of the session. @throws AppError `unauthenticated` if the user is banned */
+export async function findUser(services: Services, context: ApiContext): Promise<WebUser> {
+  const { userId } = await currentSession(services, context);
+  const user = await services.web.users.findById(userId);
+  if (user === null || user.bannedAt !== null)
+    throw unauthenticated('The user of this session is banned.', 'Пользователь этой сессии заблокирован.');
+  return user;
+}

@@ -1,0 +1,220 @@
+import { STATUS_CODES } from 'node:http';
+import type { TSchema } from 'typebox';
+import {
+  defaultBodyLimitBytes,
+  needsCsrfToken,
+  type AdditionalResponse,
+  type Operation,
+} from '../../shared/contract/operation.ts';
+import type {
+  JsonSchema,
+  MediaType,
+  OperationObject,
+  ParameterObject,
+  ResponseObject,
+} from './description.ts';
+import { describeErrors } from './error-responses.ts';
+import { headersOf, requestHeaders } from './headers.ts';
+import type { SchemaComponents } from './schema-components.ts';
+
+export const securitySchemes = {
+  key: {
+    name: 'apiKey',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'An API key, as `Authorization: Bearer <API_KEY>`.',
+    },
+  },
+  web: {
+    name: 'webSession',
+    scheme: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'mg_session',
+      description:
+        'A session of the account area, as `/web/auth/verify-code` sets it. Where the service is reached by https, the cookie ' +
+        'is called `__Host-mg_session`.',
+    },
+  },
+  refresh: {
+    name: 'webRefresh',
+    scheme: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'mg_refresh',
+      description:
+        'The refresh token of a session. Where the service is reached by https, the cookie is called `__Host-mg_refresh`.',
+    },
+  },
+  csrf: {
+    name: 'csrfToken',
+    scheme: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-CSRF-Token',
+      description: 'The `csrf_token` of the last sign-in or refresh of the session.',
+    },
+  },
+} as const;
+
+/** Lists the security schemes that a call must satisfy. All of them are required. */
+export function listSecurity(operation: Operation): (keyof typeof securitySchemes)[] {
+  if (operation.auth === 'none') return [];
+  return needsCsrfToken(operation) ? [operation.auth, 'csrf'] : [operation.auth];
+}
+
+const json = 'application/json';
+const form = 'multipart/form-data';
+
+/** The operation's full path below the server's address. */
+export function fullPathOf({ path, atRoot }: Operation): string {
+  return atRoot === true ? path : `/v1${path}`;
+}
+
+export function describeOperation(operation: Operation, components: SchemaComponents): OperationObject {
+  const { operationId, tag, summary, description } = operation;
+  const parameters = describeParameters(operation, components);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: describeSecurity(operation),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...describeBody(operation, components),
+    responses: {
+      ...describeSuccess(operation, components),
+      ...describeUnchanged(operation),
+      ...describeErrors(operation, components),
+    },
+  };
+}
+
+function describeSecurity(operation: Operation): Record<string, string[]>[] {
+  const schemeNames = listSecurity(operation);
+  if (schemeNames.length === 0) return [];
+  const schemes = Object.fromEntries(schemeNames.map((one) => [securitySchemes[one].name, []]));
+  return operation.acceptsRefreshCookie === true
+    ? [schemes, { [securitySchemes.refresh.name]: [] }]
+    : [schemes];
+}
+
+function describeParameters(operation: Operation, components: SchemaComponents): ParameterObject[] {
+  const { path, pathParameters, query, example } = operation;
+  const toParameter = (
+    name: string,
+    location: 'path' | 'query',
+    from: TSchema | undefined,
+    value: string | number | undefined,
+  ): ParameterObject => {
+    const { properties = {}, required = [] } = (from ?? {}) as JsonSchema;
+    const { description, ...schema } = components.rewrite(properties[name] ?? { type: 'string' }, 'request');
+    return {
+      name,
+      in: location,
+      required: location === 'path' || (required.includes(name) && schema.default === undefined),
+      ...(description === undefined ? {} : { description }),
+      schema,
+      ...(value === undefined ? {} : { example: value }),
+    };
+  };
+  const pathNames = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const queryNames = Object.keys(propertiesOf(query));
+  return [
+    ...pathNames.map((name) => toParameter(name, 'path', pathParameters, example?.path?.[name])),
+    ...queryNames.map((name) => toParameter(name, 'query', query, example?.query?.[name])),
+    ...requestHeaders(operation),
+  ];
+}
+
+function describeBody(
+  { body, formBody, bodyLimitBytes = defaultBodyLimitBytes, example, additionalResponses = [] }: Operation,
+  components: SchemaComponents,
+): Pick<OperationObject, 'requestBody'> {
+  if (body === undefined) return {};
+  const examples = Object.fromEntries(
+    [
+      ['usual', example] as const,
+      ...additionalResponses.map((response) => [exampleNameOf(response), response.example] as const),
+    ].flatMap(([name, one]) => (one?.body === undefined ? [] : [[name, { value: one.body }]])),
+  );
+  const content = { schema: components.rewrite(body, 'request'), examples };
+  const forms = formBody === undefined ? ',' : ', or a form with files,';
+  return {
+    requestBody: {
+      required: true,
+      description: `JSON in UTF-8${forms} at most ${formatSize(bodyLimitBytes)}.`,
+      // openapi-generator writes only the first, and with the form its clients can send files. With JSON first, its Java
+      // clients would import a class of the form that it does not write.
+      content: {
+        ...(formBody === undefined ? {} : { [form]: { schema: components.rewrite(formBody, 'request') } }),
+        [json]: content,
+      },
+    },
+  };
+}
+
+const propertiesOf = (schema: JsonSchema | undefined): object => schema?.properties ?? {};
+
+const formatSize = (bytes: number): string =>
+  bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
+
+/** Returns the name of this response's example among the operation's examples. */
+const exampleNameOf = ({ responseType, status }: AdditionalResponse): string =>
+  responseType?.split('/')[1] ?? `status-${status}`;
+
+/** Describes the default response and the additional ones, grouped by status. */
+function describeSuccess(operation: Operation, components: SchemaComponents): Record<string, ResponseObject> {
+  const defaultResponse: AdditionalResponse = {
+    status: operation.status ?? 200,
+    response: operation.response,
+    description: '',
+    example: operation.example ?? {},
+    ...(operation.responseType === undefined ? {} : { responseType: operation.responseType }),
+  };
+  const responses = [defaultResponse, ...(operation.additionalResponses ?? [])];
+  const statuses = [...new Set(responses.map((response) => response.status))];
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const ofStatus = responses.filter((response) => response.status === status);
+      const texts = ofStatus.map((response) => response.description).filter((text) => text !== '');
+      return [
+        String(status),
+        {
+          description: texts.length > 0 ? texts.join('\n\n') : `${STATUS_CODES[status] ?? 'Success'}.`,
+          headers: headersOf(operation, status),
+          content: status === 204 ? {} : describeContent(ofStatus, components),
+        },
+      ];
+    }),
+  );
+}
+
+function describeUnchanged(operation: Operation): Record<string, ResponseObject> {
+  if (operation.hasETag !== true && operation.servesRanges !== true) return {};
+  const description =
+    operation.servesRanges === true
+      ? 'The caller has this file already, by `If-None-Match` or `If-Modified-Since`.'
+      : 'The caller has this answer already: `If-None-Match` names its `ETag`.';
+  return { '304': { description, headers: headersOf(operation, 304), content: {} } };
+}
+
+function describeContent(
+  responses: readonly AdditionalResponse[],
+  components: SchemaComponents,
+): Record<string, MediaType> {
+  return Object.fromEntries(
+    responses.map(({ responseType = json, response, example }) => {
+      const schema = components.rewrite(response, 'response');
+      const examples = example.response === undefined ? {} : { usual: { value: example.response } };
+      return [responseType, { schema: toMediaSchema(responseType, schema), examples }];
+    }),
+  );
+}
+
+/** An event stream is a string. The schema describes the data of its events. */
+function toMediaSchema(responseType: string, schema: JsonSchema): JsonSchema {
+  if (responseType !== 'text/event-stream') return schema;
+  return { type: 'string', contentMediaType: responseType, contentSchema: schema };
+}

@@ -1,0 +1,177 @@
+import { nextReadTurn } from '../../../shared/fairness/work-turns.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { callMongo, type FindCursor } from '../../../shared/platform/storage/mongo-client.ts';
+import {
+  logLifetimeSeconds,
+  toRefillLog,
+  type DailyStatDocument,
+  type LedgerStore,
+  type RefillLogDocument,
+  type RequestLogDocument,
+} from '../../../shared/ledger/ledger-store.ts';
+import { countOrdinals, findPage } from './ordinal-page.ts';
+import { findRecentRefills } from './recent-refills-script.ts';
+
+export interface HistoryPage<T> {
+  /** Rows on all pages. */
+  readonly totalCount: number;
+  /** Newest first. */
+  readonly rows: readonly T[];
+}
+
+const maxReads = 3;
+/** MongoDB aborts a read that takes longer and frees its slot. Every read here returns few rows and uses an index. */
+const limits = { maxTimeMS: 5_000 };
+
+/** A batch holds 101 rows by default, and the next one takes another round trip. */
+const inOneRoundTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
+
+/**
+ * The part of the ledger that an account's owner may read. Rows are paged by their ordinals, so the last page of a
+ * million rows takes no longer than the first: no rows are counted or skipped.
+ */
+export class HistoryStore {
+  readonly #ledger: LedgerStore;
+  readonly #redis: RedisClient;
+
+  constructor(ledger: LedgerStore, redis: RedisClient) {
+    this.#ledger = ledger;
+    this.#redis = redis;
+  }
+
+  /**
+   * Requests settled within the log's lifetime, exact to the millisecond: MongoDB removes expired rows up to a minute
+   * late.
+   */
+  async readRequestLog(
+    accountId: string,
+    page: number,
+    pageSize: number,
+    signal?: AbortSignal,
+  ): Promise<HistoryPage<RequestLogDocument>> {
+    const { logs } = this.#ledger;
+    const live = { accountId, settledAt: { $gt: new Date(Date.now() - logLifetimeSeconds * 1_000) } };
+    return await callMongo(async () => {
+      const [newest, oldest] = await Promise.all([
+        logs.findOne(live, { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { ordinal: 1 }, projection: { ordinal: 1 } }),
+      ]);
+      signal?.throwIfAborted();
+      const span =
+        newest === null || oldest === null ? null : { newest: newest.ordinal, oldest: oldest.ordinal };
+      const pageSpan = findPage(span, page, pageSize);
+      const rows =
+        pageSpan === null
+          ? []
+          : await readAll(
+              logs.find(
+                { accountId, ordinal: { $gte: pageSpan.oldest, $lte: pageSpan.newest } },
+                inOneRoundTrip(pageSize),
+              ),
+              accountId,
+              signal,
+            );
+      // Rows are numbered in the order of settlement, but shown by request time.
+      rows.sort((a, b) => b.at.getTime() - a.at.getTime() || b.ordinal - a.ordinal);
+      return { totalCount: countOrdinals(span), rows };
+    });
+  }
+
+  /**
+   * Redeemed codes. Recent redemptions that have not reached MongoDB yet are read from Redis.
+   * @param redeemedCodes how many codes the account has redeemed so far, as Redis counts them
+   */
+  async readRefillLog(
+    { id: accountId, redeemedCodes }: { readonly id: string; readonly redeemedCodes: number },
+    page: number,
+    pageSize: number,
+    signal?: AbortSignal,
+  ): Promise<HistoryPage<RefillLogDocument>> {
+    const { refillLogs } = this.#ledger;
+    const { newestStored, pending } = await this.#findNewestRefills(accountId, redeemedCodes);
+    signal?.throwIfAborted();
+    const newest = Math.max(newestStored, ...pending.map((row) => row.ordinal));
+    const span = newest === 0 ? null : { newest, oldest: 1 };
+    const pageSpan = findPage(span, page, pageSize);
+    if (pageSpan === null) return { totalCount: countOrdinals(span), rows: [] };
+    const within = { accountId, ordinal: { $gte: pageSpan.oldest, $lte: pageSpan.newest } };
+    const rows = await callMongo(() => refillLogs.find(within, inOneRoundTrip(pageSize)).toArray());
+    // Some may have reached MongoDB since they were found in Redis.
+    const known = new Set(rows.map((row) => row.ordinal));
+    const isMissing = ({ ordinal }: RefillLogDocument): boolean =>
+      ordinal >= pageSpan.oldest && ordinal <= pageSpan.newest && !known.has(ordinal);
+    rows.push(...pending.filter(isMissing));
+    rows.sort((a, b) => b.ordinal - a.ordinal);
+    return { totalCount: countOrdinals(span), rows };
+  }
+
+  /** The ordinal of the newest code in MongoDB (0 if none), and the later ones that are not there yet. */
+  async #findNewestRefills(
+    accountId: string,
+    redeemedCodes: number,
+  ): Promise<{ readonly newestStored: number; readonly pending: readonly RefillLogDocument[] }> {
+    let newestStored = await this.#findNewestRefill(accountId);
+    for (let attempt = 1; ; attempt += 1) {
+      if (newestStored >= redeemedCodes) return { newestStored, pending: [] };
+      const refills = await findRecentRefills(this.#redis, accountId, newestStored);
+      const isComplete = refills.length >= redeemedCodes - newestStored || attempt === maxReads;
+      // A code found in neither store reached MongoDB between the two reads and is there by now, unless it is lost or
+      // Redis was not scanned that far.
+      const newestStoredNow = isComplete ? newestStored : await this.#findNewestRefill(accountId);
+      if (newestStoredNow === newestStored)
+        return { newestStored, pending: refills.flatMap((refill) => toRefillLog(refill) ?? []) };
+      newestStored = newestStoredNow;
+    }
+  }
+
+  async #findNewestRefill(accountId: string): Promise<number> {
+    const newestFirst = { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } } as const;
+    const newest = await callMongo(() => this.#ledger.refillLogs.findOne({ accountId }, newestFirst));
+    return newest?.ordinal ?? 0;
+  }
+
+  /** The days with requests from the first to the last day, oldest first; days as YYYY-MM-DD, in UTC. */
+  async readDays(accountId: string, firstDay: string, lastDay: string): Promise<DailyStatDocument[]> {
+    const days = await callMongo(() =>
+      this.#ledger.stats
+        .find({ accountId, day: { $gte: firstDay, $lte: lastDay } }, limits)
+        .sort({ day: 1 })
+        .toArray(),
+    );
+    return days.map((day) => ({
+      ...day,
+      requests: toNumber(day.requests),
+      promptTokens: toNumber(day.promptTokens),
+      cacheReadTokens: toNumber(day.cacheReadTokens),
+      completionTokens: toNumber(day.completionTokens),
+      freeRequests: toNumber(day.freeRequests),
+    }));
+  }
+}
+
+/** The driver takes about a millisecond to decode this many rows. */
+const rowsPerTurn = 50;
+
+/** Reads all rows, a few in each of the account's turns on the event loop. Throws once the signal is aborted. */
+async function readAll<T>(
+  cursor: FindCursor<T>,
+  accountId: string,
+  signal: AbortSignal | undefined,
+): Promise<T[]> {
+  const rows: T[] = [];
+  try {
+    while (await cursor.hasNext()) {
+      rows.push(...cursor.readBufferedDocuments(rowsPerTurn));
+      await nextReadTurn(accountId);
+      signal?.throwIfAborted();
+    }
+    return rows;
+  } finally {
+    await cursor.close();
+  }
+}
+
+/** Incrementing past 32 bits turns a count into an int64 in MongoDB, which is read as a bigint. */
+function toNumber(count: number | bigint): number {
+  return Number(count);
+}

@@ -1,0 +1,36 @@
+import type { RedemptionClaim } from '../../../shared/accounts/refill-code-store.ts';
+import type { RedeemResponse, UserBalance } from '../../contract/users.ts';
+import type { HotAccount, RecentUse } from '../../../shared/accounts/hot-account-store.ts';
+import { toRubNumber } from '../../../shared/encoding/money.ts';
+
+/** Requests per minute over the last hour. */
+export const averageRpm = ({ requests }: RecentUse): number => Number((requests / 60).toFixed(4));
+
+export function presentProfile(account: HotAccount, recent: RecentUse): UserBalance {
+  return {
+    ...presentBalance(account),
+    request_count_last_hour: recent.requests,
+    total_cost_request_last_hour: toRubNumber(recent.costNano),
+    average_rpm: averageRpm(recent),
+    requests_per_minute: account.requestsPerMinute,
+  };
+}
+
+export function presentRedeemed(account: HotAccount, claim: RedemptionClaim): RedeemResponse {
+  return {
+    ...presentBalance(account),
+    add_balance: toRubNumber(claim.amountNano),
+    add_free_requests: claim.freeRequests,
+  };
+}
+
+function presentBalance(account: HotAccount) {
+  return {
+    id: account.id,
+    user_type: account.userType,
+    ...(account.lastUsedAt === null ? {} : { last_used_at: account.lastUsedAt.toISOString() }),
+    balance: toRubNumber(account.balanceNano),
+    total_balance_added: toRubNumber(account.totalAddedNano),
+    free_requests: account.freeRequests,
+  };
+}

@@ -1,0 +1,91 @@
+import type { DailyStat, RefillLog, RequestLog, Stats } from '../../contract/users.ts';
+import type { HistoryPage } from './history-store.ts';
+import type {
+  DailyStatDocument,
+  RefillLogDocument,
+  RequestLogDocument,
+} from '../../../shared/ledger/ledger-store.ts';
+import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
+import { writePage } from '../write-page.ts';
+
+export const writeRequestLogs = (
+  { totalCount, rows }: HistoryPage<RequestLogDocument>,
+  page: number,
+  pageSize: number,
+): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRequestLog);
+
+export const writeRefillLogs = (
+  { totalCount, rows }: HistoryPage<RefillLogDocument>,
+  page: number,
+  pageSize: number,
+): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRefillLog);
+
+/** Returns the fields of a page that describe the whole list. */
+export function describePage(totalCount: number, page: number, pageSize: number) {
+  return {
+    total_count: totalCount,
+    total_pages: Math.ceil(totalCount / pageSize),
+    page,
+    page_size: pageSize,
+  };
+}
+
+function presentRequestLog(row: RequestLogDocument): RequestLog {
+  return {
+    created_at: row.at.toISOString(),
+    success: row.success,
+    response_code: row.responseCode,
+    request_id: row._id,
+    details: row.success ? row.details : `${row.errorCode ?? 'internal_error'}: ${row.details ?? ''}`,
+    user_ip: row.userIp,
+    model_name: row.model,
+    prompt_tokens: row.promptTokens,
+    cache_read_tokens: row.cacheReadTokens,
+    completion_tokens: row.completionTokens,
+    total_time: row.durationMs / 1_000,
+    cost_request: toRubNumber(row.costNano),
+    free_requests: row.free,
+    is_free_request: row.free,
+    estimated: row.counted,
+  };
+}
+
+function presentRefillLog(row: RefillLogDocument): RefillLog {
+  return {
+    created_at: row.at.toISOString(),
+    refill_code_redeemed: row.code,
+    balance_added: formatRub(row.amountNano),
+    free_requests_added: row.freeRequests,
+  };
+}
+
+/** @param days oldest first */
+export function presentStats(
+  period: { readonly start: string; readonly end: string },
+  days: readonly DailyStatDocument[],
+): Stats {
+  const daily = days.map(presentDay);
+  const sum = (of: (day: DailyStat) => number): number => daily.reduce((total, day) => total + of(day), 0);
+  return {
+    period_start_date: period.start,
+    period_end_date: period.end,
+    total_requests: sum((day) => day.request_count),
+    total_prompt_tokens: sum((day) => day.prompt_tokens),
+    total_completion_tokens: sum((day) => day.completion_tokens),
+    total_cost: toRubNumber(days.reduce((total, day) => total + day.costNano, 0n)),
+    total_free_requests: sum((day) => day.free_requests),
+    daily_stats: daily,
+  };
+}
+
+function presentDay(day: DailyStatDocument): DailyStat {
+  return {
+    stat_date: day.day,
+    request_count: day.requests,
+    prompt_tokens: day.promptTokens,
+    cache_read_tokens: day.cacheReadTokens,
+    completion_tokens: day.completionTokens,
+    cost_request: toRubNumber(day.costNano),
+    free_requests: day.freeRequests,
+  };
+}

@@ -1,0 +1,108 @@
+import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
+import {
+  JsonReader,
+  requestJsonLimits,
+  maxJsonDepth,
+  maxJsonValues,
+  type JsonError,
+} from '../../../shared/encoding/json-reader.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
+import { isWellFormed } from '../../../shared/platform/runtime/surrogate-check.ts';
+import type { BodyReader } from './body-reader.ts';
+
+/**
+ * Memory of a value in addition to its text. An empty object with its comma takes three bytes in a body and sixty in
+ * memory.
+ */
+const bytesPerValue = 32;
+/** Memory of an element in an array of only small integers. */
+const bytesPerInteger = 8;
+
+/** Parses a large JSON body as it arrives. */
+export class JsonBodyReader implements BodyReader {
+  readonly #reader: JsonReader;
+
+  /**
+   * @param integers maximum number of small integers in integer-only arrays, in addition to the other values of the
+   * body
+   */
+  constructor(integers: number) {
+    this.#reader = new JsonReader({ ...requestJsonLimits, integers });
+  }
+
+  get extraBytes(): number {
+    return this.#reader.values * bytesPerValue + this.#reader.integers * bytesPerInteger;
+  }
+
+  push(chunk: Buffer): void {
+    readChunk(this.#reader, chunk);
+  }
+
+  end(): unknown {
+    const read = this.#reader.end();
+    if (read === null) throw toJsonError('invalid');
+    return read.value;
+  }
+}
+
+const byteOrderMark = '\ufeff';
+const surrogateEscape = /\\u[dD][89a-fA-F]/;
+
+/** Parses a small JSON body in one go. @throws AppError `validation_failed` */
+export function parseSmallJson(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8');
+  const value = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+  // If the value has a lone surrogate, read the text again with JsonReader, which throws an error with its path.
+  if (surrogateEscape.test(text) && !isWellFormed(value)) readChunk(new JsonReader(), bytes);
+  return value;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalidJson(shorten((error as Error).message));
+  }
+}
+
+function readChunk(reader: JsonReader, chunk: Buffer): void {
+  const problem = reader.push(chunk);
+  if (problem !== null) throw toJsonError(problem, reader.path);
+}
+
+/** Limit per name in the path to an error; a name can be as long as the body. */
+const maxNameChars = 100;
+
+function loneSurrogate(path: readonly (string | number)[]): AppError {
+  const names = path.map((name) => (typeof name === 'string' ? shorten(name, maxNameChars) : name));
+  const msg =
+    'has half of a surrogate pair, an escape such as \\ud83d by itself, which is no character. Cut texts between ' +
+    'characters; in JavaScript, text.toWellFormed() replaces such halves.';
+  return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
+}
+
+export function toJsonError(problem: JsonError, path: readonly (string | number)[] = []): AppError {
+  switch (problem) {
+    case 'too_deep':
+      return invalidField(
+        ['body'],
+        `The body is nested deeper than ${maxJsonDepth} levels. Send a flatter one.`,
+      );
+    case 'too_many_values':
+      return invalidField(['body'], `The body holds more than ${maxJsonValues} values. Send fewer at once.`);
+    case 'lone_surrogate':
+      return loneSurrogate(path);
+    case 'invalid':
+      return invalidJson();
+    default:
+      return problem satisfies never;
+  }
+}
+
+/** @param reason the parser's message, if it has one */
+function invalidJson(reason?: string): AppError {
+  const what = `The body is not valid JSON${reason === undefined ? '' : `: ${reason}`}`;
+  const msg = `${what}. Write it with a JSON library, and send the whole of it.`;
+  const msgRu = 'Тело запроса — неправильный JSON. Составляйте его JSON-библиотекой и отправляйте целиком.';
+  return invalidField(['body'], msg, { type: 'json_invalid', msgRu });
+}

@@ -1,0 +1,15 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+
+export function noMemory(): AppError {
+  return new AppError('queue_full', {
+    message: 'The requests under way leave no memory for this body. Try again shortly.',
+  });
+}
+
+/** @param what name of the oversized part, for the message */
+export function tooLarge(limitBytes: number, what = 'The body'): AppError {
+  const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
+  return new AppError('payload_too_large', {
+    message: `${what} is larger than the ${size} that this operation takes. Send less at once.`,
+  });
+}

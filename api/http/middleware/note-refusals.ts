@@ -1,0 +1,18 @@
+import type { ApiMiddleware } from '../request/context.ts';
+import { keyHolderOf } from '../request/holder.ts';
+import type { Services } from '../../services.ts';
+
+/**
+ * Records rejected requests of operations that call a model. Other operations are not recorded, because their
+ * rejections do not predict that the account's next request will be rejected.
+ */
+export function noteRefusals({ refusals }: Pick<Services, 'refusals'>): ApiMiddleware {
+  return async (context, next) => {
+    try {
+      await next();
+    } catch (error) {
+      refusals.note(keyHolderOf(context).accountId, error);
+      throw error;
+    }
+  };
+}

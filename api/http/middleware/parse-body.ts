@@ -1,0 +1,264 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';
+import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
+import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
+import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
+import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
+import { checkBeforeBody, preAdmitBody } from '../../admission/pre-admit.ts';
+import { smallBodyBytes } from '../bodies/body-pace.ts';
+import type { BodyReader } from '../bodies/body-reader.ts';
+import { FormReader } from '../bodies/form-reader.ts';
+import { JsonBodyReader, parseSmallJson, toJsonError } from '../bodies/json-body.ts';
+import { JsonStructure } from '../bodies/json-structure.ts';
+import { readChunks } from '../bodies/read-chunks.ts';
+import { noMemory, tooLarge } from '../bodies/refuse-body.ts';
+import type { ApiContext, ApiMiddleware } from '../request/context.ts';
+import { requesterOf } from '../request/requester.ts';
+import type { Services } from '../../services.ts';
+
+/**
+ * Reads a JSON body, or a form if the operation takes one, within the operation's limit. A large body is read only
+ * after its account has been checked, is parsed as it arrives, and takes its memory from the process's budget for
+ * request bodies until its response is sent.
+ */
+export function parseBody(services: Services, operation: Operation): ApiMiddleware {
+  const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
+  return async (context, next) => {
+    checkType(context, operation);
+    // Absent for chunked bodies.
+    const announced = context.request.length ?? 0;
+    if (announced > limitBytes) throw tooLarge(limitBytes);
+    const body = new IncomingBody(services, context, operation);
+    try {
+      if (announced > smallBodyBytes) await body.becomeLarge(announced);
+      else if (operation.modelTypes !== undefined && expectsContinue(context.req))
+        // A caller that waits for `100 Continue` gets all errors that do not depend on the body before it sends the body.
+        await checkBeforeBody(services, context, operation.modelTypes);
+      context.state.body = await body.read(limitBytes);
+      await next();
+      body.end(null);
+    } catch (error) {
+      body.end(error);
+      throw error;
+    }
+  };
+}
+
+/** HTTP/1.0 has no interim responses and ignores expectations. */
+const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  headers.expect !== undefined && httpVersion !== '1.0';
+
+const formType = 'multipart/form-data';
+
+const isForm = (context: ApiContext, { formBody }: Operation): boolean =>
+  formBody !== undefined && context.is(formType) === formType;
+
+function checkType(context: ApiContext, operation: Operation): void {
+  const { headers } = context.req;
+  // What most clients send needs no parsing.
+  if (headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) return;
+  const isJson = context.is('application/json');
+  // Without a body, there is no type to check.
+  if (isJson === null) return;
+  if (isJson === false && !isForm(context, operation)) {
+    const type = context.get('content-type');
+    const text = type === '' ? 'The request has no Content-Type.' : `The Content-Type is ${shorten(type)}.`;
+    const types =
+      operation.formBody === undefined ? '"application/json"' : `"application/json" or "${formType}"`;
+    throw new AppError('unsupported_media_type', { message: `${text} Send ${types}.` });
+  }
+  const charset = context.request.charset.toLowerCase();
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
+    throw new AppError('unsupported_media_type', {
+      message: `The charset is ${shorten(charset)}. Send UTF-8.`,
+    });
+  }
+  // A few kilobytes can inflate to any size, and no API client compresses requests.
+  const encoding = context.get('content-encoding').toLowerCase();
+  if (encoding !== '' && encoding !== 'identity') {
+    throw new AppError('unsupported_media_type', {
+      message: `The Content-Encoding is ${shorten(encoding)}. Send the body as it is.`,
+    });
+  }
+}
+
+/**
+ * Maximum time spent reading a body per event-loop turn: enough for 64 KB of many small values, or for a megabyte or
+ * two of long texts.
+ */
+const readingTurnMs = 4;
+
+/** A body that is being read. It is treated as small until its header or its received length shows that it is large. */
+class IncomingBody {
+  readonly #services: Services;
+  readonly #context: ApiContext;
+  readonly #operation: Operation;
+  readonly #isForm: boolean;
+  readonly #utf8 = new Utf8Check();
+  readonly #structure = new JsonStructure();
+  readonly #chunks = new ChunkList();
+  #length = 0;
+  /** Memory for the body; null until a first part of an incomplete body has arrived. */
+  #share: BudgetShare | null = null;
+  /** Null while the body is small. */
+  #reader: BodyReader | null = null;
+  /** Time spent reading in the current event-loop turn (ms). */
+  #spentMs = 0;
+  #isReading = true;
+  /** Bytes that already count as refused. */
+  #countedBytes = 0;
+
+  constructor(services: Services, context: ApiContext, operation: Operation) {
+    this.#services = services;
+    this.#context = context;
+    this.#operation = operation;
+    this.#isForm = isForm(context, operation);
+  }
+
+  /**
+   * Treats the body as large from now on: checks whether the account may send it, before more of it is read.
+   * @param minBytes the length of the body, as far as known
+   */
+  async becomeLarge(minBytes: number): Promise<void> {
+    const { modelTypes } = this.#operation;
+    if (modelTypes === undefined) throw new AppError('payload_too_large');
+    const { requestMemory, refusedBodies } = this.#services;
+    const requester = requesterOf(this.#context);
+    this.#release();
+    this.#countedBytes = await refusedBodies.waitToSend(requester, minBytes, this.#context.state.signal);
+    // Only check that there is enough memory for the whole body now. A body takes no memory before it arrives.
+    const whole = requestMemory.tryAcquire(requester, minBytes);
+    if (whole === null) throw noMemory();
+    whole.release();
+    await preAdmitBody(this.#services, this.#context, modelTypes);
+    this.#hold(Math.max(this.#length, smallBodyBytes));
+    // The part already read stays in memory until reading ends, even if a response has been sent before that.
+    const onClose = (): void => {
+      if (!this.#isReading) this.#release();
+    };
+    this.#context.state.signal.addEventListener('abort', onClose, { once: true });
+    this.#reader = this.#createReader();
+    for (const chunk of this.#chunks.takeChunks()) await this.#reader.push(chunk);
+  }
+
+  async read(limitBytes: number): Promise<unknown> {
+    const {
+      req,
+      res,
+      state: { signal },
+    } = this.#context;
+    if (expectsContinue(req)) res.writeContinue();
+    try {
+      await readChunks(req, this.#services.bodyTimes, {
+        isLarge: () => this.#reader !== null,
+        onChunk: (chunk) => this.#measure(() => this.#readChunk(chunk, limitBytes)),
+      });
+      if (!this.#isForm) checkUtf8(this.#utf8.end());
+      if (this.#reader !== null) {
+        if (this.#share !== null)
+          this.#context.state.bodyMemory = { share: this.#share, textBytes: this.#length };
+        return await this.#reader.end();
+      }
+      this.#release();
+      return await this.#measure(() => this.#parseSmall());
+    } catch (error) {
+      // Release the memory before the error is sent, because sending may take a while and the body is no longer needed.
+      this.#release();
+      throw error;
+    } finally {
+      this.#isReading = false;
+      if (signal.aborted) this.#release();
+    }
+  }
+
+  /** @param error of the request, or null if it succeeded */
+  end(error: unknown): void {
+    const isRefused = this.#reader !== null && !this.#context.headerSent && isRefusal(error);
+    const refusedBytes = isRefused ? this.#length : 0;
+    if (refusedBytes === this.#countedBytes) return;
+    this.#services.refusedBodies.add(requesterOf(this.#context), refusedBytes - this.#countedBytes);
+  }
+
+  #measure<T>(work: () => T): T {
+    const { meter } = this.#context.state;
+    return meter === undefined ? work() : meter.measure(work);
+  }
+
+  /** @throws AppError if the requester cannot have that much memory */
+  #hold(bytes: number): void {
+    // If the client has disconnected or has received its response, the rest of the body is not needed.
+    this.#context.state.signal.throwIfAborted();
+    if (this.#share?.tryGrow(bytes) === true) return;
+    this.#share ??= this.#services.requestMemory.tryAcquire(requesterOf(this.#context), bytes);
+    if (this.#share === null || this.#share.amount < bytes) throw noMemory();
+  }
+
+  #release(): void {
+    this.#share?.release();
+    this.#share = null;
+  }
+
+  #readChunk(chunk: Buffer, limitBytes: number): void | Promise<void> {
+    this.#length += chunk.length;
+    if (this.#length > limitBytes) throw tooLarge(limitBytes);
+    if (!this.#isForm) checkUtf8(this.#utf8.push(chunk));
+    return this.#reader === null ? this.#readSmallChunk(chunk) : this.#readLargeChunk(chunk, this.#reader);
+  }
+
+  #readSmallChunk(chunk: Buffer): void | Promise<void> {
+    this.#chunks.add(chunk);
+    if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
+    const problem = this.#isForm ? null : this.#structure.push(chunk);
+    if (problem !== null) throw toJsonError(problem);
+    // Most small bodies arrive complete and occupy memory only briefly.
+    const { req, request } = this.#context;
+    if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
+    return undefined;
+  }
+
+  /**
+   * Reads a chunk of a large body, and pauses once the time for one event-loop turn is used up. Otherwise, one
+   * connection could deliver up to two megabytes before the event loop does anything else.
+   */
+  #readLargeChunk(chunk: Buffer, reader: BodyReader): void | Promise<void> {
+    const startedMs = performance.now();
+    const read = reader.push(chunk);
+    this.#spentMs += performance.now() - startedMs;
+    return read === undefined ? this.#yieldAfterRead(reader) : read.then(() => this.#yieldAfterRead(reader));
+  }
+
+  #yieldAfterRead(reader: BodyReader): void | Promise<void> {
+    this.#hold(this.#length + reader.extraBytes);
+    if (this.#spentMs < readingTurnMs) return undefined;
+    this.#spentMs = 0;
+    return nextWorkTurn(requesterOf(this.#context));
+  }
+
+  async #parseSmall(): Promise<unknown> {
+    // An empty body is treated as an empty object, so that missing fields are reported by name.
+    if (this.#length === 0) return {};
+    const bytes = this.#chunks.take();
+    if (!this.#isForm) return parseSmallJson(bytes);
+    const reader = this.#createReader();
+    await reader.push(bytes);
+    return await reader.end();
+  }
+
+  #createReader(): BodyReader {
+    if (!this.#isForm) return new JsonBodyReader(this.#operation.bodyIntegers ?? 0);
+    const { body, formFiles } = this.#operation;
+    return new FormReader(this.#context.get('content-type'), { schema: body!, files: formFiles ?? [] });
+  }
+}
+
+/** Whether the request failed because of what its caller sent, or because its caller did not wait for the response. */
+const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
+
+/** @param offset of an invalid byte; negative if all are valid */
+function checkUtf8(offset: number): void {
+  if (offset < 0) return;
+  const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
+  throw invalidField(['body'], msg, { type: 'unicode_invalid' });
+}

@@ -1,0 +1,48 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
+import type { PreAdmission } from '../../../shared/money/pre-admit-script.ts';
+import type { AppError } from '../../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
+import type { WebSession } from '../../../shared/account-area/web-models.ts';
+import type { ModelRequestOptions } from './model-request-options.ts';
+import type { SessionCookie } from './session-cookies.ts';
+import type { WorkMeter } from './work-meter.ts';
+
+/** State that middleware sets for the handler. */
+export interface RequestState {
+  /** Always generated here; a client's X-Request-Id is ignored. Ids sort by the time of the request. */
+  requestId: string;
+  /**
+   * Aborts with `job_cancelled` when the response is closed: the client has disconnected, or has received all of it.
+   */
+  signal: AbortSignal;
+  /** Set by meterRequests. */
+  meter?: WorkMeter;
+  /** Set by authenticate. */
+  holder?: KeyHolder;
+  /** Set by authenticateSession. */
+  session?: WebSession;
+  /** Whether the issues of a 422 are also given in Russian. */
+  translatesErrors?: true;
+  /** The cookie that identified the session. */
+  sessionCookie?: SessionCookie;
+  /** When the session was looked up, according to `performance.now` (ms). */
+  sessionFoundAtMs?: number;
+  /** Set if the account was checked before admission: before a large body was read or the text was tokenized. */
+  preAdmission?: PreAdmission;
+  /** Set if the complete response was sent while the client is still sending. */
+  isResponseSent?: boolean;
+  /** The error reported in the response, either as its body or as the last event of a stream. */
+  error?: AppError;
+  /** Options that the headers of a request to a model set. */
+  modelRequestOptions?: ModelRequestOptions;
+  /** Memory reserved for a large body until its response is sent. `textBytes` is the part of it that is for texts. */
+  bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
+  /** Set by validate. */
+  path?: unknown;
+  body?: unknown;
+  query?: unknown;
+}
+
+export type ApiContext = ParameterizedContext<RequestState>;
+export type ApiMiddleware = Middleware<RequestState>;

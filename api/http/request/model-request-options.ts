@@ -1,0 +1,57 @@
+import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
+import { onDisconnectHeader } from '../../../shared/contract/on-disconnect.ts';
+import type { ApiContext } from './context.ts';
+
+/** Options that the headers of a request to a model set. */
+export interface ModelRequestOptions {
+  /** Whether the caller wants a job instead of the response. */
+  readonly respondsAsync: boolean;
+  /** How long the work may wait to start; null if the caller sets no limit. */
+  readonly timeoutMs: number | null;
+  readonly webhookUrl: string | null;
+  /** Whether a stream continues without its reader, and can be resumed. */
+  readonly isResumable: boolean;
+}
+
+/**
+ * Rejects a request for both a job and a stream. A job's final response is never streamed; `GET /v1/jobs/{id}/events`
+ * streams its progress.
+ * @throws AppError `validation_failed`
+ */
+export function rejectAsyncStream(context: ApiContext): void {
+  const { stream } = context.state.body as { readonly stream?: unknown };
+  if (stream === true && modelRequestOptionsOf(context).respondsAsync) {
+    throw invalidField(
+      ['body', 'stream'],
+      'cannot be true together with "Prefer: respond-async". Leave one of them out; GET /v1/jobs/{id}/events streams ' +
+        'how the job goes on.',
+    );
+  }
+}
+
+/**
+ * Rejects a request to continue without a reader if the response is not streamed.
+ * @throws AppError `validation_failed`
+ */
+export function rejectResumableWhole(context: ApiContext): void {
+  const { stream } = context.state.body as { readonly stream?: unknown };
+  if (stream !== true && modelRequestOptionsOf(context).isResumable) throw onlyForStreams();
+}
+
+export const onlyForStreams = (): AppError =>
+  invalidField(
+    ['header', onDisconnectHeader],
+    'is for streamed chats: send "stream": true with it, or leave it out. For an answer without a connection, send ' +
+      '"Prefer: respond-async"',
+  );
+
+const noOptions: ModelRequestOptions = {
+  respondsAsync: false,
+  timeoutMs: null,
+  webhookUrl: null,
+  isResumable: false,
+};
+
+export function modelRequestOptionsOf({ state }: ApiContext): ModelRequestOptions {
+  return state.modelRequestOptions ?? noOptions;
+}

@@ -1,7 +1,0 @@
-import type { ApiMiddleware } from '../request/context.ts';
-
-/** Adds Russian texts to the issues of a 422. */
-export const translateErrors = (): ApiMiddleware => async (context, next) => {
-  context.state.translatesErrors = true;
-  await next();
-};

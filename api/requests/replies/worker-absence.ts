@@ -1,0 +1,134 @@
+import { queueNames, type QueueName } from '../../../shared/work/queue/job-kinds.ts';
+import { heartbeatLifetimeMs } from '../../../shared/work/queue/heartbeat-times.ts';
+import type { QueueWorkers, WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
+import type { Logger } from '../../../shared/platform/runtime/logger.ts';
+
+/**
+ * Callers get an error if no worker has taken work off their queue for this long, counted from its last heartbeat.
+ * Restarting the workers takes less time.
+ */
+export const defaultNoWorkerTimeoutMs = 15_000;
+/** How often an absence is logged while it lasts. */
+const repeatAfterMs = 60_000;
+/** A result of a look-up that is older says nothing about whether a queue is served now. */
+const maxLookUpAgeMs = 5_000;
+
+interface QueueState {
+  /** The last heartbeat of a worker that takes work off the queue, or when this process began to look. */
+  servedAtMs: number;
+  loggedAtMs: number | null;
+  /** Callers that got an error since the last log line. */
+  refused: number;
+}
+
+export interface AbsenceDetails extends AbsenceOptions {
+  /** Callers that wait for a worker of the queue. */
+  readonly countWaiting: (queue: QueueName) => number;
+}
+
+export interface AbsenceOptions {
+  /** Queues for which requests can be admitted. Only their absences are logged. */
+  readonly queuesInUse: () => ReadonlySet<QueueName>;
+  /** How long a queue may be without a worker before its callers get an error. */
+  readonly noWorkerTimeoutMs: number;
+}
+
+/** Measures how long each queue has been without a live worker that takes work off it, and logs it. */
+export class WorkerAbsence {
+  readonly #registry: Pick<WorkerRegistryStore, 'findWorkers'>;
+  readonly #details: AbsenceDetails;
+  readonly #log: Logger;
+  readonly #nowMs: () => number;
+  readonly #queues: ReadonlyMap<QueueName, QueueState>;
+  /** Until this time, a live worker may not yet have sent its first heartbeat since the last Redis outage. */
+  #unknownUntilMs = -Infinity;
+  #lookedUpAtMs = -Infinity;
+
+  constructor(
+    registry: Pick<WorkerRegistryStore, 'findWorkers'>,
+    details: AbsenceDetails,
+    log: Logger,
+    nowMs: () => number,
+  ) {
+    this.#registry = registry;
+    this.#details = details;
+    this.#log = log;
+    this.#nowMs = nowMs;
+    this.#queues = new Map(
+      queueNames.map((queue) => [queue, { servedAtMs: nowMs(), loggedAtMs: null, refused: 0 }]),
+    );
+  }
+
+  /** Reads which workers are alive, in one round trip. Returns null if Redis is unavailable. */
+  async lookUp(): Promise<ReadonlyMap<QueueName, QueueWorkers> | null> {
+    let found: QueueWorkers[];
+    try {
+      found = await this.#registry.findWorkers(queueNames);
+    } catch (error) {
+      this.#log.debug({ err: error }, 'worker look-up failed');
+      this.#reset();
+      return null;
+    }
+    this.#lookedUpAtMs = this.#nowMs();
+    const byQueue = new Map(queueNames.map((queue, i) => [queue, found[i]!]));
+    for (const [queue, { servedAgoMs }] of byQueue) this.#note(queue, servedAgoMs);
+    return byQueue;
+  }
+
+  /** Returns how long no worker has served the queue (ms); null if that is currently unknown. */
+  findUnservedMs(queue: QueueName): number | null {
+    const nowMs = this.#nowMs();
+    return nowMs < this.#unknownUntilMs ? null : nowMs - this.#stateOf(queue).servedAtMs;
+  }
+
+  /** Whether a request for this queue gets an error immediately. Call `noteRefusal` then. */
+  isUnserved(queue: QueueName): boolean {
+    if (this.#nowMs() - this.#lookedUpAtMs > maxLookUpAgeMs) return false;
+    return (this.findUnservedMs(queue) ?? 0) > this.#details.noWorkerTimeoutMs;
+  }
+
+  /** Whether callers of a model in the catalog get errors for lack of workers. */
+  hasUnserved(): boolean {
+    return [...this.#details.queuesInUse()].some((queue) => this.isUnserved(queue));
+  }
+
+  /** Counts a caller that gets an error because the queue is unserved. */
+  noteRefusal(queue: QueueName): void {
+    this.#stateOf(queue).refused += 1;
+  }
+
+  /**
+   * Restarts the measurement after a Redis outage. Workers continue to run during the outage, and settle their requests
+   * when Redis is back.
+   */
+  #reset(): void {
+    const nowMs = this.#nowMs();
+    for (const state of this.#queues.values()) state.servedAtMs = nowMs;
+    this.#unknownUntilMs = nowMs + heartbeatLifetimeMs;
+  }
+
+  #note(queue: QueueName, servedAgoMs: number | null): void {
+    const state = this.#stateOf(queue);
+    const nowMs = this.#nowMs();
+    const unservedSeconds = Math.round((nowMs - state.servedAtMs) / 1_000);
+    if (servedAgoMs !== null) {
+      state.servedAtMs = Math.max(state.servedAtMs, nowMs - servedAgoMs);
+      if (state.loggedAtMs === null) return;
+      this.#log.info({ queue, unservedSeconds, refused: state.refused }, 'queue has a live worker again');
+      state.loggedAtMs = null;
+      state.refused = 0;
+      return;
+    }
+    if ((this.findUnservedMs(queue) ?? 0) <= this.#details.noWorkerTimeoutMs) return;
+    if (state.loggedAtMs !== null && nowMs - state.loggedAtMs < repeatAfterMs) return;
+    const waiting = this.#details.countWaiting(queue);
+    if (!this.#details.queuesInUse().has(queue) && waiting === 0) return;
+    this.#log.error({ queue, unservedSeconds, waiting, refused: state.refused }, 'no live worker for queue');
+    state.loggedAtMs = nowMs;
+    state.refused = 0;
+  }
+
+  #stateOf(queue: QueueName): QueueState {
+    return this.#queues.get(queue)!;
+  }
+}

@@ -1,0 +1,235 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../contract/errors.ts';
+import { SingleFlight } from '../platform/runtime/single-flight.ts';
+import { LuaScript } from '../platform/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
+import type { AccountChange, AccountDocument, AccountStore } from './account-store.ts';
+import { defaultJobSettings, readJobSettings, type JobSettings } from './job-settings.ts';
+import { unknownKey } from './unknown-key.ts';
+import { addMissingRows } from '../ledger/missing-entries-store.ts';
+import type { LedgerStore } from '../ledger/ledger-store.ts';
+import { callMongo } from '../platform/storage/mongo-client.ts';
+import { runRestore, type RestoreOutcome } from './restore-script.ts';
+
+/** An account as stored in Redis: the source of truth for money in flight. */
+export interface HotAccount extends JobSettings {
+  readonly id: string;
+  readonly keyHash: string;
+  readonly userType: string;
+  readonly createdAt: Date;
+  readonly balanceNano: bigint;
+  readonly reservedNano: bigint;
+  readonly totalAddedNano: bigint;
+  /** Remaining free requests, including those reserved by running requests. */
+  readonly freeRequests: number;
+  /** How many refill codes the account has redeemed. */
+  readonly redeemedCodes: number;
+  readonly requestsPerMinute: number;
+  readonly banned: boolean;
+  readonly lastUsedAt: Date | null;
+}
+
+/** An account's requests of the last hour and their cost. */
+export interface RecentUse {
+  readonly requests: number;
+  readonly costNano: bigint;
+}
+
+const updateScript = new LuaScript(new URL('./update-account.lua', import.meta.url), ['account'], {
+  itemNames: ['field', 'value'],
+});
+
+/** Whether both documents have the same key, limits and ban. */
+function hasSameSettings(one: AccountDocument, other: AccountDocument): boolean {
+  const [settings, otherSettings] = [readJobSettings(one), readJobSettings(other)];
+  return (
+    one.keyHash === other.keyHash &&
+    one.requestsPerMinute === other.requestsPerMinute &&
+    settings.maxQueuedJobs === otherSettings.maxQueuedJobs &&
+    settings.weight === otherSettings.weight &&
+    one.banned === other.banned
+  );
+}
+
+const fields = [
+  'key',
+  'type',
+  'created',
+  'bal',
+  'res',
+  'added',
+  'free',
+  'codes',
+  'rpm',
+  'mqj',
+  'wgt',
+  'ban',
+  'last',
+] as const;
+
+/** How long to wait before checking a recovering shard again, and how many checks to make before giving up. */
+const restoreRetryMs = 100;
+const restoreAttempts = 40;
+
+export interface HotAccountOptions {
+  /** How many stream entries one execution of the restore script scans. */
+  readonly entriesPerRun?: number;
+  /** How long a caller waits for one load. */
+  readonly maxLoadMs?: number;
+}
+
+export class HotAccountStore {
+  readonly #redis: RedisClient;
+  readonly #accounts: AccountStore;
+  readonly #ledger: LedgerStore;
+  readonly #entriesPerRun: number | undefined;
+  readonly #loading: SingleFlight<void>;
+  readonly #adopting: SingleFlight<AccountDocument | null>;
+
+  constructor(
+    redis: RedisClient,
+    accounts: AccountStore,
+    ledger: LedgerStore,
+    { entriesPerRun, maxLoadMs }: HotAccountOptions = {},
+  ) {
+    this.#redis = redis;
+    this.#accounts = accounts;
+    this.#ledger = ledger;
+    this.#entriesPerRun = entriesPerRun;
+    this.#loading = new SingleFlight('account load', maxLoadMs);
+    this.#adopting = new SingleFlight('account lookup', maxLoadMs);
+  }
+
+  /** @throws AppError `invalid_api_key` if MongoDB has no such account either */
+  async get(accountId: string): Promise<HotAccount> {
+    const found = await this.#read(accountId);
+    if (found !== null) return found;
+    await this.load(accountId);
+    const loaded = await this.#read(accountId);
+    if (loaded === null)
+      throw new AppError('service_unavailable', { message: `account ${accountId} could not be loaded` });
+    return loaded;
+  }
+
+  /** Requests that reached a model in the current minute and the 59 before it, and their cost. */
+  async readRecentUse(accountId: string): Promise<RecentUse> {
+    const slots = await callRedis(() => this.#redis.hvals(redisKeys.recentMinutes(accountId)));
+    const oldest = Math.floor(Date.now() / 60_000) - 59;
+    let requests = 0;
+    let costNano = 0n;
+    for (const slot of slots) {
+      const [minute, count, cost] = slot.split(' ');
+      if (Number(minute) < oldest) continue;
+      requests += Number(count);
+      costNano += BigInt(cost ?? '0');
+    }
+    return { requests, costNano };
+  }
+
+  /**
+   * Loads an account from MongoDB into Redis if it is not there yet. Concurrent callers share one load.
+   * @throws AppError `invalid_api_key` if there is no such account
+   */
+  async load(accountId: string): Promise<void> {
+    await this.#loading.run(accountId, () => this.#restore(accountId, false));
+  }
+
+  /** Replaces an account in Redis that is known to be older than its copy in MongoDB. */
+  async reload(accountId: string): Promise<void> {
+    await this.#restore(accountId, true);
+  }
+
+  /** Returns the banned accounts among these. The lookups are sent in one pipeline. */
+  async findBanned(accountIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const bans = await callRedis(() =>
+      Promise.all(accountIds.map((id) => this.#redis.hget(redisKeys.account(id), 'ban'))),
+    );
+    return new Set(accountIds.filter((_, i) => bans[i] === '1'));
+  }
+
+  async update(accountId: string, change: AccountChange & { readonly keyHash?: string }): Promise<void> {
+    const changes: { readonly field: string; readonly value: string | number }[] = [];
+    const set = (field: string, value: string | number | undefined): void => {
+      if (value !== undefined) changes.push({ field, value });
+    };
+    set('key', change.keyHash);
+    set('rpm', change.requestsPerMinute);
+    set('mqj', change.maxQueuedJobs);
+    set('wgt', change.weight);
+    if (change.banned !== undefined) set('ban', change.banned ? 1 : 0);
+    const account = redisKeys.account(accountId);
+    await callRedis(() => updateScript.run(this.#redis, { account }, changes));
+  }
+
+  /**
+   * Copies the key, limits and ban of an account from MongoDB to Redis. MongoDB is changed first and may change again
+   * during the copy, so this rereads until MongoDB has what was written.
+   * @param written the state last written to Redis
+   * @returns the account; null if there is none
+   */
+  async adopt(accountId: string, written: AccountDocument | null = null): Promise<AccountDocument | null> {
+    let known = written;
+    for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
+      const account = await this.#accounts.findById(accountId);
+      if (account === null || (known !== null && hasSameSettings(account, known))) return account;
+      await this.update(accountId, account);
+      known = account;
+    }
+    return known;
+  }
+
+  /** Like `adopt`, but shared by all concurrent callers. Each gets a state that was read after its own call. */
+  async adoptShared(accountId: string): Promise<AccountDocument | null> {
+    return await this.#adopting.runNext(accountId, () => this.adopt(accountId));
+  }
+
+  async #restore(accountId: string, overwrites: boolean): Promise<void> {
+    for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
+      const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
+      // Replacing an account in Redis keeps its key, limits and ban, so all of them are copied.
+      if (outcome === 'restored') await this.adopt(accountId, overwrites ? null : account);
+      if (outcome === 'restored' || outcome === 'present') return;
+      if (outcome === 'recovering') await delay(restoreRetryMs);
+    }
+    throw new AppError('service_unavailable', { message: `account ${accountId} could not be loaded` });
+  }
+
+  async #tryToRestore(
+    accountId: string,
+    overwrites: boolean,
+  ): Promise<{ readonly outcome: RestoreOutcome; readonly account: AccountDocument }> {
+    const shard = shardOf(accountId);
+    const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
+    const account = await this.#accounts.findById(accountId, true);
+    if (account === null) throw unknownKey();
+    if (await callMongo(() => addMissingRows(this.#redis, this.#ledger, account)))
+      return { outcome: 'stale', account };
+    const checkpoint = await callMongo(() => this.#ledger.readCheckpoint(shard));
+    const request = { account, trimmed, checkpoint, overwrites, entriesPerRun: this.#entriesPerRun };
+    return { outcome: await callRedis(() => runRestore(this.#redis, request)), account };
+  }
+
+  async #read(accountId: string): Promise<HotAccount | null> {
+    const values = await callRedis(() => this.#redis.hmget(redisKeys.account(accountId), ...fields));
+    const [key, type, created, balance, reserved, added, free, codes, rpm, mqj, wgt, ban, last] = values;
+    if (balance === null || balance === undefined) return null;
+    return {
+      id: accountId,
+      keyHash: key ?? '',
+      userType: type ?? '',
+      createdAt: new Date(Number(created)),
+      balanceNano: BigInt(balance),
+      reservedNano: BigInt(reserved ?? '0'),
+      totalAddedNano: BigInt(added ?? '0'),
+      freeRequests: Number(free),
+      redeemedCodes: Number(codes ?? '0'),
+      requestsPerMinute: Number(rpm),
+      // Accounts loaded by an earlier release lack these fields.
+      maxQueuedJobs: Number(mqj ?? defaultJobSettings.maxQueuedJobs),
+      weight: Number(wgt ?? defaultJobSettings.weight),
+      banned: ban === '1',
+      lastUsedAt: last ? new Date(Number(last)) : null,
+    };
+  }
+}

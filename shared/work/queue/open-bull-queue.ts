@@ -1,0 +1,23 @@
+import { Queue, type DefaultJobOptions } from 'bullmq';
+import { bullPrefix } from '../../platform/redis/redis-keys.ts';
+import type { RedisClient } from '../../platform/redis/redis-client.ts';
+
+/**
+ * Opens a BullMQ queue for adding and inspecting jobs. By default BullMQ first reads Redis's version, and never tries
+ * again if that fails. If Redis or this process stalled at that moment, every later call would fail until a restart.
+ */
+export function openBullQueue<T>(
+  name: string,
+  redis: RedisClient,
+  defaultJobOptions: DefaultJobOptions = {},
+): Queue<T> {
+  const queue = new Queue<T>(name, {
+    connection: redis,
+    prefix: bullPrefix,
+    skipVersionCheck: true,
+    defaultJobOptions,
+  });
+  // Callers get the error of each command. This listener only stops the emitter from throwing.
+  queue.on('error', () => undefined);
+  return queue;
+}

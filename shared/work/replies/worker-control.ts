@@ -1,0 +1,39 @@
+import type { RedisClient } from '../../platform/redis/redis-client.ts';
+import { redisChannels } from '../../platform/redis/redis-keys.ts';
+
+/** Why a request is cancelled although its caller did not disconnect. */
+export interface CancelCause {
+  /** The gateway cannot deliver the response. The caller is not charged, unlike one that disconnects. */
+  readonly isOurFault?: true;
+  /** The caller did not read the response. */
+  readonly isUnread?: true;
+}
+
+/** A message from an api process to the worker that runs a request. */
+export type RunControl = { readonly requestId: string } & (
+  | { readonly action: 'pause' | 'resume' }
+  /** The request is no longer needed, by default because the caller disconnected. */
+  | ({ readonly action: 'cancel' } & CancelCause)
+  /** The worker may send the result that this attempt offered, up to this byte. */
+  | { readonly action: 'send'; readonly attempt: number; readonly upToByte: number }
+);
+
+/** A message from an api process to a worker: about one request, or about everything received on its channel. */
+export type ControlMessage =
+  | RunControl
+  | { readonly action: 'received'; readonly channel: string; readonly mark: number }
+  /** The account has cancelled a durable job that this worker runs. */
+  | { readonly action: 'cancel-job'; readonly jobId: string };
+
+/**
+ * @returns whether the worker is listening. After a lost connection it listens again within moments; a dead worker
+ * never does
+ */
+export async function sendControl(
+  redis: RedisClient,
+  workerId: string,
+  message: ControlMessage,
+): Promise<boolean> {
+  const listeners = await redis.spublish(redisChannels.control(workerId), JSON.stringify(message));
+  return (listeners as number) > 0;
+}

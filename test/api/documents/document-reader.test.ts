@@ -1,0 +1,156 @@
+import test, { type ExecutionContext } from 'ava';
+import { DocumentReader } from '../../../api/documents/document-reader.ts';
+import type { FileResult, FileRequest } from '../../../api/documents/file-content.ts';
+import type { AppError } from '../../../shared/contract/errors.ts';
+import type { Logger } from '../../../shared/platform/runtime/logger.ts';
+import { countTokens } from '../../../shared/catalog/count-tokens.ts';
+import { estimateInOtherVocabularies } from '../../../api/admission/other-vocabularies.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { makePdf, makeSlowPdf, toDataUri } from '../../support/make-pdf.ts';
+import { makeZip } from '../../support/make-zip.ts';
+
+type ReadOptions = Partial<FileRequest> & {
+  readonly accountId?: string;
+  readonly mediaType?: string;
+  readonly signal?: AbortSignal;
+};
+
+interface LogFields {
+  readonly err: Error;
+}
+
+function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, string][] = []) {
+  const log = { error: (fields: LogFields, text: string) => logged.push([fields, text]) };
+  const documents = new DocumentReader(log as unknown as Logger, timeoutMs);
+  t.teardown(() => documents.close());
+  return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileResult> => {
+    const { accountId = 'a', mediaType, signal = new AbortController().signal, ...more } = options;
+    const request: FileRequest = {
+      filename: '',
+      dataUri: toDataUri(bytes, mediaType),
+      maxTokens: 1_000_000,
+      tokensPerPage: 258,
+      tokensPerImage: 1_445,
+      tokenizer: 'o200k_base',
+      ...more,
+    };
+    return await documents.read(accountId, request, signal);
+  };
+}
+
+/** A PDF that unpacks to hundreds of megabytes of text on one page. */
+const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
+
+test('reading a file returns token counts and no text, even if the file unpacks to a large text', async (t) => {
+  const read = useReader(t);
+  const text = 'Some words. '.repeat(200_000);
+  const zip = makeZip({ 'a.txt': Buffer.from(text) });
+  const counts = {
+    textTokens: countTokens(text),
+    textTokensInOtherVocabularies: estimateInOtherVocabularies(text),
+    textBytes: text.length,
+    pages: 0,
+    otherTokens: 0,
+  };
+  t.deepEqual(await read(zip, { mediaType: 'application/zip' }), counts);
+  t.deepEqual(await read(Buffer.from(text), { mediaType: 'text/plain' }), counts);
+  const asText = { ...counts, textTokens: counts.textTokens + countTokens(zip.toString('utf8')) };
+  t.like(await read(zip, { mediaType: 'text/plain', maxTokens: 2_000_000 }), {
+    textTokens: asText.textTokens,
+  });
+});
+
+test('a file with more tokens or pages than the remaining context is too long', async (t) => {
+  const read = useReader(t);
+  const text = Buffer.from('Some words. '.repeat(100));
+  const options = { mediaType: 'text/plain' };
+  const tokens = countTokens(text.toString());
+  t.like(await read(text, { ...options, maxTokens: tokens }), { textTokens: tokens });
+  for (const maxTokens of [tokens - 1, 1, 0]) {
+    t.like(await read(text, { ...options, maxTokens }), { fault: 'too_long' });
+  }
+  t.like(await read(makePdf(['a', 'b', 'c']), { maxTokens: 700 }), { fault: 'too_long', kind: 'pdf' });
+});
+
+test('a PDF that unpacks beyond the memory limit is too large, and the next file is still read', async (t) => {
+  const read = useReader(t);
+  t.deepEqual(await read(bomb), { fault: 'too_large' });
+  t.like(await read(makePdf(['alpha'])), { pages: 1 });
+});
+
+test('a file that exhausts memory kills only its own process', async (t) => {
+  const read = useReader(t);
+  const tags = makeZip({ 'a.xml': Buffer.alloc(60 * 1024 * 1024, '<') });
+  t.deepEqual(await read(tags, { mediaType: 'application/zip' }), { fault: 'too_large' });
+  t.like(await read(makePdf(['alpha'])), { pages: 1 });
+});
+
+test('reading a PDF is aborted if it takes too long, or if the caller disconnects', async (t) => {
+  const read = useReader(t, 300);
+  t.deepEqual(await read(bomb), { fault: 'too_large' });
+  const caller = new AbortController();
+  const cancelled = read(bomb, { signal: caller.signal });
+  caller.abort(new Error('gone'));
+  await t.throwsAsync(cancelled, { message: 'gone' });
+});
+
+test('slow files of one account do not block other accounts', async (t) => {
+  const read = useReader(t, 2_000);
+  const ended: string[] = [];
+  const hostile = Array.from({ length: 4 }, async () => {
+    await read(bomb, { accountId: 'hostile' });
+    ended.push('hostile');
+  });
+  await read(makePdf(['alpha']), { accountId: 'other' });
+  t.true(ended.length <= 1, `${ended.length} finished first`);
+  await Promise.all(hostile);
+});
+
+test('files of another account are read before any of the slow files that several accounts are reading has finished', async (t) => {
+  const read = useReader(t, 600_000);
+  const slow = makeSlowPdf(300, 8);
+  const stop = new AbortController();
+  const ended: string[] = [];
+  const hostile = ['b', 'c', 'd'].flatMap((accountId) =>
+    [1, 2].map(async () => {
+      try {
+        await read(slow, { accountId, signal: stop.signal });
+        ended.push(accountId);
+      } catch (error) {
+        // On a slow machine the files may exceed the maximum queue time.
+        if (error !== stop.signal.reason && (error as AppError).code !== 'queue_full') throw error;
+      }
+    }),
+  );
+  const readAt = performance.now();
+  t.like(await read(makePdf(['alpha']), { accountId: 'other' }), { pages: 1 });
+  t.log('a page took', Math.round(performance.now() - readAt), 'ms');
+  const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
+  for (let i = 0; i < 3; i += 1) {
+    t.like(await read(long, { accountId: 'other' }), { pages: 300 });
+  }
+  t.log('and three of 300 pages', Math.round(performance.now() - readAt), 'ms');
+  t.deepEqual(ended, []);
+  stop.abort(new Error('stop'));
+  await Promise.all(hostile);
+});
+
+test('if no other account waits, several slow files of one account are read at the same time, without a delay between them', async (t) => {
+  const read = useReader(t);
+  const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
+  const results = await Promise.all(Array.from({ length: 6 }, () => read(long)));
+  for (const result of results) t.like(result, { pages: 300 });
+});
+
+test('an unhandled error ends only the process that reads the file, and is logged with its cause', async (t) => {
+  const logged: [LogFields, string][] = [];
+  const read = useReader(t, undefined, logged);
+  const unknown = { tokenizer: 'no such vocabulary' as FileRequest['tokenizer'] };
+  t.deepEqual(await read(makePdf(['some text']), unknown), { fault: 'too_large' });
+  const [[{ err }, text]] = (await waitFor('the log line', () => logged.length > 0 && logged)) as [
+    [LogFields, string],
+  ];
+  t.is(text, 'file process: unhandled rejection');
+  t.regex(err.stack ?? '', /no such vocabulary/);
+  t.like(await read(makePdf(['some text'])), { pages: 1 });
+});

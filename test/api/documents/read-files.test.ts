@@ -1,0 +1,85 @@
+import test from 'ava';
+import { DocumentReader } from '../../../api/documents/document-reader.ts';
+import type { CountedFile } from '../../../api/documents/file-content.ts';
+import { loadPdfium } from '../../../api/documents/pdf-text.ts';
+import { readFile as readContent } from '../../../api/documents/read-file.ts';
+import { readFiles } from '../../../api/documents/read-files.ts';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { ChatRequest } from '../../../shared/contract/chat.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { makeBlankPdf, makePdf, toDataUri } from '../../support/make-pdf.ts';
+import { makeZip } from '../../support/make-zip.ts';
+
+const model = {
+  id: 'm',
+  context: 128_000,
+  tokensPerPage: 258,
+  tokensPerImage: 1_445,
+  tokenizer: 'o200k_base',
+} as CatalogModel;
+const pdfium = await loadPdfium();
+const documents = new DocumentReader(createLogger('test', 'silent'));
+const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+const zip = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') });
+
+test.after.always(async () => {
+  await documents.close();
+});
+
+async function readFile(filename: string, mediaType: string, bytes: Buffer): Promise<CountedFile> {
+  const file = { filename, file_data: toDataUri(bytes, mediaType) };
+  const body = { messages: [{ role: 'user', content: [{ type: 'file', file }] }] } as unknown as ChatRequest;
+  const [content] = await readFiles(documents, 'a', body, model, new AbortController().signal);
+  return content!;
+}
+
+/** The text that is tokenized for a file. */
+function read(filename: string, mediaType: string, bytes: Buffer): string {
+  const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
+  const content = readContent(pdfium, request);
+  if ('fault' in content) throw new Error(`the file is ${content.fault}`);
+  return content.texts.map(({ text }) => text).join(' ');
+}
+
+test('pages of an uncompressed PDF are read, even if data precedes the PDF header', async (t) => {
+  const blank = makeBlankPdf(200);
+  t.false(blank.includes('stream'));
+  const shifted = Buffer.concat([Buffer.from('\n'.repeat(1_000)), blank]);
+  for (const bytes of [blank, shifted]) {
+    t.is((await readFile('a.pdf', 'application/pdf', bytes)).pages, 200);
+    t.is((await readFile('a.bin', 'application/octet-stream', bytes)).pages, 200);
+  }
+  await t.throwsAsync(readFile('a.pdf', 'application/pdf', Buffer.from('%PDF-1.4 nothing but a head')), {
+    instanceOf: AppError,
+  });
+  t.is(
+    read('a.md', 'text/markdown', Buffer.from('A PDF begins with %PDF-1.7.')),
+    'A PDF begins with %PDF-1.7.',
+  );
+});
+
+test('a file that starts as a PDF and ends as an archive is read as both, or rejected', async (t) => {
+  // Offsets in the archive are relative to the start of the file, as tools that repair prefixed archives write them.
+  const front = makePdf(['front']);
+  const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
+  t.regex(read('a.docx', word, shifted), /front.*hidden words/s);
+  await t.throwsAsync(readFile('a.docx', word, Buffer.concat([front, zip])), { instanceOf: AppError });
+});
+
+test('a document with a prefix is not mistaken for binary data of an unknown type', async (t) => {
+  await t.throwsAsync(readFile('a.docx', word, Buffer.concat([Buffer.from([0xff]), zip])), {
+    instanceOf: AppError,
+  });
+  await t.throwsAsync(
+    readFile('a.docx', 'application/octet-stream', Buffer.concat([Buffer.from([0xff]), zip])),
+    {
+      instanceOf: AppError,
+    },
+  );
+});
+
+test('a file with a text extension is read as text, even if its first bytes are those of another format', async (t) => {
+  const both = Buffer.concat([makePdf(['front']), Buffer.from('\nhidden words')]);
+  t.regex(read('a.txt', 'application/octet-stream', both), /hidden words/);
+});

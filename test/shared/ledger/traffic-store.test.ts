@@ -1,0 +1,165 @@
+import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { TrafficRecorder } from '../../../shared/ledger/traffic-recorder.ts';
+import { TrafficStore } from '../../../shared/ledger/traffic-store.ts';
+import { noTotalSums, TrafficSums, type SettledRequest } from '../../../shared/ledger/traffic-sums.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+
+const log = createLogger('test', 'silent');
+const request: SettledRequest = {
+  model: 'a',
+  success: true,
+  responseCode: 200,
+  durationMs: 120,
+  billedMs: 100,
+  promptTokens: 7,
+  completionTokens: 11,
+};
+
+let server: TestRedis;
+let redis: RedisClient;
+
+test.beforeEach(async () => {
+  server = await startTestRedis();
+  redis = createRedis(server.url, 'commands', log);
+  await waitUntilReady(redis);
+});
+test.afterEach.always(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+const readSeconds = async (): Promise<number> => (await redis.time())[0]!;
+
+test.serial("recorded sums are added to the bucket of Redis's own time, and expire", async (t) => {
+  const sums = new TrafficSums();
+  sums.add(request);
+  const before = await readSeconds();
+  await new TrafficStore(redis).record(sums);
+  const after = await readSeconds();
+  for (const [toKey, seconds, retentionSeconds] of [
+    [redisKeys.modelTraffic, 300, 2_400],
+    [redisKeys.totalTraffic, 600, 90_000],
+  ] as const) {
+    const [key, ...more] = await redis.keys(`${toKey('')}*`);
+    t.deepEqual(more, []);
+    const bucket = Number(key!.slice(toKey('').length));
+    t.true(bucket >= Math.floor(before / seconds) && bucket <= Math.floor(after / seconds));
+    const ttl = await redis.ttl(key!);
+    t.true(ttl > 0 && ttl <= retentionSeconds);
+  }
+});
+
+test.serial('only the buckets within the window are summed', async (t) => {
+  const current = 1_000_000;
+  for (const [bucket, count] of [
+    [current + 1, 1],
+    [current, 10],
+    [current - 6, 100],
+    [current - 7, 1_000],
+  ] as const) {
+    await redis.hset(redisKeys.modelTraffic(bucket), { 'succeeded:a:b': count });
+  }
+  for (const [bucket, count] of [
+    [current + 1, 1],
+    [current, 10],
+    [current - 144, 100],
+    [current - 145, 1_000],
+  ] as const) {
+    await redis.hset(redisKeys.totalTraffic(bucket), { requests: count, tokens: 1 });
+  }
+  const models = new TrafficStore(redis, { readTimeMs: async () => current * 300_000 });
+  t.is((await models.readModels()).value.get('a:b')?.succeeded, 110);
+  const totals = new TrafficStore(redis, { readTimeMs: async () => current * 600_000 + 599_999 });
+  t.deepEqual((await totals.readTotals()).value, { ...noTotalSums, requests: 110, tokens: 2 });
+});
+
+test.serial(
+  'within one step all readers get the same stats; in the next step they get new ones',
+  async (t) => {
+    let nowMs = Date.now();
+    nowMs -= nowMs % 30_000;
+    const options = { readTimeMs: async () => nowMs };
+    const [one, other] = [new TrafficStore(redis, options), new TrafficStore(redis, options)];
+    const add = async (count: number): Promise<void> => {
+      await redis.hincrby(redisKeys.totalTraffic(Math.floor(nowMs / 600_000)), 'requests', count);
+    };
+    await add(5);
+    t.deepEqual(await one.readTotals(), { value: { ...noTotalSums, requests: 5 }, validForMs: 30_000 });
+    await add(1);
+    nowMs += 29_999;
+    t.deepEqual(await other.readTotals(), { value: { ...noTotalSums, requests: 5 }, validForMs: 1 });
+    nowMs += 1;
+    await add(1);
+    const next = await other.readTotals();
+    t.is(next.validForMs, 30_000);
+    // Includes the earlier counts, even if the step also starts a new bucket.
+    t.is(next.value.requests, 7);
+    // A reader whose clock is still just before the step gets the newer stats, because they were already computed.
+    nowMs -= 1;
+    t.deepEqual((await one.readTotals()).value, next.value);
+  },
+);
+
+test.serial('sums that a double formats inexactly are still stored exactly', async (t) => {
+  const store = new TrafficStore(redis);
+  const sums = new TrafficSums();
+  sums.add({ ...request, promptTokens: 4_503_599_627_370_496, completionTokens: 1 });
+  await store.record(sums);
+  t.is((await store.readTotals()).value.tokens, 4_503_599_627_370_497);
+});
+
+test.serial('while Redis is unavailable sums stay in memory, and are written when it is back', async (t) => {
+  const store = new TrafficStore(redis);
+  const recorder = new TrafficRecorder(store, log);
+  recorder.note(request);
+  await server.stop();
+  await recorder.flush();
+  recorder.note({ ...request, model: 'b' });
+  await recorder.flush();
+  const error = await t.throwsAsync(store.readModels(), { instanceOf: AppError });
+  t.is(error.code, 'service_unavailable');
+  server = await startTestRedis({ port: server.port });
+  await waitUntilReady(redis);
+  recorder.note(request);
+  await recorder.stop();
+  const { value } = await store.readModels();
+  t.is(value.get('a')?.succeeded, 2);
+  t.is(value.get('b')?.succeeded, 1);
+  t.is((await store.readTotals()).value.requests, 3);
+});
+
+test.serial('sums added during a write are written on shutdown', async (t) => {
+  const written: number[] = [];
+  let finish = (): void => undefined;
+  const recorder = new TrafficRecorder(
+    {
+      record: async ({ totals }) => {
+        written.push(totals.requests);
+        if (written.length === 1) await new Promise<void>((resolve) => (finish = resolve));
+      },
+    },
+    log,
+  );
+  recorder.note(request);
+  const flushed = recorder.flush();
+  recorder.note(request);
+  recorder.note(request);
+  const stopped = recorder.stop();
+  finish();
+  await Promise.all([flushed, stopped]);
+  t.deepEqual(written, [1, 2]);
+});
+
+test.serial('sums that Redis rejects are dropped, so that later ones are written', async (t) => {
+  const store = new TrafficStore(redis);
+  const recorder = new TrafficRecorder(store, log);
+  recorder.note({ ...request, promptTokens: 0.5 });
+  await recorder.flush();
+  recorder.note({ ...request, model: 'b' });
+  await recorder.stop();
+  t.is((await store.readModels()).value.get('b')?.succeeded, 1);
+});

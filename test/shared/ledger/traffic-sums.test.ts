@@ -1,0 +1,67 @@
+import test from 'ava';
+import {
+  parseModelFields,
+  parseTotalFields,
+  toModelFields,
+  toTotalFields,
+} from '../../../shared/ledger/traffic-fields.ts';
+import { TrafficSums, type SettledRequest } from '../../../shared/ledger/traffic-sums.ts';
+
+const success: SettledRequest = {
+  model: 'a',
+  success: true,
+  responseCode: 200,
+  durationMs: 120,
+  billedMs: 100,
+  promptTokens: 7,
+  completionTokens: 11,
+};
+const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
+
+test('a status of 500 or more is a failure of the model; a rejected request or a disconnected caller is not', (t) => {
+  const sums = new TrafficSums();
+  t.true(sums.isEmpty);
+  for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);
+  t.deepEqual(sums.totals, { requests: 6, succeeded: 1, failed: 3, tokens: 6 * 18 });
+  t.deepEqual(Object.fromEntries(sums.models), {
+    a: {
+      succeeded: 1,
+      failed: 3,
+      durationMs: 120,
+      vendorMs: 100,
+      promptTokens: 7,
+      completionTokens: 11,
+    },
+  });
+});
+
+test('a clock that was set back does not subtract time', (t) => {
+  const sums = new TrafficSums();
+  sums.add({ ...success, durationMs: -5, billedMs: -3 });
+  t.like(sums.models.get('a'), { succeeded: 1, durationMs: 0, vendorMs: 0 });
+});
+
+test('merging two objects gives the same sums as adding all requests to one object', (t) => {
+  const [all, some, others] = [new TrafficSums(), new TrafficSums(), new TrafficSums()];
+  for (const request of [success, { ...success, model: 'b' }]) {
+    some.add(request);
+    all.add(request);
+  }
+  for (const request of [success, fail(502), fail(422)]) {
+    others.add(request);
+    all.add(request);
+  }
+  some.addAll(others);
+  t.deepEqual(some.models, all.models);
+  t.deepEqual(some.totals, all.totals);
+});
+
+test('sums can be read back from their Redis fields, for any model name', (t) => {
+  const sums = new TrafficSums();
+  for (const model of ['lab/deep.thought:42', 'failed:x', '__proto__', ' ', 'a\nb'])
+    for (const request of [success, fail(500)]) sums.add({ ...request, model });
+  const flat = toModelFields(sums.models).flat().map(String);
+  t.deepEqual(parseModelFields(['step', '1', ...flat]), new Map(sums.models));
+  const totals = toTotalFields(sums.totals).flat().map(String);
+  t.deepEqual(parseTotalFields(['step', '1', ...totals]), sums.totals);
+});

@@ -1,0 +1,125 @@
+import test from 'ava';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { changeAccount } from '../../../shared/accounts/change-account.ts';
+import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+test('a ban, limit or key changed while the account is being loaded takes effect in Redis', async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, ledger, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
+  await redis.del(redisKeys.account(id));
+  let reads = 0;
+  const racing = Object.create(accounts, {
+    findById: {
+      value: async (accountId: string) => {
+        const found = await accounts.findById(accountId);
+        reads += 1;
+        // Changes between this read and its use: the account is not in Redis yet, so nothing there can be updated.
+        if (reads === 1) {
+          const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+          await changeAccount({ redis, accounts, hotAccounts }, id, change);
+          await accounts.replaceKey(id);
+        }
+        return found;
+      },
+    },
+  }) as typeof accounts;
+  await new HotAccountStore(redis, racing, ledger).load(id);
+  const stored = await accounts.findById(id);
+  const expected = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+  t.like(await hotAccounts.get(id), { ...expected, keyHash: stored!.keyHash });
+});
+
+test('a ban, limit or key changed during a reload takes effect even if MongoDB is not read again', async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, ledger, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
+  let reads = 0;
+  const failing = Object.create(accounts, {
+    findById: {
+      value: async (accountId: string) => {
+        reads += 1;
+        if (reads > 1) throw new Error('the process dies');
+        const found = await accounts.findById(accountId);
+        const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+        await changeAccount({ redis, accounts, hotAccounts }, id, change);
+        const replaced = await accounts.replaceKey(id);
+        await hotAccounts.update(id, { keyHash: replaced!.keyHash });
+        return found;
+      },
+    },
+  }) as typeof accounts;
+  await redis.hset(redisKeys.account(id), 'bal', '5');
+  await t.throwsAsync(new HotAccountStore(redis, failing, ledger).reload(id), {
+    message: 'the process dies',
+  });
+  const stored = await accounts.findById(id);
+  const changed = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+  const expected = { ...changed, keyHash: stored!.keyHash, balanceNano: 1_000n };
+  t.like(await hotAccounts.get(id), expected);
+});
+
+test('a reload replaces an outdated key, limits and ban in Redis with those in MongoDB', async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { accounts, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
+  const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
+  await accounts.update(id, change);
+  await accounts.replaceKey(id);
+  await hotAccounts.reload(id);
+  const stored = await accounts.findById(id);
+  t.like(await hotAccounts.get(id), { ...change, keyHash: stored!.keyHash });
+});
+
+test('an account from an earlier release has the default job settings, and settings changed later are not overwritten', async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
+  await redis.hdel(redisKeys.account(id), 'mqj', 'wgt');
+  t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 1 });
+  await changeAccount({ redis, accounts, hotAccounts }, id, { weight: 3 });
+  await hotAccounts.reload(id);
+  t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 3 });
+});
+
+test("concurrent look-ups of an account's key share one MongoDB query while it hangs, and a new query starts after it times out", async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, ledger } = services;
+  const { id } = await services.createAccount();
+  await services.moveAll();
+  let isAway = true;
+  let queries = 0;
+  const hanging = Object.create(accounts, {
+    findById: {
+      value: async (accountId: string) => {
+        queries += 1;
+        if (isAway) await new Promise(() => undefined);
+        return await accounts.findById(accountId);
+      },
+    },
+  }) as typeof accounts;
+  const store = new HotAccountStore(redis, hanging, ledger, { maxLoadMs: 200 });
+  const concurrent = await Promise.allSettled(Array.from({ length: 50 }, () => store.adoptShared(id)));
+  t.true(concurrent.every(({ status }) => status === 'rejected'));
+  t.is(queries, 1);
+  await t.throwsAsync(store.load('another'));
+  isAway = false;
+  // On a busy machine a load may exceed `maxLoadMs`.
+  const adopt = () => store.adoptShared(id).catch(() => null);
+  t.is((await waitFor('the account', adopt))._id, id);
+  await waitFor('the other account', () => store.load('another').catch((error: unknown) => isUnknown(error)));
+});
+
+const isUnknown = (error: unknown): boolean => error instanceof AppError && error.code === 'invalid_api_key';

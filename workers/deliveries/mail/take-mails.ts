@@ -1,0 +1,71 @@
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import type { Running } from '../../../shared/platform/runtime/lifecycle.ts';
+import type { Logger } from '../../../shared/platform/runtime/logger.ts';
+import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
+import type { Faults } from '../../faults.ts';
+import type { Mail } from '../../../shared/account-area/mail.ts';
+import { mailQueueName, type SealedMail } from '../../../shared/account-area/mail-queue.ts';
+import { closeBullWorker } from '../../intake/close-bull-worker.ts';
+import { createBullWorker } from '../../intake/create-bull-worker.ts';
+import { computeMailRetryMs } from './retry-delay.ts';
+import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
+import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
+
+/**
+ * Maximum number of mails that a process sends concurrently, each over its own connection. Mail servers often allow ten
+ * or twenty connections.
+ */
+const defaultConcurrency = 5;
+
+/** If a mail's worker is silent for this long, another worker takes over the mail. */
+const defaultLockMs = 10_000;
+
+/** How long running sends may take when the process stops. Another worker sends interrupted mails again. */
+const stopGraceMs = 5_000;
+
+export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
+  readonly smtpUrl: string;
+  readonly bullmq: RedisClient;
+  readonly faults: Faults;
+  readonly log: Logger;
+  /** The following options are for tests, which cannot wait for minutes. */
+  readonly concurrency?: number;
+  readonly computeRetryMs?: typeof computeMailRetryMs;
+  readonly lockMs?: number;
+  readonly timeouts?: SmtpTimeouts;
+}
+
+/** Takes mails off their queue and delivers each to the mail server at least once. */
+export function startMailIntake(options: MailIntakeOptions): Running {
+  const { smtpUrl, bullmq, faults, log, timeouts } = options;
+  const { concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { computeRetryMs = computeMailRetryMs } = options;
+  const client = createSmtpClient({
+    url: smtpUrl,
+    maxConnections: concurrency,
+    ...(timeouts === undefined ? {} : { timeouts }),
+  });
+  const worker = createBullWorker<SealedMail>(mailQueueName, (job) => sendMail({ ...options, client }, job), {
+    faults,
+    log,
+    redis: bullmq,
+    concurrency,
+    lockMs,
+    backoffStrategy: (attempts, _type, _error, job) => computeRetryMs(attempts, job!.name as Mail['kind']),
+  });
+  // While the mail server is down, every mail fails again and again.
+  const warnOfRetry = createThrottledWarning((message, facts: object) => log.warn(facts, message));
+  worker.on('failed', (job, error) => {
+    const facts = { mailId: job?.id, kind: job?.name, attempts: job?.attemptsMade, reason: error.message };
+    if (error instanceof MailDropped) log.warn(facts, 'mail dropped');
+    else warnOfRetry('mail could not be sent; it is tried again', facts);
+  });
+  return {
+    async stop() {
+      const grace = setTimeout(() => client.close(), stopGraceMs);
+      await closeBullWorker(worker, bullmq);
+      clearTimeout(grace);
+      client.close();
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
+
+const leaseMs = 5_000;
+/** A lease taken within this time is still held for several seconds, so Redis need not be asked. */
+const renewMs = 1_000;
+
+const takeScript = new LuaScript(new URL('./take-lease.lua', import.meta.url), [
+  'lease',
+  'workerId',
+  'leaseMs',
+]);
+const releaseScript = new LuaScript(new URL('./release-lease.lua', import.meta.url), ['lease', 'workerId']);
+
+/**
+ * A lease for work that only one worker at a time should do. It only avoids duplicate work: everything done under it
+ * must be safe even if two workers do it concurrently.
+ */
+export class Lease {
+  readonly #redis: RedisClient;
+  readonly #workerId: string;
+  readonly #key: string;
+  #renewAtMs = 0;
+  /** Counts the calls of `doubt`, so that the reply to an earlier question is not believed. */
+  #doubts = 0;
+
+  constructor(redis: RedisClient, workerId: string, key: string) {
+    this.#redis = redis;
+    this.#workerId = workerId;
+    this.#key = key;
+  }
+
+  /** @returns whether this worker now holds the lease, for at least the next four seconds */
+  async take(): Promise<boolean> {
+    const nowMs = performance.now();
+    if (nowMs < this.#renewAtMs) return true;
+    const doubts = this.#doubts;
+    const isHeld =
+      (await takeScript.run(this.#redis, { lease: this.#key, workerId: this.#workerId, leaseMs })) === 1;
+    if (isHeld && doubts === this.#doubts) this.#renewAtMs = nowMs + renewMs;
+    return isHeld;
+  }
+
+  /** Makes the next `take` ask Redis, because another worker seems to hold the lease too. */
+  doubt(): void {
+    this.#doubts += 1;
+    this.#renewAtMs = 0;
+  }
+
+  async release(): Promise<void> {
+    this.doubt();
+    await releaseScript.run(this.#redis, { lease: this.#key, workerId: this.#workerId });
+  }
+}
