@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { parseDataUri } from '../../shared/contract/data-uri.ts';
 import { countTokensAsync } from '../../shared/catalog/count-tokens.ts';
-import { estimateInOtherVocabularies } from '../admission/other-vocabularies.ts';
+import { estimateInOtherVocabularies } from '../tokens/other-vocabularies.ts';
 import type {
   DocumentResult,
   DocumentRequest,

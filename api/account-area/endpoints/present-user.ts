@@ -7,7 +7,7 @@ import type { RedemptionClaim } from '../../../shared/accounts/refill-code-store
 import type { HotAccount, RecentUse } from '../../../shared/accounts/hot-account-store.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
 import type { WebLink, WebSession, WebUser } from '../../../shared/account-area/web-models.ts';
-import { averageRpm } from '../../endpoints/users/present-account.ts';
+import { averageRpm } from '../../endpoints/present-account.ts';
 
 export function presentWebUser(user: WebUser): WebUserBody {
   return {

@@ -19,14 +19,14 @@ import { rejectAsyncStream, rejectResumableWhole } from '../../http/request/mode
 import { keyHolderOf } from '../../http/request/holder.ts';
 import { awaitResponse } from '../await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
-import { CountedTexts } from './counted-texts.ts';
+import { CountedTexts } from '../../tokens/counted-texts.ts';
 import { estimateChat, type ChatContents, type ChatEstimate } from './estimate-chat.ts';
 import { findModel } from '../find-model.ts';
 import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { translateFunctions } from './translate-functions.ts';
 import { hasFiles } from './prompt-content.ts';
-import { respondAsync } from '../jobs/respond-async.ts';
+import { respondAsync } from '../respond-async.ts';
 import { sendBody } from '../send-body.ts';
 import { streamResponse } from '../stream-response.ts';
 

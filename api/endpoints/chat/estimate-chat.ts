@@ -8,7 +8,7 @@ import { countChoices, findServingRoutes } from '../../../shared/routing/chat-ne
 import { findWorstCase, type Estimate } from '../../admission/estimate.ts';
 import type { CountedFile } from '../../documents/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
-import { PromptCounter, type Counting } from './prompt-counter.ts';
+import { PromptCounter, type Counting } from '../../tokens/prompt-counter.ts';
 
 /** Tokens that a vendor's chat format adds per message and to start the reply: OpenAI's numbers, rounded up. */
 const tokensPerMessage = 4;

@@ -3,7 +3,7 @@ import { maxTokensPerEmbeddingInput } from '../../../shared/contract/embeddings.
 import { AppError } from '../../../shared/contract/errors.ts';
 import { joinWords } from '../../../shared/contract/describe-issue.ts';
 import { maxIssues } from '../../../shared/contract/validation.ts';
-import { estimateInOtherVocabulariesAsync } from '../../admission/other-vocabularies.ts';
+import { estimateInOtherVocabulariesAsync } from '../../tokens/other-vocabularies.ts';
 import { countTokensAsync, type CountingTurn } from '../../../shared/catalog/count-tokens.ts';
 
 export interface EmbeddingInputs {

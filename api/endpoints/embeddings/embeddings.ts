@@ -25,7 +25,7 @@ import { countInputs, findInputLimit } from './count-inputs.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { findModel } from '../find-model.ts';
 import { readInputs } from './read-inputs.ts';
-import { respondAsync } from '../jobs/respond-async.ts';
+import { respondAsync } from '../respond-async.ts';
 import { sendBody } from '../send-body.ts';
 
 const bytesPerFloat = 4;

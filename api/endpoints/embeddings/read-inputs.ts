@@ -7,7 +7,7 @@ import {
 import type { ValidationIssue } from '../../../shared/contract/errors.ts';
 import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
 import type { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
-import { decodeTokens, isTokenId, measureTokens } from './decode-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../../tokens/decode-tokens.ts';
 import { holdText } from '../../http/bodies/hold-text.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';

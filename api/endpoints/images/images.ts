@@ -30,7 +30,7 @@ import { createCountingTurn } from '../counting-turn.ts';
 import { estimateImages } from './estimate-images.ts';
 import { createFileLinks } from '../files/file-links.ts';
 import { findModel } from '../find-model.ts';
-import { respondAsync } from '../jobs/respond-async.ts';
+import { respondAsync } from '../respond-async.ts';
 import { sendBody } from '../send-body.ts';
 import { streamResponse } from '../stream-response.ts';
 

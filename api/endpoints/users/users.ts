@@ -8,7 +8,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
-import { presentProfile, presentRedeemed } from './present-account.ts';
+import { presentProfile, presentRedeemed } from '../present-account.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
 import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';

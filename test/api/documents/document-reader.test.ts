@@ -4,7 +4,7 @@ import type { FileResult, FileRequest } from '../../../api/documents/file-conten
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { countTokens } from '../../../shared/catalog/count-tokens.ts';
-import { estimateInOtherVocabularies } from '../../../api/admission/other-vocabularies.ts';
+import { estimateInOtherVocabularies } from '../../../api/tokens/other-vocabularies.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makePdf, makeSlowPdf, toDataUri } from '../../support/make-pdf.ts';
 import { makeZip } from '../../support/make-zip.ts';

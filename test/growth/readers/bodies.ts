@@ -15,7 +15,7 @@ import { operations } from '../../../api/contract/operations.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
 import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
 import { countTokens } from '../../../shared/catalog/count-tokens.ts';
-import { estimateInOtherVocabularies } from '../../../api/admission/other-vocabularies.ts';
+import { estimateInOtherVocabularies } from '../../../api/tokens/other-vocabularies.ts';
 import { hashConversation, locateCalls } from '../../../shared/work/conversation-hash.ts';
 import { isWellFormed } from '../../../shared/platform/runtime/surrogate-check.ts';
 import { hostileChats } from '../hostile-chats.ts';

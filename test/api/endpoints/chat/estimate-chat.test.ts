@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { CountedTexts } from '../../../../api/endpoints/chat/counted-texts.ts';
+import { CountedTexts } from '../../../../api/tokens/counted-texts.ts';
 import { estimateChat, type ChatContents } from '../../../../api/endpoints/chat/estimate-chat.ts';
 import { prepareChat } from '../../../../api/endpoints/chat/prepare-chat.ts';
 import { DocumentReader } from '../../../../api/documents/document-reader.ts';

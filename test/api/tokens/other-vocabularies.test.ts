@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { countTokens, encodingNames } from '../../../shared/catalog/count-tokens.ts';
-import { estimateInOtherVocabularies } from '../../../api/admission/other-vocabularies.ts';
+import { estimateInOtherVocabularies } from '../../../api/tokens/other-vocabularies.ts';
 
 const prose = {
   english:

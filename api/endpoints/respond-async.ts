@@ -1,11 +1,11 @@
-import { jobPath } from '../../../shared/contract/jobs.ts';
-import type { Admitted, Attached } from '../../admission/admit.ts';
-import type { DurableWork } from '../../jobs/durable-jobs.ts';
-import type { ApiContext } from '../../http/request/context.ts';
-import { modelRequestOptionsOf } from '../../http/request/model-request-options.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
-import type { Services } from '../../services.ts';
-import { sendJob } from './send-job.ts';
+import { jobPath } from '../../shared/contract/jobs.ts';
+import type { Admitted, Attached } from '../admission/admit.ts';
+import type { DurableWork } from '../jobs/durable-jobs.ts';
+import type { ApiContext } from '../http/request/context.ts';
+import { modelRequestOptionsOf } from '../http/request/model-request-options.ts';
+import { keyHolderOf } from '../http/request/holder.ts';
+import type { Services } from '../services.ts';
+import { sendJob } from './jobs/send-job.ts';
 
 /**
  * Responds to an admitted request with a durable job if its caller prefers that. If the same request was sent before

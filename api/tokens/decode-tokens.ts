@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { maxTokenId, tokenEncoding } from '../../../shared/contract/embeddings.ts';
+import { maxTokenId, tokenEncoding } from '../../shared/contract/embeddings.ts';
 
 /**
  * Decodes token IDs of `cl100k_base` to text. The package with the vocabulary has a decoder, but it keeps

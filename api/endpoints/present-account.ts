@@ -1,7 +1,7 @@
-import type { RedemptionClaim } from '../../../shared/accounts/refill-code-store.ts';
-import type { RedeemResponse, UserBalance } from '../../contract/users.ts';
-import type { HotAccount, RecentUse } from '../../../shared/accounts/hot-account-store.ts';
-import { toRubNumber } from '../../../shared/encoding/money.ts';
+import type { RedemptionClaim } from '../../shared/accounts/refill-code-store.ts';
+import type { RedeemResponse, UserBalance } from '../contract/users.ts';
+import type { HotAccount, RecentUse } from '../../shared/accounts/hot-account-store.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
 
 /** Requests per minute over the last hour. */
 export const averageRpm = ({ requests }: RecentUse): number => Number((requests / 60).toFixed(4));

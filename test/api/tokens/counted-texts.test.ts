@@ -1,8 +1,8 @@
 import test from 'ava';
-import { CountedTexts, countLookUpChars } from '../../../../api/endpoints/chat/counted-texts.ts';
-import { PromptCounter } from '../../../../api/endpoints/chat/prompt-counter.ts';
-import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
-import { CountingTurn, countTokens } from '../../../../shared/catalog/count-tokens.ts';
+import { CountedTexts, countLookUpChars } from '../../../api/tokens/counted-texts.ts';
+import { PromptCounter } from '../../../api/tokens/prompt-counter.ts';
+import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
+import { CountingTurn, countTokens } from '../../../shared/catalog/count-tokens.ts';
 
 const text = 'You are a patient teacher who explains everything twice.';
 const part = { tokens: 9, textBytes: 56, tokensInOtherVocabularies: 9, roomTokens: 9 };

@@ -1,7 +1,7 @@
-import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
-import { type AppError, invalidField } from '../../../shared/contract/errors.ts';
-import { countTokensAsync, type CountingTurn } from '../../../shared/catalog/count-tokens.ts';
-import { estimateInOtherVocabulariesAsync } from '../../admission/other-vocabularies.ts';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { type AppError, invalidField } from '../../shared/contract/errors.ts';
+import { countTokensAsync, type CountingTurn } from '../../shared/catalog/count-tokens.ts';
+import { estimateInOtherVocabulariesAsync } from './other-vocabularies.ts';
 import { countLookUpChars, type CountedTexts } from './counted-texts.ts';
 
 /**

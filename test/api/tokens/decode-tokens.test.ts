@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
-import { maxTokenId } from '../../../../shared/contract/embeddings.ts';
-import { countTokens } from '../../../../shared/catalog/count-tokens.ts';
-import { decodeTokens, isTokenId, measureTokens } from '../../../../api/endpoints/embeddings/decode-tokens.ts';
-import { readThreadMs } from '../../../support/thread-clock.ts';
+import { maxTokenId } from '../../../shared/contract/embeddings.ts';
+import { countTokens } from '../../../shared/catalog/count-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../../../api/tokens/decode-tokens.ts';
+import { readThreadMs } from '../../support/thread-clock.ts';
 
 const asText = { disallowedSpecial: new Set<string>() };
 const tokenIdLists = fc.array(fc.integer({ min: 0, max: maxTokenId }), { minLength: 1, maxLength: 200 });
