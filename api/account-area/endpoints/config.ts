@@ -7,7 +7,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBody } from '../../http/responses/prepared-body.ts';
 import type { Services } from '../../services.ts';
-import { servePrepared } from '../../endpoints/send-prepared.ts';
+import { servePrepared } from '../../responses/send-prepared.ts';
 
 /** Changes only with the configuration, which requires a restart. */
 const cacheControl = 'public, max-age=300';

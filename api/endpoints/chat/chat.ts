@@ -17,7 +17,7 @@ import { SseStream } from '../../requests/replies/sse-stream.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { rejectAsyncStream, rejectResumableWhole } from '../../http/request/model-request-options.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
-import { awaitResponse } from '../await-response.ts';
+import { awaitResponse } from '../../responses/await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { CountedTexts } from '../../tokens/counted-texts.ts';
 import { estimateChat, type ChatContents, type ChatEstimate } from './estimate-chat.ts';
@@ -26,9 +26,9 @@ import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { translateFunctions } from './translate-functions.ts';
 import { hasFiles } from './prompt-content.ts';
-import { respondAsync } from '../respond-async.ts';
-import { sendBody } from '../send-body.ts';
-import { streamResponse } from '../stream-response.ts';
+import { respondAsync } from '../../responses/respond-async.ts';
+import { sendBody } from '../../responses/send-body.ts';
+import { streamResponse } from '../../responses/stream-response.ts';
 
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,

@@ -15,18 +15,18 @@ import { authenticate } from '../../http/middleware/authenticate.ts';
 import { noteRefusals } from '../../http/middleware/note-refusals.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
-import { presentEmbeddings } from './present-embeddings.ts';
+import { presentEmbeddings } from '../../responses/present-embeddings.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { modelRequestOptionsOf, rejectAsyncStream } from '../../http/request/model-request-options.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';
-import { awaitResponse } from '../await-response.ts';
+import { awaitResponse } from '../../responses/await-response.ts';
 import { countInputs, findInputLimit } from './count-inputs.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { findModel } from '../find-model.ts';
 import { readInputs } from './read-inputs.ts';
-import { respondAsync } from '../respond-async.ts';
-import { sendBody } from '../send-body.ts';
+import { respondAsync } from '../../responses/respond-async.ts';
+import { sendBody } from '../../responses/send-body.ts';
 
 const bytesPerFloat = 4;
 

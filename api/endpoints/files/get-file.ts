@@ -12,7 +12,7 @@ import { formatContentRange, parseRange } from './byte-range.ts';
 import { checkPreconditions, isRangeCurrent, type Validators } from './preconditions.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { openRange } from './open-range.ts';
-import { sendInChunks } from '../send-body.ts';
+import { sendInChunks } from '../../responses/send-body.ts';
 import { missingFile, StoredFile } from './stored-file.ts';
 
 /**

@@ -14,12 +14,12 @@ import { authenticate } from '../../http/middleware/authenticate.ts';
 import { noteRefusals } from '../../http/middleware/note-refusals.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
-import { presentImages } from './present-images.ts';
+import { presentImages } from '../../responses/present-images.ts';
 import { SseStream } from '../../requests/replies/sse-stream.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { rejectAsyncStream } from '../../http/request/model-request-options.ts';
 import type { Services } from '../../services.ts';
-import { awaitResponse } from '../await-response.ts';
+import { awaitResponse } from '../../responses/await-response.ts';
 import {
   checkImageRequest,
   type AnyImageRequest,
@@ -28,11 +28,11 @@ import {
 } from './check-image-request.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { estimateImages } from './estimate-images.ts';
-import { createFileLinks } from '../files/file-links.ts';
+import { createFileLinks } from '../../responses/file-links.ts';
 import { findModel } from '../find-model.ts';
-import { respondAsync } from '../respond-async.ts';
-import { sendBody } from '../send-body.ts';
-import { streamResponse } from '../stream-response.ts';
+import { respondAsync } from '../../responses/respond-async.ts';
+import { sendBody } from '../../responses/send-body.ts';
+import { streamResponse } from '../../responses/stream-response.ts';
 
 const jobOperations = { createImage: 'images.generations', editImage: 'images.edits' } as const;
 

@@ -21,7 +21,7 @@ import { wrapBody } from '../../http/responses/wrap-body.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
 import { findJob, pollJob, type JobContext } from './jobs.ts';
-import { readJobResponse } from './send-job.ts';
+import { readJobResponse } from '../../responses/send-job.ts';
 
 /** Interval for polling a job (ms): after a change, and the maximum while nothing changes. */
 const minPollMs = 200;

@@ -10,7 +10,7 @@ import { SseStream } from '../../requests/replies/sse-stream.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
 import { EventSkipper } from '../../requests/stored-responses/event-skipper.ts';
 import { ResumedStream } from '../../requests/stored-responses/resumed-stream.ts';
-import { streamResponse } from '../stream-response.ts';
+import { streamResponse } from '../../responses/stream-response.ts';
 import { readJobId } from './jobs.ts';
 
 /**

@@ -6,15 +6,14 @@ import { presentJob } from '../../../shared/work/jobs/present-job.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
-import { describePage } from '../users/present-history.ts';
 import type { JobView } from '../../jobs/job-text.ts';
-import { writePage } from '../write-page.ts';
+import { describePage, writePage } from '../../responses/write-page.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
 import { encodePieces, readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
-import { sendBody } from '../send-body.ts';
-import { sendJob } from './send-job.ts';
+import { sendBody } from '../../responses/send-body.ts';
+import { sendJob } from '../../responses/send-job.ts';
 
 /** How long a request to cancel a running job waits for the job to end (ms). */
 const cancelWaitMs = 2_000;

@@ -6,7 +6,7 @@ import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { renderDocs } from '../../pages/docs/render-docs.ts';
 import { PreparedBody } from '../../http/responses/prepared-body.ts';
 import type { Services } from '../../services.ts';
-import { sendPrepared, servePrepared } from '../send-prepared.ts';
+import { sendPrepared, servePrepared } from '../../responses/send-prepared.ts';
 
 /** The description changes only with the program version, but a new version should be visible soon. */
 const cacheControl = 'public, max-age=300';

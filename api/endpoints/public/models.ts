@@ -4,7 +4,7 @@ import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
-import { sendPrepared } from '../send-prepared.ts';
+import { sendPrepared } from '../../responses/send-prepared.ts';
 
 /** Caches must revalidate, so that a disabled model is visible as such within a second. */
 const cacheControl = 'public, no-cache';

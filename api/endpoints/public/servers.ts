@@ -4,7 +4,7 @@ import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBody } from '../../http/responses/prepared-body.ts';
 import { presentServer } from './present-servers.ts';
 import type { Services } from '../../services.ts';
-import { servePrepared } from '../send-prepared.ts';
+import { servePrepared } from '../../responses/send-prepared.ts';
 
 /** Addresses change only with the configuration, which requires a restart. */
 const cacheControl = 'public, max-age=300';

@@ -8,7 +8,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import type { Services } from '../../services.ts';
-import { sendPrepared } from '../send-prepared.ts';
+import { sendPrepared } from '../../responses/send-prepared.ts';
 
 /** How long a result is cached, so that frequent probes from many hosts do not cause significant load. */
 const cacheMs = 1_000;

@@ -3,7 +3,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { presentModelStatus, presentSummary } from './present-traffic-stats.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
-import { sendPrepared } from '../send-prepared.ts';
+import { sendPrepared } from '../../responses/send-prepared.ts';
 
 /** Whether a model is disabled comes from the current catalog, not from the stats. */
 export const getModelsStatus = defineEndpoint(

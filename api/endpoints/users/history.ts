@@ -10,7 +10,7 @@ import type { ApiContext } from '../../http/request/context.ts';
 import { encodePieces, readerOf, readFromDatabase, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { openAccount } from './open-account.ts';
-import { sendBody } from '../send-body.ts';
+import { sendBody } from '../../responses/send-body.ts';
 import { readPeriod } from './stats-period.ts';
 import { openLinkedAccount } from '../../account-area/endpoints/linked-account.ts';
 import { readAsUser } from '../../account-area/endpoints/steps.ts';

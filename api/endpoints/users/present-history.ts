@@ -6,7 +6,7 @@ import type {
   RequestLogDocument,
 } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
-import { writePage } from '../write-page.ts';
+import { describePage, writePage } from '../../responses/write-page.ts';
 
 export const writeRequestLogs = (
   { totalCount, rows }: HistoryPage<RequestLogDocument>,
@@ -19,16 +19,6 @@ export const writeRefillLogs = (
   page: number,
   pageSize: number,
 ): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRefillLog);
-
-/** Returns the fields of a page that describe the whole list. */
-export function describePage(totalCount: number, page: number, pageSize: number) {
-  return {
-    total_count: totalCount,
-    total_pages: Math.ceil(totalCount / pageSize),
-    page,
-    page_size: pageSize,
-  };
-}
 
 function presentRequestLog(row: RequestLogDocument): RequestLog {
   return {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { withCost } from '../../../../api/endpoints/jobs/chat-cost.ts';
+import { withCost } from '../../../../api/responses/chat-cost.ts';
 import { chunkBuffer } from '../../../../api/http/responses/send-chunks.ts';
 import { wrapBody } from '../../../../api/http/responses/wrap-body.ts';
 

@@ -1,6 +1,6 @@
-import type { EmbeddingResultHeader } from '../../../shared/work/replies/result.ts';
-import { toRubNumber } from '../../../shared/encoding/money.ts';
-import type { ChunkedBody } from '../../http/responses/send-chunks.ts';
+import type { EmbeddingResultHeader } from '../../shared/work/replies/result.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
+import type { ChunkedBody } from '../http/responses/send-chunks.ts';
 import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
 
 /**

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { maxBytesPerFloat, writeFloats } from '../../../../api/endpoints/embeddings/write-floats.ts';
+import { maxBytesPerFloat, writeFloats } from '../../../api/responses/write-floats.ts';
 
 const infinityBits = 0x7f80_0000;
 const isFinite = (bits: number): boolean => (bits & infinityBits) !== infinityBits;

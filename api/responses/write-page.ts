@@ -1,3 +1,13 @@
+/** Returns the fields of a page that describe the whole list. */
+export function describePage(totalCount: number, page: number, pageSize: number) {
+  return {
+    total_count: totalCount,
+    total_pages: Math.ceil(totalCount / pageSize),
+    page,
+    page_size: pageSize,
+  };
+}
+
 /**
  * Yields the JSON of a page, row by row, so that a long page can be written in several event-loop turns.
  * @param page the fields that describe the page

@@ -1,4 +1,4 @@
-import { toRubNumber } from '../../../shared/encoding/money.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
 
 /** Quotes inside JSON strings are escaped, so this only matches a key. The last match is the one in `usage`. */
 const key = Buffer.from('"cost_request":');

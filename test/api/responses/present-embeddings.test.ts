@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import { presentEmbeddings, type EmbeddingResponseParts } from '../../../../api/endpoints/embeddings/present-embeddings.ts';
-import { sendChunks, type ChunkedBody } from '../../../../api/http/responses/send-chunks.ts';
+import { presentEmbeddings, type EmbeddingResponseParts } from '../../../api/responses/present-embeddings.ts';
+import { sendChunks, type ChunkedBody } from '../../../api/http/responses/send-chunks.ts';
 
 function toResponse(
   numbers: Float32Array<ArrayBuffer>,

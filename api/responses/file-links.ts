@@ -1,5 +1,5 @@
-import { fileNameOf } from '../../../shared/platform/storage/file-name.ts';
-import type { Services } from '../../services.ts';
+import { fileNameOf } from '../../shared/platform/storage/file-name.ts';
+import type { Services } from '../services.ts';
 
 /**
  * Creates a function that returns the public URL of a generated file: on this server, or on the operator's bucket or

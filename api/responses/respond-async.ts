@@ -5,7 +5,7 @@ import type { ApiContext } from '../http/request/context.ts';
 import { modelRequestOptionsOf } from '../http/request/model-request-options.ts';
 import { keyHolderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
-import { sendJob } from './jobs/send-job.ts';
+import { sendJob } from './send-job.ts';
 
 /**
  * Responds to an admitted request with a durable job if its caller prefers that. If the same request was sent before

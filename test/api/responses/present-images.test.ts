@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { presentImages } from '../../../../api/endpoints/images/present-images.ts';
-import type { ChunkedBody } from '../../../../api/http/responses/send-chunks.ts';
+import { presentImages } from '../../../api/responses/present-images.ts';
+import type { ChunkedBody } from '../../../api/http/responses/send-chunks.ts';
 
 /** Reads a body to its end, and checks its declared length and its maximum chunk size. */
 function readWhole(t: ExecutionContext, body: ChunkedBody): string {

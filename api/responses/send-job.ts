@@ -1,17 +1,17 @@
-import { AppError, toAppError } from '../../../shared/contract/errors.ts';
-import type { JobRecord } from '../../../shared/work/jobs/job-record.ts';
-import { decodeResult } from '../../../shared/work/replies/result.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
+import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { decodeResult } from '../../shared/work/replies/result.ts';
 import { withCost } from './chat-cost.ts';
-import { presentEmbeddings } from '../embeddings/present-embeddings.ts';
-import { presentImages } from '../images/present-images.ts';
-import { frameJob, type JobView } from '../../jobs/job-text.ts';
-import type { ChunkedBody } from '../../http/responses/send-chunks.ts';
-import { wrapBody } from '../../http/responses/wrap-body.ts';
-import type { ApiContext } from '../../http/request/context.ts';
-import type { Services } from '../../services.ts';
-import { awaitResponse } from '../await-response.ts';
-import { createFileLinks } from '../files/file-links.ts';
-import { sendBody } from '../send-body.ts';
+import { presentEmbeddings } from './present-embeddings.ts';
+import { presentImages } from './present-images.ts';
+import { frameJob, type JobView } from '../jobs/job-text.ts';
+import type { ChunkedBody } from '../http/responses/send-chunks.ts';
+import { wrapBody } from '../http/responses/wrap-body.ts';
+import type { ApiContext } from '../http/request/context.ts';
+import type { Services } from '../services.ts';
+import { awaitResponse } from './await-response.ts';
+import { createFileLinks } from './file-links.ts';
+import { sendBody } from './send-body.ts';
 
 /**
  * Responds with a job, including the job's response if it has succeeded. If that response cannot be read, the job is

@@ -1,7 +1,7 @@
-import { createImageUsage } from '../../../shared/contract/image-usage.ts';
-import type { ImageResultHeader } from '../../../shared/work/replies/result.ts';
-import { toRubNumber } from '../../../shared/encoding/money.ts';
-import type { ChunkedBody } from '../../http/responses/send-chunks.ts';
+import { createImageUsage } from '../../shared/contract/image-usage.ts';
+import type { ImageResultHeader } from '../../shared/work/replies/result.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
+import type { ChunkedBody } from '../http/responses/send-chunks.ts';
 
 /** Bytes encoded at a time. A multiple of three, because three bytes become four characters. */
 const bytesPerChunk = 192 * 1024;

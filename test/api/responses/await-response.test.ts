@@ -1,5 +1,5 @@
 import test from 'ava';
-import { awaitResponse } from '../../../api/endpoints/await-response.ts';
+import { awaitResponse } from '../../../api/responses/await-response.ts';
 import { receiveWhole } from '../../../api/requests/replies/receive-whole.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 
