@@ -3,7 +3,7 @@ import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
-import type { Faults } from './faults.ts';
+import type { Faults } from './reporting/faults.ts';
 import { TrafficRecorder } from '../shared/ledger/traffic-recorder.ts';
 import { TrafficStore } from '../shared/ledger/traffic-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';

@@ -9,7 +9,7 @@ import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
-import { Faults } from './faults.ts';
+import { Faults } from './reporting/faults.ts';
 import { WebhookSecretStore } from '../shared/work/webhook-secret-store.ts';
 import { startDurableJobs, type DurableJobs } from './start-durable-jobs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';

@@ -11,7 +11,7 @@ import { createRedis, waitUntilReady, type RedisClient } from '../../shared/plat
 import { redisKeys, shardCount, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../workers/faults.ts';
+import { Faults } from '../../workers/reporting/faults.ts';
 import { openMongo, type MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
 import { startLedgerReader } from '../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../workers/ledger/shard-ledger.ts';

@@ -1,7 +1,7 @@
 import { createRedis, waitUntilReady } from '../../shared/platform/redis/redis-client.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../workers/faults.ts';
+import { Faults } from '../../workers/reporting/faults.ts';
 import type { ConfirmationCodeMail, NoticeMail, SignInCodeMail } from '../../shared/account-area/mail.ts';
 import { startMailIntake, type MailIntakeOptions } from '../../workers/deliveries/mail/take-mails.ts';
 

@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava';
 import { createRedis, waitUntilReady, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../workers/faults.ts';
+import { Faults } from '../../workers/reporting/faults.ts';
 import type {
   LoadWebhookPayload,
   WebhookDelivery,

@@ -6,7 +6,7 @@ import { takeReady } from '../../shared/work/queue/ready-queue.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
-import { createLazyChild } from '../lazy-child-logger.ts';
+import { createLazyChild } from '../reporting/lazy-child-logger.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { notSettled, type JobDeps, type RequestRun } from '../runs/job-context.ts';

@@ -4,7 +4,7 @@ import { bullPrefix } from '../../shared/platform/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
-import { isTemporaryFailure, type Faults } from '../faults.ts';
+import { isTemporaryFailure, type Faults } from '../reporting/faults.ts';
 
 /** High, because webhooks and mails do not crash workers, and worker restarts must not make them fail. */
 const defaultMaxStalled = 100;

@@ -15,7 +15,7 @@ import { CancelledStore } from '../../shared/work/queue/cancelled-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
-import { createLazyChild } from '../lazy-child-logger.ts';
+import { createLazyChild } from '../reporting/lazy-child-logger.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { JobDeps, RequestRun } from '../runs/job-context.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';

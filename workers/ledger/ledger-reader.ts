@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { within } from '../../shared/platform/runtime/within.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import { isTemporaryFailure, type Faults } from '../faults.ts';
+import { isTemporaryFailure, type Faults } from '../reporting/faults.ts';
 import { maxDeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';

@@ -6,7 +6,7 @@ import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import type { Faults } from '../faults.ts';
+import type { Faults } from '../reporting/faults.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import type { ActiveRuns } from '../intake/active-runs.ts';
 import type { TakingWatch } from '../intake/taking-watch.ts';

@@ -14,7 +14,7 @@ import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-c
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
-import type { Faults } from '../faults.ts';
+import type { Faults } from '../reporting/faults.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 
 /** How often the index across accounts is synced with the lists that it summarizes. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import { explainStoreFailure } from '../explain-store-failure.ts';
+import { explainStoreFailure } from '../reporting/explain-store-failure.ts';
 
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;

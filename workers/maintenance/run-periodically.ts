@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import type { Faults } from '../faults.ts';
+import type { Faults } from '../reporting/faults.ts';
 
 export interface PeriodicTask {
   /** For the log, such as `maintaining jobs`. */

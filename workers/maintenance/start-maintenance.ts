@@ -9,7 +9,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { filePrefix } from '../../shared/platform/storage/file-name.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
 import type { Stores } from '../../shared/stores/open-stores.ts';
-import type { Faults } from '../faults.ts';
+import type { Faults } from '../reporting/faults.ts';
 import { queuePendingNotices } from '../../shared/account-area/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
 import { ShardLeases } from '../ledger/shard-leases.ts';

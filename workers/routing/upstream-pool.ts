@@ -1,6 +1,6 @@
 import type { Catalog, CatalogUpstream } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { createUpstream } from '../upstreams/upstream-kinds.ts';
+import { createUpstream } from './upstream-kinds.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 interface Entry {

@@ -10,7 +10,7 @@ import type { ResponseStore } from '../../shared/work/replies/response-store.ts'
 import type { ErrorPayload } from '../../shared/work/replies/error-payload.ts';
 import type { ReplyWriter } from '../replies/reply-writer.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import type { Faults } from '../faults.ts';
+import type { Faults } from '../reporting/faults.ts';
 import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';

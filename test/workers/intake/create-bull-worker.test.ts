@@ -3,7 +3,7 @@ import test from 'ava';
 import { openBullQueue } from '../../../shared/work/queue/open-bull-queue.ts';
 import { createRedis, waitUntilReady } from '../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../../workers/faults.ts';
+import { Faults } from '../../../workers/reporting/faults.ts';
 import { createBullWorker } from '../../../workers/intake/create-bull-worker.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';

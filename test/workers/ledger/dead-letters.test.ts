@@ -6,7 +6,7 @@ import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent, tryParseLedgerEntry, unknownModel } from '../../../shared/ledger/usage-event.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { Faults } from '../../../workers/faults.ts';
+import { Faults } from '../../../workers/reporting/faults.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLedger } from '../../../workers/ledger/shard-ledger.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';

@@ -3,7 +3,7 @@ import test from 'ava';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../../workers/faults.ts';
+import { Faults } from '../../../workers/reporting/faults.ts';
 import { openMongo } from '../../../shared/platform/storage/mongo-client.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';

@@ -13,7 +13,7 @@ import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { formatRub, parseRub } from '../../../shared/encoding/money.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
-import { Faults } from '../../../workers/faults.ts';
+import { Faults } from '../../../workers/reporting/faults.ts';
 import { startLedgerReader } from '../../../workers/ledger/ledger-reader.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { flushAll } from '../../support/all-of-redis.ts';

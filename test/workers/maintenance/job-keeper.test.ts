@@ -2,7 +2,7 @@ import test from 'ava';
 import { JobTurns } from '../../../shared/work/jobs/job-turns-store.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../../workers/faults.ts';
+import { Faults } from '../../../workers/reporting/faults.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
 import { JobKeeper } from '../../../workers/maintenance/job-keeper.ts';
 import { openLedgerServices } from '../../support/ledger-services.ts';

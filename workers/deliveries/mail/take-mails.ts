@@ -2,7 +2,7 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import type { Running } from '../../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
-import type { Faults } from '../../faults.ts';
+import type { Faults } from '../../reporting/faults.ts';
 import type { Mail } from '../../../shared/account-area/mail.ts';
 import { mailQueueName, type SealedMail } from '../../../shared/account-area/mail-queue.ts';
 import { closeBullWorker } from '../../intake/close-bull-worker.ts';

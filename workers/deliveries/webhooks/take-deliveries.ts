@@ -4,7 +4,7 @@ import { callRedis, type RedisClient } from '../../../shared/platform/redis/redi
 import type { Running } from '../../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
-import type { Faults } from '../../faults.ts';
+import type { Faults } from '../../reporting/faults.ts';
 import type { WebhookDelivery } from '../../../shared/work/webhook-delivery.ts';
 import { webhookQueueName } from './webhook-queue.ts';
 import { closeBullWorker } from '../../intake/close-bull-worker.ts';

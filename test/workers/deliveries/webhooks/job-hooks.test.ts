@@ -6,7 +6,7 @@ import { placeJob } from '../../../../shared/work/jobs/place-job-script.ts';
 import { noEstimate, presentJob } from '../../../../shared/work/jobs/present-job.ts';
 import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
-import { Faults } from '../../../../workers/faults.ts';
+import { Faults } from '../../../../workers/reporting/faults.ts';
 import { WebhookQueue } from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
 import { ShardLeases } from '../../../../workers/ledger/shard-leases.ts';
 import { JobKeeper, type JobKeeperOptions } from '../../../../workers/maintenance/job-keeper.ts';

@@ -1,7 +1,7 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import mongoose from 'mongoose';
-import { explainRedisRefusal } from '../shared/platform/redis/explain-redis-refusal.ts';
-import { explainMongoRefusal } from '../shared/platform/storage/explain-mongo-refusal.ts';
+import { explainRedisRefusal } from '../../shared/platform/redis/explain-redis-refusal.ts';
+import { explainMongoRefusal } from '../../shared/platform/storage/explain-mongo-refusal.ts';
 
 const { MongoServerSelectionError, MongoTopologyClosedError } = mongoose.mongo;
 

@@ -1,10 +1,10 @@
 import mongoose from 'mongoose';
-import { AppError } from '../shared/contract/errors.ts';
-import { isRedisUnavailable } from '../shared/platform/redis/redis-client.ts';
-import { replyCode } from '../shared/platform/redis/reply-code.ts';
-import type { Logger } from '../shared/platform/runtime/logger.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { isRedisUnavailable } from '../../shared/platform/redis/redis-client.ts';
+import { replyCode } from '../../shared/platform/redis/reply-code.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { explainStoreFailure } from './explain-store-failure.ts';
-import { isDuplicateKey, isMongoUnavailable, isMongoError } from '../shared/platform/storage/mongo-client.ts';
+import { isDuplicateKey, isMongoUnavailable, isMongoError } from '../../shared/platform/storage/mongo-client.ts';
 
 /**
  * Minimum interval between two log lines with the same reason. A part that moves between processes fails again each

@@ -1,9 +1,9 @@
 import { ReplyError } from 'ioredis';
 import test from 'ava';
 import mongoose from 'mongoose';
-import { AppError } from '../../shared/contract/errors.ts';
-import { Faults, isTemporaryFailure } from '../../workers/faults.ts';
-import { captureLog } from '../support/captured-log.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { Faults, isTemporaryFailure } from '../../../workers/reporting/faults.ts';
+import { captureLog } from '../../support/captured-log.ts';
 
 const { MongoNetworkError, MongoServerError } = mongoose.mongo;
 

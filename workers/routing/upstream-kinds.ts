@@ -1,11 +1,11 @@
 import type { CatalogUpstream } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { createAnthropicUpstream } from './anthropic/anthropic-upstream.ts';
-import { createBuiltinUpstream } from './builtin/builtin-upstream.ts';
-import { createGeminiUpstream } from './gemini/gemini-upstream.ts';
-import type { HttpClientOptions } from './http-client.ts';
-import { createOpenAiUpstream } from './openai/openai-upstream.ts';
-import type { Upstream } from './upstream.ts';
+import { createAnthropicUpstream } from '../upstreams/anthropic/anthropic-upstream.ts';
+import { createBuiltinUpstream } from '../upstreams/builtin/builtin-upstream.ts';
+import { createGeminiUpstream } from '../upstreams/gemini/gemini-upstream.ts';
+import type { HttpClientOptions } from '../upstreams/http-client.ts';
+import { createOpenAiUpstream } from '../upstreams/openai/openai-upstream.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Creates the upstream for each kind in the catalog. This is the complete list. */
 const kinds = {

@@ -1,8 +1,8 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import test from 'ava';
 import mongoose from 'mongoose';
-import { AppError } from '../../shared/contract/errors.ts';
-import { explainStoreFailure } from '../../workers/explain-store-failure.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { explainStoreFailure } from '../../../workers/reporting/explain-store-failure.ts';
 
 const { MongoServerError, MongoTopologyClosedError } = mongoose.mongo;
 

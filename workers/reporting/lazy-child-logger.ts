@@ -1,4 +1,4 @@
-import type { Logger } from '../shared/platform/runtime/logger.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
 
 /**
  * Creates a child logger when it is first used. Creating one takes about as long as logging a line, and most requests
