@@ -1,3 +1,4 @@
+// decision 0020
 import { BanWatch } from '../shared/money/ban-watch.ts';
 import { startRequestHeartbeat } from '../shared/money/heartbeat-requests.ts';
 import type { Config } from '../shared/platform/config/config.ts';

@@ -1,3 +1,4 @@
+// decision 0069
 import type { Config } from '../../shared/platform/config/config.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';

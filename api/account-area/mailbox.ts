@@ -1,3 +1,4 @@
+// decision 0069
 interface MailboxRules {
   /** The domain under which all domains of the provider are counted. */
   readonly domain: string;

@@ -1,3 +1,4 @@
+// decision 0069
 import type { Config } from '../../shared/platform/config/config.ts';
 import type { SignupRefusal } from '../../shared/accounts/refill-code-store.ts';
 import type { SignupDecision, SignupGrantStore } from '../../shared/accounts/signup-grant-store.ts';

@@ -1,3 +1,4 @@
+// decision 0066
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import {
   runAdmission,

@@ -1,3 +1,4 @@
+// decision 0033
 import { hashIdempotencyKey } from '../../shared/money/idempotency-claim.ts';
 import { runPreAdmission, type PreAdmission } from '../../shared/money/pre-admit-script.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';

@@ -1,3 +1,4 @@
+// decision 0033
 import { LRUCache } from 'lru-cache';
 import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';

@@ -1,3 +1,4 @@
+// decision 0033
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../shared/contract/errors.ts';
 import { RecentUse } from '../../shared/fairness/recent-use.ts';

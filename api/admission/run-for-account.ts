@@ -1,3 +1,4 @@
+// decision 0043
 import { healKey } from './heal-key.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';

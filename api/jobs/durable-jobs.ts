@@ -1,3 +1,4 @@
+// decision 0053
 import { setTimeout as delay } from 'node:timers/promises';
 import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';

@@ -1,3 +1,4 @@
+// decision 0052
 import { turnCost } from '../../shared/work/jobs/job-line.ts';
 import type { JobOutlook, WaitingAccount } from '../../shared/work/jobs/job-outlook.ts';
 import { countFirst, PrefixCounts } from './prefix-counts.ts';

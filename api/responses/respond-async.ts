@@ -1,3 +1,4 @@
+// decision 0053
 import { jobPath } from '../../shared/contract/jobs.ts';
 import type { Admitted, Attached } from '../admission/admit.ts';
 import type { DurableWork } from '../jobs/durable-jobs.ts';

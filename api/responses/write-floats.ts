@@ -1,3 +1,4 @@
+// decision 0021
 import { writeDecimal } from './write-decimal.ts';
 
 /**

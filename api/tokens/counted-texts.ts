@@ -1,3 +1,4 @@
+// decision 0029
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { PromptPart } from './prompt-counter.ts';

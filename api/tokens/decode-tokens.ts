@@ -1,3 +1,4 @@
+// decision 0050
 import { createRequire } from 'node:module';
 import { maxTokenId, tokenEncoding } from '../../shared/contract/embeddings.ts';
 

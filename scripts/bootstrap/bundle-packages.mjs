@@ -1,3 +1,5 @@
+// decision 0072
+//
 // Bundles packages that consist of many files into a few files in dist/node_modules, where compiled code finds them first.
 // Finding and reading some 1500 files takes most of a second, in each process and in the thread of each test file.
 // Usage: node bundle-packages.mjs

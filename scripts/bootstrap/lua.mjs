@@ -1,3 +1,5 @@
+// decision 0074
+//
 // Assembles the Lua scripts: writes each script of the sources to dist/, with the files that it includes. A file that
 // others include is not a script. It may use names that those define before they include it.
 // Usage: node scripts/bootstrap/lua.mjs

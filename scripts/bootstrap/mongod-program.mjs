@@ -1,3 +1,4 @@
+// decision 0002
 import { createHash } from 'node:crypto';
 import { accessSync, constants, createReadStream, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';

@@ -7,7 +7,8 @@
 const stores = [
   'dist/test/scripts/embedded/mongo/conformance*.test.js',
   'dist/test/shared/ledger/*.test.js',
-  'dist/test/shared/billing/*.test.js',
+  'dist/test/shared/accounts/*.test.js',
+  'dist/test/shared/money/*.test.js',
   'dist/test/workers/ledger/*.test.js',
 ];
 
@@ -57,7 +58,7 @@ export const shortForm = [
   [
     real,
     'dist/test/scripts/embedded/mongo/conformance*.test.js',
-    'dist/test/shared/money/restore.test.js',
+    'dist/test/shared/accounts/restore.test.js',
     'dist/test/api/chat.test.js',
     'dist/test/api/chat-prices.test.js',
     'dist/test/api/chat-failures.test.js',

@@ -1,3 +1,4 @@
+// decision 0045
 /** The only user of MongoDB, embedded or real, and of the SMTP server that `npm start` runs. */
 export const embeddedUser = 'model-gateway';
 

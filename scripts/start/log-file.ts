@@ -1,3 +1,4 @@
+// decision 0044
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BoundedFile } from './bounded-file.ts';

@@ -1,3 +1,4 @@
+// decision 0057
 import { randomInt } from 'node:crypto';
 import { AppError, invalidField } from '../contract/errors.ts';
 import { readDuplicateKey } from '../platform/storage/mongo-client.ts';

@@ -1,3 +1,4 @@
+// decision 0056
 import { randomUUID } from 'node:crypto';
 import { hashSecret, isSameHash } from '../accounts/credentials.ts';
 import type { Config } from '../platform/config/config.ts';

@@ -1,3 +1,4 @@
+// decision 0056
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { parse, stringify } from 'uuid';
 import { hashSecret } from '../accounts/credentials.ts';

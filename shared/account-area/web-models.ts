@@ -1,3 +1,4 @@
+// decision 0057
 import { Schema, type Connection, type Model } from 'mongoose';
 import { noGrantReasons } from '../accounts/no-grant-reasons.ts';
 import { mailLanguages, type MailLanguage } from './mail.ts';

@@ -1,3 +1,4 @@
+// decision 0043
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../contract/errors.ts';
 import { FairBudget } from '../fairness/fair-budget.ts';

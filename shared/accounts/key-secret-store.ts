@@ -1,3 +1,4 @@
+// decision 0036
 import type { Config } from '../platform/config/config.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 import { decryptSecret, encryptSecret, hashSecret, isSameHash } from './credentials.ts';

@@ -1,3 +1,4 @@
+// decision 0012
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano } from '../encoding/money.ts';
 import { LuaScript } from '../platform/redis/lua-script.ts';

@@ -1,3 +1,4 @@
+// decisions 0015, 0062
 import type { AccountDocument } from './account-store.ts';
 import { readJobSettings } from './job-settings.ts';
 import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';

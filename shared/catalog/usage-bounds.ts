@@ -1,3 +1,4 @@
+// decision 0026
 import type { CatalogRoute } from './catalog-schema.ts';
 
 /**

@@ -1,3 +1,4 @@
+// decision 0005
 import { errorKinds, type ErrorCode, type ErrorKind } from './error-kinds.ts';
 import { httpStatusErrors } from './http-status-errors.ts';
 

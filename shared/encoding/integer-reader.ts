@@ -1,3 +1,4 @@
+// decision 0050
 const [digit0, digit9, comma, space, tab, lineFeed, carriageReturn] = [
   0x30, 0x39, 0x2c, 0x20, 0x09, 0x0a, 0x0d,
 ];

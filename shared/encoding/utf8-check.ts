@@ -1,3 +1,4 @@
+// decision 0041
 import { isUtf8 } from 'node:buffer';
 
 const nothing = Buffer.alloc(0);

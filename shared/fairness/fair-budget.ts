@@ -1,3 +1,4 @@
+// decision 0037
 import type { AppError } from '../contract/errors.ts';
 import { maxTimerMs } from '../platform/runtime/timers.ts';
 import { FairQueue, type QueueEntry } from './fair-queue.ts';

@@ -1,3 +1,4 @@
+// decision 0037
 /** A queued item, as returned to the code that added it. */
 export interface QueueEntry<T> {
   /** The account, or the client network if there is no account. Holders take turns. */

@@ -1,3 +1,4 @@
+// decision 0042
 import { FairQueue } from './fair-queue.ts';
 
 /**

@@ -1,3 +1,4 @@
+// decision 0047
 import type mongoose from 'mongoose';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';

@@ -1,3 +1,4 @@
+// decision 0062
 import type { ErrorCode } from '../contract/error-kinds.ts';
 import { isRecord, type JsonRecord } from '../encoding/json-record.ts';
 import { shorten } from '../platform/runtime/shorten.ts';

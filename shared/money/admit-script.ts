@@ -1,3 +1,4 @@
+// decisions 0007, 0014, 0066
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';

@@ -1,3 +1,4 @@
+// decision 0035
 import { LRUCache } from 'lru-cache';
 import type { HotAccountStore } from '../accounts/hot-account-store.ts';
 import type { AdmittedRequest } from './admitted-request.ts';

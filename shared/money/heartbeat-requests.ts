@@ -1,3 +1,4 @@
+// decision 0013
 import type { Running } from '../platform/runtime/lifecycle.ts';
 import type { Logger } from '../platform/runtime/logger.ts';
 import {

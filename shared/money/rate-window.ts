@@ -1,3 +1,4 @@
+// decision 0034
 /** An account's requests per minute, as reported to callers. */
 export interface RateLimit {
   readonly limit: number;

@@ -1,3 +1,4 @@
+// decision 0030
 import { createHash } from 'node:crypto';
 
 /**

@@ -1,3 +1,4 @@
+// decision 0022
 import type { CatalogEmbeddingCache } from '../catalog/catalog-schema.ts';
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';

@@ -14,6 +14,12 @@ export function findImports(path: string): string[] {
   return [...text.matchAll(importPattern)].map(([, from, bare, call]) => (from ?? bare ?? call)!);
 }
 
+/** All imports of a source file, with those of types. */
+export const findAllImports = (path: string): string[] =>
+  [...readFileSync(path, 'utf8').matchAll(/(?:^|\n)(?:import|export|\})[^;'"]*?'([^']+)'|\bimport\('([^']+)'\)/g)].map(
+    ([, from, call]) => (from ?? call)!,
+  );
+
 export function findSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))

@@ -1,3 +1,4 @@
+// decisions 0022, 0026, 0027
 import { shareExactly } from './share-exactly.ts';
 
 /** How far a vendor's token count of ordinary texts may deviate from ours, in thousandths. */

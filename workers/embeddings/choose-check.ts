@@ -1,3 +1,4 @@
+// decision 0027
 import { findTolerance, type CallBill } from './bill-call.ts';
 
 /**

@@ -1,3 +1,4 @@
+// decision 0028
 import { AppError } from '../../shared/contract/errors.ts';
 import { UpstreamError, type EmbeddingResponse } from '../upstreams/upstream.ts';
 import type { InputClaim, EmbeddedInput, BufferRef, PendingInput } from './embedding-work.ts';

@@ -1,3 +1,4 @@
+// decision 0027
 /**
  * How long an account is quarantined if it is likely to send another bad input, because one was rejected or because the
  * vendor may count its tokens differently from us.

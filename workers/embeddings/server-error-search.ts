@@ -1,3 +1,4 @@
+// decision 0073
 import { AppError } from '../../shared/contract/errors.ts';
 import type { RequestFailures } from '../routing/request-failures.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';

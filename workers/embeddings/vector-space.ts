@@ -1,3 +1,4 @@
+// decision 0022
 import { hash } from 'node:crypto';
 import type { CatalogEmbeddingCache, CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 

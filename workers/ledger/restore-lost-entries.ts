@@ -1,3 +1,4 @@
+// decision 0047
 import type { AccountStore } from '../../shared/accounts/account-store.ts';
 import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { findMissing, positionOf } from '../../shared/ledger/missing-entries-store.ts';

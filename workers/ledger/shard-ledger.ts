@@ -1,3 +1,4 @@
+// decision 0047
 import {
   DeadLetters,
   maxDeadLetters,

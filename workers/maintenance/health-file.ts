@@ -1,3 +1,4 @@
+// decision 0009
 import { rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';

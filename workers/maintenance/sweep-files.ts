@@ -1,3 +1,4 @@
+// decision 0049
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';

@@ -1,3 +1,4 @@
+// decision 0013
 import type { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { formatRub } from '../../shared/encoding/money.ts';
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';

@@ -1,3 +1,4 @@
+// decision 0048
 import {
   LeveledProcesses,
   type LevelBounds,

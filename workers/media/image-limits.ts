@@ -1,3 +1,4 @@
+// decision 0068
 /** Per image; the frames of an animation count together. */
 export const maxPixels = 50_000_000;
 /** Frames have a cost beyond their pixels: a file of a few megabytes can contain a million one-pixel frames. */

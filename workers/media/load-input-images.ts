@@ -1,3 +1,4 @@
+// decisions 0048, 0068
 import { isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
 import { AppError, invalidField } from '../../shared/contract/errors.ts';
 import { sniffImageType } from '../../shared/contract/image-type.ts';

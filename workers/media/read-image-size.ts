@@ -1,3 +1,4 @@
+// decision 0068
 import type { ImageType } from '../../shared/contract/image-type.ts';
 import { maxPixels, tooManyPixels, type ImageProblem } from './image-limits.ts';
 import { readGifSize } from './gif-size.ts';

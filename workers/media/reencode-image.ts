@@ -1,3 +1,4 @@
+// decision 0048
 import { sniffImageType, type ImageType } from '../../shared/contract/image-type.ts';
 import type { Decoders, ImageOrigin } from './decoders.ts';
 import { unknownImageType, type ImageProblem } from './image-limits.ts';

@@ -1,3 +1,4 @@
+// decision 0019
 import { Client, type Dispatcher } from 'undici';
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairBudget } from '../../shared/fairness/fair-budget.ts';

@@ -1,3 +1,4 @@
+// decision 0062
 import mongoose from 'mongoose';
 import { AppError } from '../../shared/contract/errors.ts';
 import { isRedisUnavailable } from '../../shared/platform/redis/redis-client.ts';

@@ -1,3 +1,4 @@
+// decisions 0017, 0037
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';

@@ -1,3 +1,5 @@
+-- decision 0052
+--
 -- The accounts whose durable jobs wait for slots of a set, in any worker. A worker that has just released a slot would
 -- be the first to try and would get it again each time, so the account that has waited longest goes next. A slot is
 -- reserved for each account ahead, up to a quarter of all slots, because their workers take up to a tenth of a second

@@ -1,3 +1,4 @@
+// decision 0017
 import type { CallSlot } from './acquire-script.ts';
 import { isSameCandidate, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 

@@ -1,3 +1,4 @@
+// decision 0017
 import type { CallSlot } from './acquire-script.ts';
 
 /** How long a success may wait to be reported. */

@@ -1,3 +1,4 @@
+// decision 0073
 import type { CallSlot } from './acquire-script.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 import { findCooldown, isServerError } from './retry-policy.ts';

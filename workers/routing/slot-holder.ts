@@ -1,3 +1,4 @@
+// decision 0070
 import { randomUUID } from 'node:crypto';
 import { heartbeatIntervalMs, heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';

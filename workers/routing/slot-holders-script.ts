@@ -1,3 +1,4 @@
+// decision 0070
 import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';

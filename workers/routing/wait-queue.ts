@@ -1,3 +1,4 @@
+// decision 0018
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { AcquirePause, CallSlot } from './acquire-script.ts';

@@ -1,3 +1,4 @@
+// decision 0025
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { hasCallerDisconnected, type RequestRun } from './job-context.ts';
 

@@ -1,3 +1,4 @@
+// decision 0030
 import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import {
   hashCall,

@@ -1,3 +1,4 @@
+// decision 0028
 import { finishRequest } from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/catalog/cost.ts';

@@ -1,3 +1,4 @@
+// decision 0023
 import { setTimeout as delay } from 'node:timers/promises';
 import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
 import type { HeartbeatRequest } from '../../shared/money/reservation-store.ts';

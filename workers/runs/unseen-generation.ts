@@ -1,3 +1,4 @@
+// decision 0025
 import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { maySearch } from '../../shared/catalog/search-allowance.ts';
 import { maxTokensPerSecond } from '../../shared/catalog/usage-bounds.ts';

@@ -1,3 +1,4 @@
+// decision 0063
 import { readJson } from './read-json.ts';
 import type { HttpResponse } from './http-client.ts';
 import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';

@@ -1,3 +1,4 @@
+// decision 0063
 import { createParser } from 'eventsource-parser';
 import { UpstreamError } from './upstream.ts';
 

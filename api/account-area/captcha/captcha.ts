@@ -1,3 +1,4 @@
+// decision 0054
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { callerSite } from '../../http/callers/caller-network.ts';

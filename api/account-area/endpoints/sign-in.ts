@@ -1,3 +1,4 @@
+// decision 0057
 import { randomUUID } from 'node:crypto';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';

@@ -1,3 +1,4 @@
+// decisions 0006, 0008
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { allowForSearch, maxVendorCalls, maySearch } from '../../../shared/catalog/search-allowance.ts';
 import { findMaxPromptTokens, isBounded, type PromptParts } from '../../../shared/catalog/usage-bounds.ts';

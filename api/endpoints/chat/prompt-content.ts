@@ -1,3 +1,4 @@
+// decision 0029
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import type { ContentItem, Message, ToolCall } from '../../../shared/contract/chat-messages.ts';

@@ -1,3 +1,4 @@
+// decision 0050
 import {
   createEmbedding,
   maxTokenId,

@@ -1,3 +1,4 @@
+// decision 0049
 import { createHash } from 'node:crypto';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';

@@ -1,3 +1,4 @@
+// decision 0064
 import { AppError } from '../../../shared/contract/errors.ts';
 import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { resumableMinutes } from '../../../shared/contract/on-disconnect.ts';

@@ -1,3 +1,4 @@
+// decisions 0012, 0015
 import { nextReadTurn } from '../../../shared/fairness/work-turns.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { callMongo, type FindCursor } from '../../../shared/platform/storage/mongo-client.ts';

@@ -1,3 +1,4 @@
+// decision 0043
 import { healKey } from '../../admission/heal-key.ts';
 import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
 import { isSameHash } from '../../../shared/accounts/credentials.ts';

@@ -1,3 +1,4 @@
+// decision 0012
 import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';

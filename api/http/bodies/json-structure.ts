@@ -1,3 +1,4 @@
+// decision 0011
 import { maxJsonDepth, maxJsonValues, type JsonError } from '../../../shared/encoding/json-reader.ts';
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];

@@ -1,3 +1,4 @@
+// decision 0071
 import { AppError } from '../../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../../shared/fairness/fair-queue.ts';
 import { RecentUse } from '../../../shared/fairness/recent-use.ts';

@@ -1,3 +1,4 @@
+// decision 0040
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { AppError } from '../../../shared/contract/errors.ts';

@@ -1,3 +1,4 @@
+// decision 0039
 import { Holdings } from '../../../shared/fairness/holdings.ts';
 import type { Connection } from './connection.ts';
 import { isSilent } from './silent-body.ts';

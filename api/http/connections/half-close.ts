@@ -1,3 +1,4 @@
+// decision 0040
 import type { ServerResponse } from 'node:http';
 import { probeCaller } from '../callers/probe-callers.ts';
 import type { Connection } from './connection.ts';

@@ -1,3 +1,4 @@
+// decision 0039
 import { once } from 'node:events';
 import {
   createServer,

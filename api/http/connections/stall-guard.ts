@@ -1,3 +1,4 @@
+// decision 0032
 import type { Socket } from 'node:net';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';

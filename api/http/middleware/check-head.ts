@@ -1,3 +1,4 @@
+// decisions 0039, 0040
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';

@@ -1,3 +1,4 @@
+// decision 0042
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { maxCallsPerAccount } from '../../../shared/contract/operation.ts';

@@ -1,3 +1,4 @@
+// decision 0071
 import { fullPathOf } from '../../description/describe-operation.ts';
 import { operations } from '../../contract/operations.ts';
 import type { ApiMiddleware } from '../request/context.ts';

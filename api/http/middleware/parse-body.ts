@@ -1,3 +1,4 @@
+// decision 0011
 import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';

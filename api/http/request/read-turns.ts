@@ -1,3 +1,4 @@
+// decision 0042
 import { AppError } from '../../../shared/contract/errors.ts';
 import { nextReadTurn, processInReadTurns } from '../../../shared/fairness/work-turns.ts';
 import type { Services } from '../../services.ts';

@@ -1,3 +1,4 @@
+// decision 0071
 import { LRUCache } from 'lru-cache';
 import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
 import { isApiKey } from '../../../shared/accounts/credentials.ts';

@@ -1,3 +1,4 @@
+// decision 0005
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** What a caller may do if its request failed and may have been charged. */

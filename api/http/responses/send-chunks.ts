@@ -1,3 +1,4 @@
+// decision 0032
 import type { Writable } from 'node:stream';
 import { BufferPool } from '../../../shared/platform/runtime/buffer-pool.ts';
 

@@ -1,3 +1,4 @@
+// decision 0010
 /** Limits that determine when a micro-batch stops accepting calls. */
 export interface BatchLimits {
   /**

@@ -1,3 +1,4 @@
+// decision 0004
 import type { ServerResponse } from 'node:http';
 import type { FinishDeps } from '../../../shared/work/settlement/finish-request.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';

@@ -1,3 +1,4 @@
+// decision 0010
 import { randomUUID } from 'node:crypto';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { chooseWindowMs, exceedsBatch, type BatchLimits } from './batch-window.ts';

@@ -1,3 +1,4 @@
+// decision 0065
 import type { ServerResponse } from 'node:http';
 import { onProbe } from '../../http/callers/probe-callers.ts';
 

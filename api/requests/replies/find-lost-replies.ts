@@ -1,3 +1,4 @@
+// decision 0059
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';

@@ -1,3 +1,4 @@
+// decision 0023
 import { toAppError, type AppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import { FairQueue, type QueueEntry } from '../../../shared/fairness/fair-queue.ts';

@@ -1,3 +1,4 @@
+// decisions 0023, 0032
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '../../../shared/contract/errors.ts';

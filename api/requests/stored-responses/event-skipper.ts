@@ -1,3 +1,4 @@
+// decision 0064
 const eventEnd = '\n\n';
 
 /**

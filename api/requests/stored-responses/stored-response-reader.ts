@@ -1,3 +1,4 @@
+// decisions 0031, 0064
 import type { HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../../shared/fairness/fair-budget.ts';

@@ -1,3 +1,4 @@
+// decision 0014
 import type { HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { encodeLastError } from '../../../shared/work/replies/error-payload.ts';

@@ -1,3 +1,4 @@
+// decision 0002
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';

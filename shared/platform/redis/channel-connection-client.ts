@@ -1,3 +1,4 @@
+// decision 0046
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';

@@ -1,3 +1,4 @@
+// decision 0059
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';

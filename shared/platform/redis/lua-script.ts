@@ -1,3 +1,4 @@
+// decision 0074
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ChainableCommander } from 'ioredis';

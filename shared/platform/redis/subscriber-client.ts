@@ -1,3 +1,4 @@
+// decision 0059
 import { Redis } from 'ioredis';
 import type { Logger } from '../runtime/logger.ts';
 import { ChannelConnection, type ChannelListener } from './channel-connection-client.ts';

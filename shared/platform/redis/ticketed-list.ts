@@ -1,3 +1,4 @@
+// decision 0066
 /**
  * An item to append to a ticketed list in the same step as another change. The list is bounded. The ticket of an item is
  * how many items were ever pushed, including this one, so that its position in the list can be computed.

@@ -1,3 +1,4 @@
+// decision 0019
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 

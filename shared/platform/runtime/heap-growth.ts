@@ -1,3 +1,4 @@
+// decision 0024
 import { setFlagsFromString } from 'node:v8';
 
 /**

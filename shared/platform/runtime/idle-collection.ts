@@ -1,3 +1,4 @@
+// decision 0024
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -1,3 +1,4 @@
+// decisions 0044, 0046
 import { fstatSync, write, writeSync } from 'node:fs';
 
 /** Maximum size of log lines waiting for the disk or the reader of a pipe. Further lines are lost. */

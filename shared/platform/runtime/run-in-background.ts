@@ -1,3 +1,4 @@
+// decision 0046
 import type { Logger } from './logger.ts';
 
 /**

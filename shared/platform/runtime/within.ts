@@ -1,3 +1,4 @@
+// decision 0063
 /**
  * Waits at most `ms` for the work. The work itself is not cancelled.
  * @param onLate is called when the time is up; returns a substitute for the result, or throws

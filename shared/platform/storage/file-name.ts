@@ -1,3 +1,4 @@
+// decision 0049
 import { randomBytes } from 'node:crypto';
 
 /** How long an image is stored and its link works. */

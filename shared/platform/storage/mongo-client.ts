@@ -1,3 +1,4 @@
+// decision 0001
 import mongoose from 'mongoose';
 import { AppError } from '../../contract/errors.ts';
 import { ConfigError } from '../runtime/config-error.ts';

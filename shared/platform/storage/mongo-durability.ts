@@ -1,3 +1,4 @@
+// decision 0060
 import { ConfigError } from '../runtime/config-error.ts';
 
 /**

@@ -1,3 +1,4 @@
+// decision 0052
 import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { maxWeight, type HeldJobs, type JobLine, type JobTurn, type RunningJob } from './job-line.ts';

@@ -1,3 +1,4 @@
+// decision 0010
 import type { BullQueueName, QueueName } from './job-kinds.ts';
 
 /**

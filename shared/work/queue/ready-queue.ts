@@ -1,3 +1,4 @@
+// decision 0004
 import { AppError } from '../../contract/errors.ts';
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';

@@ -1,3 +1,4 @@
+// decision 0031
 import { Readable } from 'node:stream';
 import type { HeartbeatRequest } from '../../money/reservation-store.ts';
 import { AppError } from '../../contract/errors.ts';

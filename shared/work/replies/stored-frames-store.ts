@@ -1,3 +1,4 @@
+// decision 0031
 import { claimLifetimeSeconds } from '../../money/idempotency-claim.ts';
 import {
   moveThresholdBytes,

@@ -1,3 +1,4 @@
+// decision 0005
 import type { ErrorCode } from '../../contract/error-kinds.ts';
 import { AppError, errorKind, toAppError } from '../../contract/errors.ts';
 import { shorten } from '../../platform/runtime/shorten.ts';

@@ -1,3 +1,4 @@
+// decisions 0007, 0014
 import { ReplyError } from 'ioredis';
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import type { RedisClient } from '../../platform/redis/redis-client.ts';

@@ -1,3 +1,4 @@
+// decision 0055
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import type { Running } from '../../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';

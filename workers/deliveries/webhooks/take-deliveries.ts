@@ -1,3 +1,4 @@
+// decision 0051
 import { ErrorCode, type Job as BullJob, type Queue } from 'bullmq';
 import { openBullQueue } from '../../../shared/work/queue/open-bull-queue.ts';
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';

@@ -1,3 +1,4 @@
+// decision 0028
 import { callVendor, isJson, readRecord, readText } from '../call-vendor.ts';
 import { readChatStream } from '../chat-stream.ts';
 import { collectImages } from '../collect-media.ts';

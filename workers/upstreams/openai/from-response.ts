@@ -1,3 +1,4 @@
+// decision 0026
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';
 import { ChoiceReader, type ChoiceOptions } from './choice-reader.ts';
 import { toEmbeddedError } from './from-error.ts';

@@ -1,3 +1,4 @@
+// decision 0025
 import type { ChatStreamTranslator } from '../chat-stream.ts';
 import { createSseParser, type SseEvent } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError, type UpstreamUsage } from '../upstream.ts';

@@ -1,3 +1,4 @@
+// decision 0044
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
