@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import { SingleFlight } from '../../shared/platform/runtime/single-flight.ts';
+import { SingleFlight } from '../../shared/platform/storage/single-flight.ts';
 
 const maxKeys = 50_000;
 /** How long an account is believed to have money after it was last seen to have some. */

@@ -5,7 +5,7 @@ import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { AccountRefusal } from '../../shared/money/account-refusal.ts';
 import type { RateLimit } from '../../shared/money/rate-window.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
-import { waitForLookUp } from '../../shared/platform/runtime/wait-for-look-up.ts';
+import { waitForLookUp } from '../../shared/platform/storage/wait-for-look-up.ts';
 import { callRedis } from '../../shared/platform/redis/redis-client.ts';
 import type { Services } from '../services.ts';
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { SingleFlight } from '../../shared/platform/runtime/single-flight.ts';
+import { SingleFlight } from '../../shared/platform/storage/single-flight.ts';
 import type { JobLine } from '../../shared/work/jobs/job-line.ts';
 import type { JobOutlook } from '../../shared/work/jobs/job-outlook.ts';
 

@@ -4,8 +4,8 @@ import { AppError } from '../contract/errors.ts';
 import { FairBudget } from '../fairness/fair-budget.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import { maxSharedMs, SingleFlight } from '../platform/runtime/single-flight.ts';
-import { waitForLookUp } from '../platform/runtime/wait-for-look-up.ts';
+import { maxSharedMs, SingleFlight } from '../platform/storage/single-flight.ts';
+import { waitForLookUp } from '../platform/storage/wait-for-look-up.ts';
 import type { AccountStore } from './account-store.ts';
 import { hashSecret, isApiKey } from './credentials.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../contract/errors.ts';
-import { SingleFlight } from '../platform/runtime/single-flight.ts';
+import { SingleFlight } from '../platform/storage/single-flight.ts';
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';

@@ -15,7 +15,7 @@ const expand = (line: string): string[] => {
 /** The folders of the map, in the order of imports. */
 const order = readFileSync(map, 'utf8')
   .split('\n')
-  .filter((line) => /^(shared|api|workers)\/\S+(\s{2,}\S|$)/.test(line))
+  .filter((line) => /^(shared|api|workers)\/\S+/.test(line))
   .flatMap(expand);
 
 const files = top.flatMap(findSources).map((path) => ({

@@ -2,7 +2,7 @@ import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AccountPath } from '../../contract/web-accounts.ts';
 import { noSuchLinkText } from '../../../shared/contract/web-errors.ts';
-import { waitForLookUp } from '../../../shared/platform/runtime/wait-for-look-up.ts';
+import { waitForLookUp } from '../../../shared/platform/storage/wait-for-look-up.ts';
 import { mapBounded } from '../../../shared/platform/runtime/map-bounded.ts';
 import type { WebLink } from '../../../shared/account-area/web-models.ts';
 import { currentSession } from '../steps/authenticate-session.ts';

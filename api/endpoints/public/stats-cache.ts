@@ -1,4 +1,4 @@
-import { SingleFlight } from '../../../shared/platform/runtime/single-flight.ts';
+import { SingleFlight } from '../../../shared/platform/storage/single-flight.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import type { PublicStats } from '../../../shared/ledger/traffic-store.ts';
 

@@ -5,7 +5,7 @@ import { isSameHash } from '../../../shared/accounts/credentials.ts';
 import { unknownKey } from '../../../shared/accounts/unknown-key.ts';
 import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { waitForLookUp } from '../../../shared/platform/runtime/wait-for-look-up.ts';
+import { waitForLookUp } from '../../../shared/platform/storage/wait-for-look-up.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../../shared/fairness/fair-budget.ts';
-import { tookTooLong } from '../../../shared/platform/runtime/wait-for-look-up.ts';
+import { tookTooLong } from '../../../shared/platform/storage/wait-for-look-up.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { within } from '../../../shared/platform/runtime/within.ts';
 import type { Services } from '../../services.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { AppError } from '../../../../shared/contract/errors.ts';
-import { waitForLookUp } from '../../../../shared/platform/runtime/wait-for-look-up.ts';
+import { waitForLookUp } from '../../../../shared/platform/storage/wait-for-look-up.ts';
 import { within } from '../../../../shared/platform/runtime/within.ts';
 
 const never = new Promise<string>(() => undefined);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SingleFlight } from '../../../../shared/platform/runtime/single-flight.ts';
+import { SingleFlight } from '../../../../shared/platform/storage/single-flight.ts';
 
 test('callers with the same key share one look-up; a later caller starts another', async (t) => {
   const flight = new SingleFlight<number>('a test');

@@ -1,4 +1,4 @@
-import { within } from './within.ts';
+import { within } from '../runtime/within.ts';
 import { AppError } from '../../contract/errors.ts';
 
 /**
