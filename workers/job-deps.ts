@@ -10,7 +10,7 @@ import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import type { JobDeps } from './runs/job-context.ts';
 import { StoredResponseMover } from './runs/stored-response-mover.ts';
-import { createResponseBudget } from './runs/response-memory.ts';
+import { createResponseBudget } from './runs/generation-memory.ts';
 import { createImageChecker } from './media/check-image.ts';
 import { Decoders } from './media/decoders.ts';
 import { createImageReencoder } from './media/reencode-image.ts';

@@ -28,14 +28,14 @@ export interface DurableJobsOptions {
 }
 
 /** Everything a worker does for durable jobs: running them, maintaining them and sending their webhooks. */
-export interface DurableJobs extends Required<Running> {
+export interface RunningJobIntake extends Required<Running> {
   /** Checks for jobs to run. */
   wake(queue: QueueName): void;
   /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void;
 }
 
-export function startDurableJobs(options: DurableJobsOptions): DurableJobs {
+export function startDurableJobs(options: DurableJobsOptions): RunningJobIntake {
   const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq } = options;
   const { redis, workerId, catalog, faults, log } = dependencies;
   const turns = new JobTurns(redis);

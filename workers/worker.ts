@@ -11,7 +11,7 @@ import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
 import { Faults } from './reporting/faults.ts';
 import { WebhookSecretStore } from '../shared/work/webhook-secret-store.ts';
-import { startDurableJobs, type DurableJobs } from './start-durable-jobs.ts';
+import { startDurableJobs, type RunningJobIntake } from './start-durable-jobs.ts';
 import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
 import { TakingWatch } from './intake/taking-watch.ts';
@@ -54,7 +54,7 @@ export async function startWorker(
     log,
   });
   const publisher = createPublisher(stores, dependencies, runs);
-  let jobs: DurableJobs | null = null;
+  let jobs: RunningJobIntake | null = null;
   listenToControl({
     subscriber,
     workerId,

@@ -12,7 +12,7 @@ export type CodePurpose = SignInPurpose | ConfirmedAction;
 
 const codeLength = 6;
 
-export interface CodeRequest {
+export interface NewCode {
   readonly purpose: CodePurpose;
   /** A normalized address. */
   readonly email: string;
@@ -20,7 +20,7 @@ export interface CodeRequest {
   readonly subject: string;
 }
 
-interface SealedChallenge extends CodeRequest {
+interface SealedChallenge extends NewCode {
   readonly challengeId: string;
 }
 
@@ -41,7 +41,7 @@ export interface AcceptedCode {
   readonly email: string;
 }
 
-export type CodeVerification =
+export type CodeCheck =
   | (AcceptedCode & { readonly outcome: 'right' })
   /** The code differs from the mailed one. */
   | { readonly outcome: 'wrong' }
@@ -80,7 +80,7 @@ export class EmailCodeStore {
     this.#macKey = deriveKey(masterKey, 'email codes');
   }
 
-  async create({ purpose, email, subject }: CodeRequest): Promise<IssuedCode> {
+  async create({ purpose, email, subject }: NewCode): Promise<IssuedCode> {
     const challengeId = createUuid();
     const code = String(randomInt(10 ** codeLength)).padStart(codeLength, '0');
     const expiresAt = new Date(Date.now() + codeLifetimeSeconds * 1_000);
@@ -96,7 +96,7 @@ export class EmailCodeStore {
    * Compares a code. Uses up an attempt, and if the code is right, the code itself. Text that is not six digits is
    * treated as a wrong code.
    */
-  async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<CodeVerification> {
+  async verify(challengeId: string, code: string, expected: ExpectedCode): Promise<CodeCheck> {
     if (!isUuid(challengeId)) return { outcome: 'unknown' };
     const id = challengeId.toLowerCase();
     const values = {

@@ -1,12 +1,12 @@
 import type { RedemptionClaim } from '../../shared/accounts/refill-code-store.ts';
 import type { RedeemResponse, UserBalance } from '../contract/users.ts';
-import type { HotAccount, RecentUse } from '../../shared/accounts/hot-account-store.ts';
+import type { HotAccount, LastHourOfUse } from '../../shared/accounts/hot-account-store.ts';
 import { toRubNumber } from '../../shared/encoding/money.ts';
 
 /** Requests per minute over the last hour. */
-export const averageRpm = ({ requests }: RecentUse): number => Number((requests / 60).toFixed(4));
+export const averageRpm = ({ requests }: LastHourOfUse): number => Number((requests / 60).toFixed(4));
 
-export function presentProfile(account: HotAccount, recent: RecentUse): UserBalance {
+export function presentProfile(account: HotAccount, recent: LastHourOfUse): UserBalance {
   return {
     ...presentBalance(account),
     request_count_last_hour: recent.requests,

@@ -31,7 +31,7 @@ export interface HotAccount extends JobSettings {
 }
 
 /** An account's requests of the last hour and their cost. */
-export interface RecentUse {
+export interface LastHourOfUse {
   readonly requests: number;
   readonly costNano: bigint;
 }
@@ -113,7 +113,7 @@ export class HotAccountStore {
   }
 
   /** Requests that reached a model in the current minute and the 59 before it, and their cost. */
-  async readRecentUse(accountId: string): Promise<RecentUse> {
+  async readRecentUse(accountId: string): Promise<LastHourOfUse> {
     const slots = await callRedis(() => this.#redis.hvals(redisKeys.recentMinutes(accountId)));
     const oldest = Math.floor(Date.now() / 60_000) - 59;
     let requests = 0;

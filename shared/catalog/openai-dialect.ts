@@ -80,13 +80,13 @@ export const listUnsupportedFields = (dialect: OpenAiDialect): readonly string[]
   ...unsupported[dialect].split(/\s+/),
 ];
 
-export interface BatchLimits {
+export interface VendorBatchLimits {
   readonly maxBatchInputs?: number;
   readonly maxBatchTokens?: number;
 }
 
 /** Limits of one embedding call, for servers that allow less than OpenAI. */
-const batchLimits: Partial<Record<OpenAiDialect, BatchLimits>> = {
+const batchLimits: Partial<Record<OpenAiDialect, VendorBatchLimits>> = {
   // Its limit is 16 384 tokens by its own count, which can be 1.6 times ours.
   mistral: { maxBatchInputs: 512, maxBatchTokens: 10_000 },
   // `--max-client-batch-size`, unless it was started with another.
@@ -94,4 +94,4 @@ const batchLimits: Partial<Record<OpenAiDialect, BatchLimits>> = {
 };
 
 /** Returns the limits of an upstream's embedding calls that its dialect sets. */
-export const findBatchLimits = (dialect: OpenAiDialect): BatchLimits => batchLimits[dialect] ?? {};
+export const findBatchLimits = (dialect: OpenAiDialect): VendorBatchLimits => batchLimits[dialect] ?? {};

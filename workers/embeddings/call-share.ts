@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { countSlots } from '../../shared/routing/route-candidate.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
-import type { CallLimits } from './waiting-inputs.ts';
+import type { SharedCallLimits } from './waiting-inputs.ts';
 
 /**
  * Minimum number of inputs per call when waiting inputs are spread over free slots, because vendors limit the number of
@@ -67,7 +67,7 @@ function findShare(waiting: number, allSlots: number): number {
  * The limits that every route of the model accepts. A call must fit all routes, because one that fails on a route is
  * retried on another with the same inputs.
  */
-export function findLimits({ routes }: CatalogModel): CallLimits {
+export function findLimits({ routes }: CatalogModel): SharedCallLimits {
   return {
     maxInputs: Math.min(...routes.map(({ upstream }) => upstream.maxBatchInputs)),
     maxTokens: Math.min(...routes.map(({ upstream }) => upstream.maxBatchTokens)),

@@ -16,12 +16,12 @@ export interface WaitingInput {
   readonly group: object;
 }
 
-export interface CallLimits {
+export interface SharedCallLimits {
   readonly maxInputs: number;
   readonly maxTokens: number;
 }
 
-export interface CallPlan extends CallLimits {
+export interface CallPlan extends SharedCallLimits {
   /**
    * A call is full at this many inputs. Up to twice as many are taken if that completes the group of the last
    * input.

@@ -5,9 +5,8 @@ import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import {
   listRequests,
   type BullQueueName,
-  type EmbeddingJob,
-  type ImageJob,
   type QueueItem,
+  type QueuedJob,
   type StoredJob,
 } from '../../shared/work/queue/job-kinds.ts';
 import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
@@ -29,8 +28,6 @@ import { readStoredJob } from './read-stored-job.ts';
 const lockMs = 10_000;
 /** How many workers may die while running one job before the job is presumed to be the cause. */
 const maxStalled = 2;
-
-type QueuedJob = EmbeddingJob | ImageJob;
 
 export interface QueuedIntakeOptions {
   readonly dependencies: JobDeps;

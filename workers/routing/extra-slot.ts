@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CallSlot } from './acquire-script.ts';
 import { UpstreamError, type AcquireExtraSlot } from '../upstreams/upstream.ts';
-import type { AcquireOptions } from './wait-queue.ts';
+import type { SlotOptions } from './wait-queue.ts';
 import { findCooldown, classifyFailure } from './retry-policy.ts';
 import type { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
@@ -39,7 +39,7 @@ export async function acquireExtraSlot(
     waitLimits,
     deadlineAtMs,
     isBackground = false,
-  }: Pick<AcquireOptions, 'waitLimits' | 'deadlineAtMs' | 'isBackground'>,
+  }: Pick<SlotOptions, 'waitLimits' | 'deadlineAtMs' | 'isBackground'>,
   { candidate, accountId }: CallSlot,
   signal: AbortSignal,
 ): ReturnType<AcquireExtraSlot> {

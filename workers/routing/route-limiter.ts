@@ -24,7 +24,7 @@ import {
   isWithinWaitLimits,
   queueNameOf,
   priorityQueueNameOf,
-  type AcquireOptions,
+  type SlotOptions,
 } from './wait-queue.ts';
 
 /**
@@ -88,7 +88,7 @@ export class RouteLimiter implements Running {
    * Every acquired slot must be released.
    * @throws AppError `deadline_exceeded`; the signal's reason when it is aborted
    */
-  async acquire(candidates: readonly RouteCandidate[], options: AcquireOptions): Promise<CallSlot | null> {
+  async acquire(candidates: readonly RouteCandidate[], options: SlotOptions): Promise<CallSlot | null> {
     options.signal.throwIfAborted();
     const { isBackground = false } = options;
     const name = queueNameOf(candidates, isBackground);
@@ -234,7 +234,7 @@ export class RouteLimiter implements Running {
   async #deliver(
     slot: CallSlot,
     candidates: readonly RouteCandidate[],
-    options: AcquireOptions,
+    options: SlotOptions,
   ): Promise<CallSlot | null> {
     const { signal, takesKeptSlots = false } = options;
     if (!(await this.#isStillHeld(slot))) return await this.acquire(candidates, options);
@@ -260,7 +260,7 @@ export class RouteLimiter implements Running {
   async #waitInQueue(
     name: string,
     candidates: readonly RouteCandidate[],
-    options: AcquireOptions,
+    options: SlotOptions,
   ): Promise<CallSlot | null> {
     let queue = this.#queues.get(name);
     const isFirst = queue === undefined;

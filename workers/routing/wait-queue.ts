@@ -13,7 +13,7 @@ export interface WaitLimits {
   readonly breakerMs: number;
 }
 
-export interface AcquireOptions {
+export interface SlotOptions {
   /**
    * The accounts that the slot may be for, in the order of their turns. Evaluated repeatedly while the call waits.
    */
@@ -31,7 +31,7 @@ export interface AcquireOptions {
   readonly takesKeptSlots?: boolean;
 }
 
-interface WaitingCall extends AcquireOptions {
+interface WaitingCall extends SlotOptions {
   readonly candidates: readonly RouteCandidate[];
   readonly sinceMs: number;
   readonly settle: (result: { slot: CallSlot | null } | { error: unknown }) => void;
@@ -47,7 +47,7 @@ export class WaitQueue {
   #wake = (): void => undefined;
 
   /** Resolves with the slot, or with null if none becomes free within the call's wait limits. */
-  async wait(candidates: readonly RouteCandidate[], options: AcquireOptions): Promise<CallSlot | null> {
+  async wait(candidates: readonly RouteCandidate[], options: SlotOptions): Promise<CallSlot | null> {
     const { accountIds, signal, deadlineAtMs } = options;
     return await new Promise((resolve, reject) => {
       const onAbort = (): void => waiting.settle({ error: signal.reason });

@@ -1,7 +1,7 @@
 import type { ChatResponse, ChatUsage } from '../../shared/contract/chat-response.ts';
 import type { SentEvent } from './to-function-call.ts';
 
-export interface ToolCall {
+export interface MergedToolCall {
   /** Vendor extensions, such as Gemini's signature in `extra_content`. */
   [other: string]: unknown;
   id: string;
@@ -15,7 +15,7 @@ interface Choice {
   readonly refusal: string[];
   /** Vendor extensions: `annotations`, `reasoning`, `images`, the legacy `function_call`. */
   readonly others: Record<string, unknown>;
-  readonly toolCalls: Map<number, ToolCall>;
+  readonly toolCalls: Map<number, MergedToolCall>;
   readonly logprobs: { content: unknown[]; refusal: unknown[] };
   finishReason: string | null;
   nativeFinishReason: string | null;
@@ -97,7 +97,7 @@ export interface ToolCallDelta {
   readonly function?: { readonly name?: string; readonly arguments?: string };
 }
 
-export function mergeToolCall(calls: Map<number, ToolCall>, part: ToolCallDelta): void {
+export function mergeToolCall(calls: Map<number, MergedToolCall>, part: ToolCallDelta): void {
   const index = part.index ?? calls.size;
   let call = calls.get(index);
   if (call === undefined) {

@@ -16,7 +16,7 @@ import { isOutput } from './delta-content.ts';
 import { createCallContext, hasCallerDisconnected, type JobDeps, type RequestRun } from './job-context.ts';
 import { isVendorStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
-import type { ResponseMemory } from './response-memory.ts';
+import type { ResponseMemory } from './generation-memory.ts';
 import { sendResult } from './send-result.ts';
 import { fillTemperature } from './fill-temperature.ts';
 import { toFunctionCall } from './to-function-call.ts';

@@ -1,13 +1,9 @@
 // decision 0030
 import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
-import {
-  hashCall,
-  hashConversation,
-  type ConversationHash,
-} from '../../shared/work/conversation-hash.ts';
+import { hashCall, hashConversation, type ConversationHash } from '../../shared/work/conversation-hash.ts';
 import type { ReasoningStore } from '../../shared/work/reasoning-store.ts';
 import type { ChatEvent } from '../upstreams/upstream.ts';
-import { mergeToolCall, type ToolCall, type ToolCallDelta } from './chat-response-builder.ts';
+import { mergeToolCall, type MergedToolCall, type ToolCallDelta } from './chat-response-builder.ts';
 
 type Remember = Extract<ChatEvent, { type: 'remember' }>;
 
@@ -15,7 +11,7 @@ type Remember = Extract<ChatEvent, { type: 'remember' }>;
 export class ReasoningSaver {
   readonly #job: ChatJob;
   /** The tool calls so far, by choice. Some vendors reuse the same IDs in every choice. */
-  readonly #calls = new Map<number, Map<number, ToolCall>>();
+  readonly #calls = new Map<number, Map<number, MergedToolCall>>();
   #unsaved: Remember[] = [];
   readonly #saving: Promise<void>[] = [];
   #conversation: ConversationHash | null = null;
@@ -33,7 +29,7 @@ export class ReasoningSaver {
   takeDelta({ index, delta }: Extract<ChatEvent, { type: 'delta' }>): void {
     const parts = delta['tool_calls'];
     if (!Array.isArray(parts)) return;
-    const calls = this.#calls.get(index) ?? new Map<number, ToolCall>();
+    const calls = this.#calls.get(index) ?? new Map<number, MergedToolCall>();
     this.#calls.set(index, calls);
     for (const part of parts) mergeToolCall(calls, part as ToolCallDelta);
   }
@@ -70,7 +66,7 @@ export class ReasoningSaver {
   }
 
   /** Uses the first of several calls with the same ID. */
-  #mapById(index: number): ReadonlyMap<string, ToolCall> {
+  #mapById(index: number): ReadonlyMap<string, MergedToolCall> {
     const calls = [...(this.#calls.get(index)?.values() ?? [])];
     return new Map(calls.toReversed().map((call) => [call.id, call]));
   }

@@ -12,7 +12,7 @@ import {
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
-import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
+import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './generation-memory.ts';
 
 /**
  * Runs one chat: calls the model, forwards its output as it arrives, settles, and only then reports the cost to the

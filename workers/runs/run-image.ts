@@ -1,4 +1,8 @@
-import { finishRequest, type AfterSettlement, type Receipt } from '../../shared/work/settlement/finish-request.ts';
+import {
+  finishRequest,
+  type AfterSettlement,
+  type Receipt,
+} from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/catalog/cost.ts';
@@ -25,7 +29,7 @@ import {
   type RequestRun,
 } from './job-context.ts';
 import { makeImages, type MadeImages } from './make-images.ts';
-import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './response-memory.ts';
+import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './generation-memory.ts';
 import { sendResult } from './send-result.ts';
 
 interface SettledImages {

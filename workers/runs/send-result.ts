@@ -7,7 +7,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import { pieceBytes } from '../../shared/work/replies/frame.ts';
-import type { StoredJob } from '../../shared/work/replies/response-store.ts';
+import type { StoringRequest } from '../../shared/work/replies/response-store.ts';
 import type { JobDeps, RequestRun } from './job-context.ts';
 
 /**
@@ -38,7 +38,7 @@ export async function sendResult(
  */
 async function storeJobResponse(
   { responses, mover }: Pick<JobDeps, 'responses' | 'mover'>,
-  { requestId, accountId, jobAttempt }: StoredJob,
+  { requestId, accountId, jobAttempt }: StoringRequest,
   bytes: Buffer,
 ): Promise<AfterSettlement> {
   const request = { requestId, accountId, jobAttempt };

@@ -24,7 +24,7 @@ export async function encodeJsonBody(value: object, accountId: string): Promise<
   return new RequestBody('application/json', await encodeJson(value, accountId));
 }
 
-export interface FilePart {
+export interface FormFile {
   readonly name: string;
   readonly fileName: string;
   readonly contentType: string;
@@ -37,7 +37,7 @@ export interface FilePart {
  */
 export function encodeMultipartBody(
   fields: Readonly<Record<string, unknown>>,
-  files: readonly FilePart[],
+  files: readonly FormFile[],
 ): RequestBody {
   const boundary = `model-gateway-${randomUUID()}`;
   const pieces: Buffer[] = [];

@@ -1,5 +1,5 @@
 import { iconUnits } from './captcha-icons.ts';
-import { between, type Random } from './captcha-random.ts';
+import { between, type CaptchaRandom } from './captcha-random.ts';
 import type { Outline } from './outline.ts';
 
 /** Side of the icon's square while the icon is distorted. The distorted icon is then scaled. */
@@ -19,7 +19,10 @@ export interface BendOptions {
  * Creates a distortion around the centre of an icon's square, which becomes (0, 0): it stretches, shears, rotates, bends
  * and tilts. Applied to both weights of an icon, it distorts both alike.
  */
-export function createBend(random: Random, { degrees, height, tilt, isMirrored = false }: BendOptions): Bend {
+export function createBend(
+  random: CaptchaRandom,
+  { degrees, height, tilt, isMirrored = false }: BendOptions,
+): Bend {
   const stretch = between(random, 0.82, 1.22);
   const width = isMirrored ? -side * stretch : side * stretch;
   const shear = between(random, -0.28, 0.28);
@@ -47,7 +50,7 @@ const sineParts = 4_096;
 const sines = Float64Array.from({ length: sineParts }, (_, i) => Math.sin((2 * Math.PI * i) / sineParts));
 
 /** Creates a wave in a random direction, about as long as an icon. */
-function createWave(random: Random, height: number): (x: number, y: number) => number {
+function createWave(random: CaptchaRandom, height: number): (x: number, y: number) => number {
   const direction = random() * 2 * Math.PI;
   const frequency = sineParts / between(random, 50, 95);
   const kx = Math.cos(direction) * frequency;

@@ -1,16 +1,22 @@
-import { between, type Random } from './captcha-random.ts';
+import { between, type CaptchaRandom } from './captcha-random.ts';
 import { pickGround, type Palette } from './palette.ts';
 import type { Size } from './place-icons.ts';
 import type { Backdrop } from './style.ts';
 
-type DrawBackdrop = (random: Random, size: Size, palette: Palette) => string;
+type DrawBackdrop = (random: CaptchaRandom, size: Size, palette: Palette) => string;
 
 /** Draws what lies under everything. */
-export function drawBackdrop(random: Random, backdrop: Backdrop, size: Size, palette: Palette): string {
+export function drawBackdrop(
+  random: CaptchaRandom,
+  backdrop: Backdrop,
+  size: Size,
+  palette: Palette,
+): string {
   return `<rect width="100%" height="100%" fill="${pickGround(random, palette)}"/>${drawings[backdrop](random, size, palette)}`;
 }
 
-const integer = (random: Random, min: number, max: number): number => Math.round(between(random, min, max));
+const integer = (random: CaptchaRandom, min: number, max: number): number =>
+  Math.round(between(random, min, max));
 
 const drawings: Readonly<Record<Backdrop, DrawBackdrop>> = {
   patches: (random, size, palette) => {
@@ -42,7 +48,7 @@ const drawings: Readonly<Record<Backdrop, DrawBackdrop>> = {
 };
 
 /** The stops of a gradient that repeats: two or three bands. */
-function drawStops(random: Random, palette: Palette): string {
+function drawStops(random: CaptchaRandom, palette: Palette): string {
   const limits = random() < 0.5 ? [between(random, 0.3, 0.7)] : [between(random, 0.25, 0.4), 0.7];
   let stops = '';
   let from = 0;
@@ -55,7 +61,7 @@ function drawStops(random: Random, palette: Palette): string {
 }
 
 /** Two sets of lines that meet at two points beyond the image, as on a floor. */
-function drawGrid(random: Random, { width, height }: Size, palette: Palette): string {
+function drawGrid(random: CaptchaRandom, { width, height }: Size, palette: Palette): string {
   const centre = { x: width / 2, y: height / 2 };
   const thickness = between(random, 1.5, 4).toFixed(1);
   const direction = random() * Math.PI;
@@ -76,7 +82,7 @@ function drawGrid(random: Random, { width, height }: Size, palette: Palette): st
 }
 
 /** A net of triangles. */
-function drawFacets(random: Random, { width, height }: Size, palette: Palette): string {
+function drawFacets(random: CaptchaRandom, { width, height }: Size, palette: Palette): string {
   const columns = Math.max(2, Math.round(width / 64));
   const rows = Math.max(2, Math.round(height / 64));
   const at = (column: number, row: number): string =>

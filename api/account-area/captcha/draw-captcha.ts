@@ -6,7 +6,7 @@ import {
   type IconShapes,
   type IconWeight,
 } from './captcha-icons.ts';
-import { between, createSecureRandom, oneOf, someOf, type Random } from './captcha-random.ts';
+import { between, createSecureRandom, oneOf, someOf, type CaptchaRandom } from './captcha-random.ts';
 import { drawBackdrop } from './draw-backdrop.ts';
 import { drawClutter, drawScratches } from './draw-clutter.ts';
 import { drawCovers, type Covers } from './draw-covering.ts';
@@ -49,7 +49,7 @@ const secureRandom = createSecureRandom();
  * Draws a captcha.
  * @param random the only source of the icons' positions and order; defaults to the system's cryptographic generator
  */
-export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnCaptcha> {
+export async function drawCaptcha(random: CaptchaRandom = secureRandom): Promise<DrawnCaptcha> {
   shapes ??= await readIconShapes();
   const { imageSvg, promptSvg, icons } = composeCaptcha(random, shapes);
   return { image: await renderWebp(imageSvg), promptImage: await renderWebp(promptSvg), icons };
@@ -58,7 +58,7 @@ export async function drawCaptcha(random: Random = secureRandom): Promise<DrawnC
 /**
  * Composes the SVGs of the image and the prompt, on the thread that serves requests. Rendering runs on sharp's threads.
  */
-export function composeCaptcha(random: Random, shapes: IconShapes) {
+export function composeCaptcha(random: CaptchaRandom, shapes: IconShapes) {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
   const weights = icons.map((): IconWeight => (random() < 0.5 ? 'bold' : 'fill'));
@@ -70,7 +70,7 @@ export function composeCaptcha(random: Random, shapes: IconShapes) {
 }
 
 function drawImage(
-  random: Random,
+  random: CaptchaRandom,
   shapes: IconShapes,
   icons: DrawnCaptcha['icons'],
   weights: readonly IconWeight[],
@@ -110,7 +110,7 @@ function drawImage(
  * finish takes both.
  */
 function drawPrompt(
-  random: Random,
+  random: CaptchaRandom,
   shapes: IconShapes,
   names: readonly IconName[],
   weights: readonly IconWeight[],

@@ -1,4 +1,4 @@
-import { between, oneOf, type Random } from './captcha-random.ts';
+import { between, oneOf, type CaptchaRandom } from './captcha-random.ts';
 import { repeat } from './draw-backdrop.ts';
 import { formatColour, pickClutter, randomHue } from './palette.ts';
 import type { Size } from './place-icons.ts';
@@ -8,7 +8,7 @@ import type { Clutter } from './style.ts';
  * Draws marks with the line widths and contrasts of icons, so that the edges of icons are not the strongest ones. They
  * lie under the icons.
  */
-export function drawClutter(random: Random, clutter: Clutter, size: Size, count: number): string {
+export function drawClutter(random: CaptchaRandom, clutter: Clutter, size: Size, count: number): string {
   return repeat(count, () => {
     const x = random() * size.width;
     const y = random() * size.height;
@@ -17,7 +17,7 @@ export function drawClutter(random: Random, clutter: Clutter, size: Size, count:
   });
 }
 
-type DrawMark = (random: Random, x: number, y: number, opacity: string) => string;
+type DrawMark = (random: CaptchaRandom, x: number, y: number, opacity: string) => string;
 
 const drawings: Readonly<Record<Clutter, DrawMark>> = {
   scribbles: (random, x, y, opacity) => {
@@ -35,14 +35,14 @@ const drawings: Readonly<Record<Clutter, DrawMark>> = {
   },
 };
 
-const nearBy = (random: Random, x: number, y: number, reach: number) => (): string =>
+const nearBy = (random: CaptchaRandom, x: number, y: number, reach: number) => (): string =>
   `${Math.round(x + between(random, -reach, reach))} ${Math.round(y + between(random, -reach, reach))}`;
 
-const drawLine = (random: Random): string =>
+const drawLine = (random: CaptchaRandom): string =>
   `fill="none" stroke="${pickClutter(random)}" stroke-width="${between(random, 2, 5).toFixed(1)}" stroke-linecap="round"`;
 
 /** Fine lines over everything. They split icons into pieces for programs, but do not hide anything from people. */
-export function drawScratches(random: Random, { width, height }: Size, count: number): string {
+export function drawScratches(random: CaptchaRandom, { width, height }: Size, count: number): string {
   return repeat(count, () => {
     const tint = formatColour(randomHue(random), 60, oneOf(random, [12, 92]));
     const y = (): number => Math.round(random() * height);

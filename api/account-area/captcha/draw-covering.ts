@@ -1,4 +1,4 @@
-import { between, someOf, type Random } from './captcha-random.ts';
+import { between, someOf, type CaptchaRandom } from './captcha-random.ts';
 import { pickGround, type Palette } from './palette.ts';
 import type { Point, Size } from './place-icons.ts';
 import type { Covering } from './style.ts';
@@ -20,11 +20,11 @@ export interface Covers {
   readonly clip?: string;
 }
 
-export function drawCovers(random: Random, covering: Covering, covered: Covered): Covers {
+export function drawCovers(random: CaptchaRandom, covering: Covering, covered: Covered): Covers {
   return drawings[covering](random, covered);
 }
 
-const drawings: Readonly<Record<Covering, (random: Random, covered: Covered) => Covers>> = {
+const drawings: Readonly<Record<Covering, (random: CaptchaRandom, covered: Covered) => Covers>> = {
   bars: (random, covered) => {
     const bars = pickPlaces(random, covered).map((place) =>
       drawBar(random, place, covered.reach, covered.palette),
@@ -49,13 +49,13 @@ const drawings: Readonly<Record<Covering, (random: Random, covered: Covered) => 
  * The icons, and as many other places, so that covers do not tell where icons are. In random order, because where two
  * covers overlap, the order shows.
  */
-function pickPlaces(random: Random, { size: { width, height }, centres }: Covered): Point[] {
+function pickPlaces(random: CaptchaRandom, { size: { width, height }, centres }: Covered): Point[] {
   const elsewhere = centres.map(() => ({ x: random() * width, y: random() * height }));
   return someOf(random, [...centres, ...elsewhere], 2 * centres.length);
 }
 
 /** A strip of the ground's colours across an icon, beside its centre. */
-function drawBar(random: Random, centre: Point, reach: number, palette: Palette): string {
+function drawBar(random: CaptchaRandom, centre: Point, reach: number, palette: Palette): string {
   const angle = random() * Math.PI;
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
   const aside = between(random, -0.5, 0.5) * reach;
@@ -69,7 +69,7 @@ function drawBar(random: Random, centre: Point, reach: number, palette: Palette)
 }
 
 /** The path of a round shape that covers a tenth of an icon at most. */
-function drawBlob(random: Random, centre: Point, reach: number): string {
+function drawBlob(random: CaptchaRandom, centre: Point, reach: number): string {
   const angle = random() * 2 * Math.PI;
   const distance = between(random, 0.25, 0.8) * reach;
   const [rx, ry] = [between(random, 0.12, 0.25) * reach, between(random, 0.12, 0.25) * reach];
@@ -80,7 +80,7 @@ function drawBlob(random: Random, centre: Point, reach: number): string {
 }
 
 /** The path of a straight cut across an icon. */
-function drawSlit(random: Random, centre: Point, reach: number): string {
+function drawSlit(random: CaptchaRandom, centre: Point, reach: number): string {
   const angle = random() * Math.PI;
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
   const aside = between(random, -0.5, 0.5) * reach;

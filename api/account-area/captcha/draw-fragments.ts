@@ -1,4 +1,4 @@
-import { between, oneOf, type Random } from './captcha-random.ts';
+import { between, oneOf, type CaptchaRandom } from './captcha-random.ts';
 import { createBend } from './bend-outline.ts';
 import { iconNames, type IconName, type IconShapes, type IconWeight } from './captcha-icons.ts';
 import { drawIcon } from './draw-icon.ts';
@@ -23,7 +23,7 @@ const tries = 12;
  * does not show otherwise. People see that these are not the icons they look for.
  */
 export function drawFragments(
-  random: Random,
+  random: CaptchaRandom,
   { shapes, style, size, icons }: FragmentOptions,
   { pieces, decoys }: { readonly pieces: number; readonly decoys: number },
 ): string {
@@ -71,7 +71,7 @@ const areNear = (a: Point, b: Point, distance: number): boolean =>
   (a.x - b.x) ** 2 + (a.y - b.y) ** 2 < distance ** 2;
 
 /** A part of the outline of an icon: filled, or as a line. */
-function drawPiece(random: Random, outline: Outline, centre: Point, reach: number): string {
+function drawPiece(random: CaptchaRandom, outline: Outline, centre: Point, reach: number): string {
   const bent = createBend(random, { degrees: random() * 360, height: 6, tilt: [0, 0] })(cut(random, outline));
   const path = formatOutline(bent, (10 * reach) / reachOf(bent));
   const paint =
@@ -82,7 +82,7 @@ function drawPiece(random: Random, outline: Outline, centre: Point, reach: numbe
 }
 
 /** Keeps a third to a half of an outline's longest contour. */
-function cut(random: Random, { coordinates, contours }: Outline): Outline {
+function cut(random: CaptchaRandom, { coordinates, contours }: Outline): Outline {
   const longest = Math.max(...contours);
   const index = contours.indexOf(longest);
   const start = contours.slice(0, index).reduce((sum, length) => sum + length, 0);

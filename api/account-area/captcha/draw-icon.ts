@@ -1,5 +1,5 @@
 import type { IconWeight } from './captcha-icons.ts';
-import { between, oneOf, type Random } from './captcha-random.ts';
+import { between, oneOf, type CaptchaRandom } from './captcha-random.ts';
 import { createBend } from './bend-outline.ts';
 import { formatOutline, reachOf, type Outline } from './outline.ts';
 import { formatColour, randomHue, type Palette } from './palette.ts';
@@ -33,7 +33,7 @@ const unit = 10;
  * so that people see it on any background.
  * @param id of its definitions, unique in the image
  */
-export function drawIcon(random: Random, id: string, drawing: IconDrawing): string {
+export function drawIcon(random: CaptchaRandom, id: string, drawing: IconDrawing): string {
   const { shape, weight, finish, centre, reach, degrees, bend, tilt, isMirrored = false } = drawing;
   const bendShape = createBend(random, { degrees, height: bend, tilt, isMirrored });
   const paint = pickPaint(random, drawing.palette);
@@ -59,7 +59,7 @@ interface Painting extends Paint {
   readonly inner: () => string;
 }
 
-function pickPaint(random: Random, { inks }: Palette): Paint {
+function pickPaint(random: CaptchaRandom, { inks }: Palette): Paint {
   const ink = oneOf(random, inks);
   const hue = randomHue(random);
   return {
@@ -71,7 +71,7 @@ function pickPaint(random: Random, { inks }: Palette): Paint {
 }
 
 /** A colour that differs from both an icon and its outline, so that people see the icon as one shape. */
-const pickMedium = (random: Random): string =>
+const pickMedium = (random: CaptchaRandom): string =>
   formatColour(randomHue(random), between(random, 30, 80), between(random, 42, 60));
 
 /** Distance of a shadow, in pixels. */
@@ -90,7 +90,7 @@ const extraMargins: Readonly<Record<Finish, number>> = {
   duotone: 0,
 };
 
-const paintings: Readonly<Record<Finish, (random: Random, painting: Painting) => string>> = {
+const paintings: Readonly<Record<Finish, (random: CaptchaRandom, painting: Painting) => string>> = {
   solid: (random, painting) => {
     const rotation = Math.round(between(random, 0, 360));
     return `<linearGradient id="${painting.id}" gradientTransform="rotate(${rotation} .5 .5)"><stop stop-color="${painting.tint()}"/><stop offset="1" stop-color="${painting.tint()}"/></linearGradient>${drawFilled(painting, `url(#${painting.id})`)}`;
@@ -144,13 +144,13 @@ function drawLined(painting: Painting, fill: string): string {
 }
 
 /** Only the line around the icon. */
-function drawContour(random: Random, { id, edge, edgeWidth, tint }: Painting, dashes: string): string {
+function drawContour(random: CaptchaRandom, { id, edge, edgeWidth, tint }: Painting, dashes: string): string {
   const width = Math.round(unit * between(random, 2.2, maxContourWidth));
   return `<use href="#${id}p" fill="none" stroke="${edge}" stroke-width="${width + Math.round(edgeWidth * unit)}"/><use href="#${id}p" fill="none" stroke="${tint()}" stroke-width="${width}"${dashes}/>`;
 }
 
 /** The stops of a gradient that repeats: two tints with sharp limits. */
-function drawBands(random: Random, { tint }: Painting): string {
+function drawBands(random: CaptchaRandom, { tint }: Painting): string {
   const limit = between(random, 0.4, 0.6).toFixed(2);
   const other = pickMedium(random);
   return `<stop stop-color="${tint()}"/><stop offset="${limit}" stop-color="${tint()}"/><stop offset="${limit}" stop-color="${other}"/><stop offset="1" stop-color="${other}"/>`;

@@ -1,4 +1,4 @@
-import { between, oneOf, type Random } from './captcha-random.ts';
+import { between, oneOf, type CaptchaRandom } from './captcha-random.ts';
 
 /** In percent. */
 type Range = readonly [min: number, max: number];
@@ -35,7 +35,7 @@ const saturations: readonly Range[] = [
   [50, 90],
 ];
 
-export function pickPalette(random: Random): Palette {
+export function pickPalette(random: CaptchaRandom): Palette {
   return {
     ...oneOf(random, grounds),
     hue: randomHue(random),
@@ -44,15 +44,15 @@ export function pickPalette(random: Random): Palette {
   };
 }
 
-export const randomHue = (random: Random): number => Math.floor(random() * 360);
+export const randomHue = (random: CaptchaRandom): number => Math.floor(random() * 360);
 
 export const formatColour = (hue: number, saturation: number, lightness: number): string =>
   `hsl(${Math.round(hue + 720) % 360},${Math.round(saturation)}%,${Math.round(lightness)}%)`;
 
-export const pickGroundHue = (random: Random, { hue, hueSpread }: Palette): number =>
+export const pickGroundHue = (random: CaptchaRandom, { hue, hueSpread }: Palette): number =>
   hue + between(random, -hueSpread, hueSpread);
 
-export function pickGround(random: Random, palette: Palette): string {
+export function pickGround(random: CaptchaRandom, palette: Palette): string {
   return formatColour(
     pickGroundHue(random, palette),
     between(random, ...palette.saturation),
@@ -61,7 +61,7 @@ export function pickGround(random: Random, palette: Palette): string {
 }
 
 /** A colour as light or as dark as icons can be, whatever the ground. */
-export function pickClutter(random: Random): string {
+export function pickClutter(random: CaptchaRandom): string {
   const lightness = random() < 0.5 ? between(random, 72, 97) : between(random, 8, 34);
   return formatColour(randomHue(random), between(random, 30, 80), lightness);
 }

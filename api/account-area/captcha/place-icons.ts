@@ -1,4 +1,4 @@
-import { between, someOf, type Random } from './captcha-random.ts';
+import { between, someOf, type CaptchaRandom } from './captcha-random.ts';
 
 export const imageWidth = 480;
 export const imageHeight = 320;
@@ -26,7 +26,7 @@ export interface Size {
 const maxAttempts = 400;
 
 /** Picks random centres for an image's icons, in whole pixels, that keep the minimum distances. */
-export function placeIcons(random: Random): Point[] {
+export function placeIcons(random: CaptchaRandom): Point[] {
   for (;;) {
     const points = tryToPlace(random);
     // Shuffle, because icons placed last are more often at the border than those placed first.
@@ -34,7 +34,7 @@ export function placeIcons(random: Random): Point[] {
   }
 }
 
-function tryToPlace(random: Random): Point[] | null {
+function tryToPlace(random: CaptchaRandom): Point[] | null {
   const points: Point[] = [];
   for (let attempts = 0; attempts < maxAttempts; attempts++) {
     const point = {

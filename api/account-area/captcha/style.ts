@@ -1,4 +1,4 @@
-import { between, oneOf, someOf, type Random } from './captcha-random.ts';
+import { between, oneOf, someOf, type CaptchaRandom } from './captcha-random.ts';
 import { pickPalette, type Palette } from './palette.ts';
 
 /** How the area of an icon is painted. */
@@ -40,7 +40,7 @@ export interface Style {
 
 const maxTilt = 0.0045;
 
-export function pickStyle(random: Random, usable: readonly Finish[] = finishes): Style {
+export function pickStyle(random: CaptchaRandom, usable: readonly Finish[] = finishes): Style {
   return {
     palette: pickPalette(random),
     backdrop: oneOf(random, backdrops),

@@ -1,7 +1,7 @@
 import type { EmailCodeRequested } from '../../contract/web-auth.ts';
 import type { Mail } from '../../../shared/account-area/mail.ts';
 import type { Services } from '../../services.ts';
-import type { CodeRequest } from '../email-code-store.ts';
+import type { NewCode } from '../email-code-store.ts';
 
 /**
  * Creates a code and queues its mail.
@@ -9,7 +9,7 @@ import type { CodeRequest } from '../email-code-store.ts';
  */
 export async function mailCode(
   { web: { emailCodes, mails } }: Services,
-  request: CodeRequest,
+  request: NewCode,
   write: (code: { readonly code: string; readonly expiresAt: number }) => Mail,
 ): Promise<EmailCodeRequested> {
   const { challengeId, code, expiresAt } = await emailCodes.create(request);

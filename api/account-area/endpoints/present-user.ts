@@ -4,7 +4,7 @@ import type { Session } from '../../contract/web-sessions.ts';
 import { maskApiKey } from '../../../shared/accounts/credentials.ts';
 import type { AccountDocument } from '../../../shared/accounts/account-store.ts';
 import type { RedemptionClaim } from '../../../shared/accounts/refill-code-store.ts';
-import type { HotAccount, RecentUse } from '../../../shared/accounts/hot-account-store.ts';
+import type { HotAccount, LastHourOfUse } from '../../../shared/accounts/hot-account-store.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
 import type { WebLink, WebSession, WebUser } from '../../../shared/account-area/web-models.ts';
 import { averageRpm } from '../../endpoints/present-account.ts';
@@ -40,7 +40,7 @@ export interface AccountView {
   readonly link: WebLink;
   readonly isPrimary: boolean;
   readonly account: HotAccount;
-  readonly recent: RecentUse;
+  readonly recent: LastHourOfUse;
   /** Null if the account is no longer in MongoDB. */
   readonly document: Pick<AccountDocument, 'keyHash' | 'keyMasked'> | null;
 }

@@ -18,16 +18,16 @@ const entriesPerScan = 500;
  */
 const maxScans = 10;
 
-export type Refill = LedgerEntry & { readonly kind: 'refill' };
+export type ListedRefill = LedgerEntry & { readonly kind: 'refill' };
 
 /** An account's codes redeemed after the one with this ordinal that have not reached MongoDB yet. */
 export async function findRecentRefills(
   redis: RedisClient,
   accountId: string,
   lastOrdinal: number,
-): Promise<Refill[]> {
+): Promise<ListedRefill[]> {
   const stream = redisKeys.ledgerStream(shardOf(accountId));
-  const refills: Refill[] = [];
+  const refills: ListedRefill[] = [];
   let before = '+';
   for (let scan = 1; scan <= maxScans; scan += 1) {
     const values = { stream, accountId, before, maxEntries: entriesPerScan };

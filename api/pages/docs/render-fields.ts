@@ -3,10 +3,10 @@ import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import type { Field } from './list-fields.ts';
 
 /** In a request, required fields are marked; in a response, optional ones. */
-export type Direction = 'request' | 'response';
+export type FieldDirection = 'request' | 'response';
 
 /** Renders a table of fields or parameters. @param noun heading of the first column */
-export function renderFields(fields: readonly Field[], noun: string, direction: Direction): Html {
+export function renderFields(fields: readonly Field[], noun: string, direction: FieldDirection): Html {
   return html`<table class="fields">
     <thead>
       <tr>
@@ -21,12 +21,12 @@ export function renderFields(fields: readonly Field[], noun: string, direction: 
   </table>`;
 }
 
-function renderPresence({ required }: Field, direction: Direction): Html | null {
+function renderPresence({ required }: Field, direction: FieldDirection): Html | null {
   if (direction === 'request') return required ? html`<span class="required">required</span>` : null;
   return required ? null : html`<span class="optional">optional</span>`;
 }
 
-function renderField(field: Field, direction: Direction): Html {
+function renderField(field: Field, direction: FieldDirection): Html {
   return html`<tr>
     <th scope="row">
       <code>${formatName(field.name)}</code>
@@ -49,7 +49,7 @@ function renderField(field: Field, direction: Direction): Html {
 }
 
 /** Renders an object's fields, collapsed unless the object is always present. */
-function renderInnerFields({ fields, path, required }: Field, direction: Direction): Html[] {
+function renderInnerFields({ fields, path, required }: Field, direction: FieldDirection): Html[] {
   if (fields.length === 0) return [];
   const summary = html`<summary>Fields of <code>${path}</code></summary>`;
   const table = renderFields(fields, 'Field', direction);

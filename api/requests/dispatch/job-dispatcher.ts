@@ -23,7 +23,7 @@ interface PendingJob extends PendingReply {
 }
 
 /** A request whose job is on a BullMQ queue. */
-export interface QueuedJob {
+export interface DispatchedJob {
   /** Calls back when no work for the request remains, even if its caller disconnected earlier. */
   whenEnded(callback: () => void): void;
   /** Calls back when the caller disconnects while the job is queued or running. */
@@ -42,7 +42,7 @@ export interface QueuedJob {
   fail(error: AppError): void;
 }
 
-export interface AwaitedJob extends QueuedJob {
+export interface AwaitedJob extends DispatchedJob {
   readonly answer: Promise<PooledBuffer>;
 }
 
@@ -115,7 +115,7 @@ export class JobDispatcher implements ReplyOwner {
   }
 
   /** Streams the response to the receiver. */
-  stream(request: AdmittedRequest, queue: QueueName, receiver: Receiver): QueuedJob & StreamedJob {
+  stream(request: AdmittedRequest, queue: QueueName, receiver: Receiver): DispatchedJob & StreamedJob {
     const { job, pending, reader } = this.#start(request, queue, receiver);
     const controls: Pick<FollowedResponse, 'pause' | 'resume'> = reader ?? {
       pause: () => this.#replies.control(pending, 'pause'),
@@ -133,7 +133,7 @@ export class JobDispatcher implements ReplyOwner {
     request: AdmittedRequest,
     queue: QueueName,
     receiver: Receiver,
-  ): { job: QueuedJob; pending: PendingJob; reader: FollowedResponse | null } {
+  ): { job: DispatchedJob; pending: PendingJob; reader: FollowedResponse | null } {
     const hasStoredResponse = isResponseStored(request);
     const callbacks: (() => void)[] = [];
     let hasEnded = false;
@@ -163,7 +163,7 @@ export class JobDispatcher implements ReplyOwner {
     const reader = hasStoredResponse
       ? this.#storedResponses.follow(request, receiver, readerOptions(receiver.response))
       : null;
-    const job: QueuedJob = {
+    const job: DispatchedJob = {
       whenEnded: (callback) => {
         if (hasEnded) callback();
         else callbacks.push(callback);

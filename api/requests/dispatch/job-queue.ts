@@ -5,9 +5,8 @@ import { encodeLargeJson, isLongJson } from '../../../shared/encoding/json-piece
 import {
   listRequests,
   type BullQueueName,
-  type EmbeddingJob,
-  type ImageJob,
   type QueueItem,
+  type QueuedJob,
 } from '../../../shared/work/queue/job-kinds.ts';
 import { openBullQueue } from '../../../shared/work/queue/open-bull-queue.ts';
 import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
@@ -29,8 +28,6 @@ const countLifetimeMs = 250;
 
 /** Failed jobs are stored for operators to inspect, up to a number and an age in seconds. */
 const storedFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
-
-type QueuedJob = EmbeddingJob | ImageJob;
 
 /**
  * Encodes a job in work turns. A large batch is mostly from one account, so it uses the turns of its first request's

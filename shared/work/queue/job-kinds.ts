@@ -127,6 +127,9 @@ export interface EmbeddingJob {
 
 export type Job = ChatJob | ImageJob | EmbeddingJob;
 
+/** A job on one of BullMQ's queues. */
+export type QueuedJob = ImageJob | EmbeddingJob;
+
 /**
  * A reference to the stored JSON of a large job, with the data that a worker needs to accept or end the job before it
  * has read it.
@@ -141,7 +144,7 @@ export interface StoredJob {
 }
 
 /** The requests that a job serves: at least one. */
-export function listRequests(job: ImageJob | EmbeddingJob): StoredJob['requests'] {
+export function listRequests(job: QueuedJob): StoredJob['requests'] {
   if (job.kind === 'image') return [job.request];
   const [first, ...others] = job.parts.map(({ request }) => request);
   return [first!, ...others];

@@ -19,7 +19,7 @@ export interface StoredResponse {
 }
 
 /** A durable job whose response is stored. */
-export type StoredJob = StoredRequest & { readonly jobAttempt: number };
+export type StoringRequest = StoredRequest & { readonly jobAttempt: number };
 
 export const encodeStored = (stored: StoredResponse): string => JSON.stringify(stored);
 
@@ -78,7 +78,7 @@ export class ResponseStore {
    * @throws AppError `too_many_jobs` if neither store can take it
    */
   async keep(
-    request: StoredJob,
+    request: StoringRequest,
     bytes: Buffer,
   ): Promise<{ readonly size: StoredSize } | { readonly stored: StoredResponse }> {
     const { requestId, jobAttempt: attempt } = request;

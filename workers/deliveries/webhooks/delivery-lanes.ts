@@ -2,7 +2,7 @@
  * Which attempts a delivery competes with, by what is known about its receiver: `prompt` if its last attempt ended
  * quickly, `hanging` if it timed out recently, otherwise `unknown`.
  */
-export type Lane = 'prompt' | LimitedLane;
+export type DeliveryLane = 'prompt' | LimitedLane;
 
 /** A lane with a limit of its own. Prompt receivers use whatever the other attempts leave. */
 export type LimitedLane = 'unknown' | 'hanging';
@@ -30,7 +30,7 @@ export const defaultLaneLimits: LaneLimits = {
 };
 
 /** Concurrent attempts per process, account and lane. */
-const maxPerAccount: Readonly<Record<Lane, number>> = { prompt: 2, unknown: 2, hanging: 1 };
+const maxPerAccount: Readonly<Record<DeliveryLane, number>> = { prompt: 2, unknown: 2, hanging: 1 };
 
 export interface AttemptPlace {
   /** Aborted when another late attempt needs the place of this one. */
@@ -43,7 +43,7 @@ export interface AttemptPlace {
 
 interface Holder {
   readonly accountId: string;
-  readonly lane: Lane;
+  readonly lane: DeliveryLane;
   readonly abort: AbortController;
   timer: NodeJS.Timeout | null;
   holds: 'place' | 'late' | 'nothing';
@@ -55,8 +55,8 @@ interface Holder {
  */
 export class DeliveryLanes {
   readonly #limits: LaneLimits;
-  readonly #used: Record<Lane, number> = { prompt: 0, unknown: 0, hanging: 0 };
-  readonly #byAccount: Readonly<Record<Lane, Map<string, number>>> = {
+  readonly #used: Record<DeliveryLane, number> = { prompt: 0, unknown: 0, hanging: 0 };
+  readonly #byAccount: Readonly<Record<DeliveryLane, Map<string, number>>> = {
     prompt: new Map(),
     unknown: new Map(),
     hanging: new Map(),
@@ -87,11 +87,11 @@ export class DeliveryLanes {
   }
 
   /** Whether the account is below its own limit in this lane. */
-  isBelowAccountLimit(accountId: string, lane: Lane): boolean {
+  isBelowAccountLimit(accountId: string, lane: DeliveryLane): boolean {
     return (this.#byAccount[lane].get(accountId) ?? 0) < maxPerAccount[lane];
   }
 
-  canBegin(accountId: string, lane: Lane): boolean {
+  canBegin(accountId: string, lane: DeliveryLane): boolean {
     return this.isBelowAccountLimit(accountId, lane) && (lane === 'prompt' || this.countFree(lane) > 0);
   }
 
@@ -106,7 +106,7 @@ export class DeliveryLanes {
   }
 
   /** @returns null if the lane is full or the account is at its limit */
-  tryBegin(accountId: string, lane: Lane): AttemptPlace | null {
+  tryBegin(accountId: string, lane: DeliveryLane): AttemptPlace | null {
     if (!this.canBegin(accountId, lane)) return null;
     const ofLane = this.#byAccount[lane];
     ofLane.set(accountId, (ofLane.get(accountId) ?? 0) + 1);

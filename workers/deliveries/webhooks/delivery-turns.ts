@@ -1,7 +1,7 @@
 import { DelayedError, type Job as BullJob } from 'bullmq';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import type { WebhookDelivery } from '../../../shared/work/webhook-delivery.ts';
-import { limitedLanes, type DeliveryLanes, type Lane, type LimitedLane } from './delivery-lanes.ts';
+import { limitedLanes, type DeliveryLanes, type DeliveryLane, type LimitedLane } from './delivery-lanes.ts';
 import type { ReceiverOutcome, ReceiverStanding } from './receiver-records.ts';
 import type { WaitingDeliveries } from './waiting-deliveries.ts';
 
@@ -28,7 +28,7 @@ export class DeliveryTurns {
   async putBack(
     bullJob: BullJob<WebhookDelivery>,
     token: string | undefined,
-    lane: Lane,
+    lane: DeliveryLane,
     minPauseMs: number,
   ): Promise<never> {
     const { accountId, jobId } = bullJob.data;
@@ -47,7 +47,7 @@ export class DeliveryTurns {
   }
 
   /** Call after a delivery has been put back: its place may have become free before it joined those that wait. */
-  async recheck(accountId: string, lane: Lane): Promise<void> {
+  async recheck(accountId: string, lane: DeliveryLane): Promise<void> {
     if (!this.#lanes.canBegin(accountId, lane)) return;
     if (lane === 'prompt') await this.#wakeOwn(accountId, [lane]);
     else await this.fill(lane, 1);
@@ -84,7 +84,7 @@ export class DeliveryTurns {
     await Promise.all(limitedLanes.map((lane) => this.fill(lane, Infinity)));
   }
 
-  async #wakeOwn(accountId: string, lanes: readonly Lane[]): Promise<boolean> {
+  async #wakeOwn(accountId: string, lanes: readonly DeliveryLane[]): Promise<boolean> {
     try {
       return await this.#waiting.wakeOwn(accountId, lanes);
     } catch (error) {
@@ -109,7 +109,7 @@ export class DeliveryTurns {
 function lanesToWake(
   { lane, hasHangingReceiver }: ReceiverStanding,
   outcome: ReceiverOutcome | null,
-): Lane[] {
+): DeliveryLane[] {
   if (outcome !== 'prompt' && outcome !== 'late') return ['prompt'];
   const isRecovered = lane === 'hanging' || !hasHangingReceiver;
   return isRecovered ? ['prompt', 'unknown', 'hanging'] : ['prompt', 'unknown'];

@@ -1,7 +1,7 @@
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import type { WebhookDelivery } from '../../../shared/work/webhook-delivery.ts';
-import type { Lane } from './delivery-lanes.ts';
+import type { DeliveryLane } from './delivery-lanes.ts';
 
 /** How long an attempt waits for a response. */
 const fullLimitMs = 15_000;
@@ -20,7 +20,7 @@ const promptRecord = 'prompt';
 
 /** What is known about a receiver before an attempt. */
 export interface ReceiverStanding {
-  readonly lane: Lane;
+  readonly lane: DeliveryLane;
   /** How long the attempt may take. */
   readonly limitMs: number;
   /** Number of timeouts since the receiver last responded. */

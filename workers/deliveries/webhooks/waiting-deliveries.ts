@@ -3,14 +3,14 @@ import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import type { WebhookDelivery } from '../../../shared/work/webhook-delivery.ts';
-import type { Lane, LimitedLane } from './delivery-lanes.ts';
+import type { DeliveryLane, LimitedLane } from './delivery-lanes.ts';
 
 /** Equal to the time for which deliveries count as undelivered. */
 const lifetimeSeconds = 48 * 60 * 60;
 
 const pausePerWaitingMs = 1_000;
 
-const allLanes: readonly Lane[] = ['prompt', 'unknown', 'hanging'];
+const allLanes: readonly DeliveryLane[] = ['prompt', 'unknown', 'hanging'];
 
 /**
  * Returns the delay after which a waiting delivery is retried if nothing wakes it: a worker may die, or Redis fail,
@@ -61,13 +61,16 @@ export class WaitingDeliveries {
   }
 
   /** Returns the delay for the next delivery that joins. */
-  async readPauseMs(accountId: string, lane: Lane, minMs: number): Promise<number> {
+  async readPauseMs(accountId: string, lane: DeliveryLane, minMs: number): Promise<number> {
     const key = redisKeys.waitingWebhooks(lane, accountId);
     return computePauseMs((await callRedis(() => this.#redis.zcard(key))) + 1, minMs);
   }
 
   /** Call this after the delivery was delayed. Otherwise a wake could find it still running and be lost. */
-  async join({ id, data: { accountId }, timestamp }: BullJob<WebhookDelivery>, lane: Lane): Promise<void> {
+  async join(
+    { id, data: { accountId }, timestamp }: BullJob<WebhookDelivery>,
+    lane: DeliveryLane,
+  ): Promise<void> {
     const waiting = redisKeys.waitingWebhooks(lane, accountId);
     const values = {
       waiting,
@@ -92,7 +95,7 @@ export class WaitingDeliveries {
    * Wakes the oldest delivery of the account that waits in the first of these lanes with any.
    * @returns whether there was one
    */
-  async wakeOwn(accountId: string, lanes: readonly Lane[]): Promise<boolean> {
+  async wakeOwn(accountId: string, lanes: readonly DeliveryLane[]): Promise<boolean> {
     const lists = lanes.map((lane) => ({ waiting: redisKeys.waitingWebhooks(lane, accountId) }));
     for (;;) {
       const deliveryId = await callRedis(() => takeOwnScript.run(this.#redis, {}, lists));

@@ -3,14 +3,14 @@ import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import { type Block, type MediaMap, readContentText, toBlocks, toTextBlocks } from './to-content.ts';
-import { readCalls, toToolUse, type ToolCall, WireIds } from './to-tool-calls.ts';
+import { readCalls, toToolUse, type CallToTranslate, WireIds } from './to-tool-calls.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
   readonly content: Block[];
 }
 
-export interface Conversation {
+export interface AnthropicConversation {
   readonly system: readonly Block[];
   readonly turns: readonly Turn[];
   /** Names of the functions that were called in the conversation. */
@@ -39,7 +39,10 @@ const CONTINUE = '(Continue.)';
  *
  * The API has no `name` field. If there are several users, each name is put in front of its text.
  */
-export function toConversation(messages: readonly ChatMessage[], options: MessageOptions): Conversation {
+export function toConversation(
+  messages: readonly ChatMessage[],
+  options: MessageOptions,
+): AnthropicConversation {
   const lead = countLeadingInstructions(messages);
   const system = messages.slice(0, lead).flatMap((message) => toTextBlocks(readContentText(message.content)));
   const turns = new TurnWriter(options, hasSeveralSpeakers(messages));
@@ -60,7 +63,7 @@ class TurnWriter {
   readonly #showsNames: boolean;
   readonly #ids = new WireIds();
   /** The tool calls of the last assistant turn. */
-  #calls: readonly ToolCall[] = [];
+  #calls: readonly CallToTranslate[] = [];
   /** The results of these calls, by call ID; null until they arrive. */
   #results = new Map<string, Block | null>();
 

@@ -4,14 +4,14 @@ import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
 /** A tool call in an assistant message. */
-export interface ToolCall {
+export interface CallToTranslate {
   readonly id: string;
   readonly name: string;
   readonly input: JsonRecord;
   readonly where: string;
 }
 
-export function readCalls(message: ChatMessage, where: string): ToolCall[] {
+export function readCalls(message: ChatMessage, where: string): CallToTranslate[] {
   return readArray(message.tool_calls).map((call, index) => {
     const at = `${where}.tool_calls[${index}]`;
     const declared = isRecord(call) && isRecord(call['function']) ? call['function'] : {};
@@ -24,7 +24,7 @@ export function readCalls(message: ChatMessage, where: string): ToolCall[] {
   });
 }
 
-export function toToolUse({ name, input }: ToolCall, id: string): Block {
+export function toToolUse({ name, input }: CallToTranslate, id: string): Block {
   return { type: 'tool_use', id, name, input };
 }
 

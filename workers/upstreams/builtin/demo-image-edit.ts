@@ -12,7 +12,7 @@ import { checkDemoCount, type DemoSize, readDemoSize } from './demo-sizes.ts';
 import { applyEdits } from './edit/apply-edits.ts';
 import { parseEdits, type ImageEdit } from './edit/parse-edits.ts';
 import { transparent, openRaster, type Raster, toRaster } from './edit/raster.ts';
-import { applyMask, readInputs } from './edit/read-inputs.ts';
+import { applyMask, readInputs } from './edit/read-edit-inputs.ts';
 import { getPosterFont } from './poster/poster-font.ts';
 import { sendPreviews } from './send-previews.ts';
 

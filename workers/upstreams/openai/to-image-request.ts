@@ -1,6 +1,6 @@
 import { findImageFamily, supportsInputFidelity } from '../../../shared/routing/image-models.ts';
 import { writeImagePrompt } from '../image-prompt.ts';
-import { encodeMultipartBody, type FilePart, type RequestBody } from '../request-body.ts';
+import { encodeMultipartBody, type FormFile, type RequestBody } from '../request-body.ts';
 import type { ImageCall, InputImage, UpstreamTarget } from '../upstream.ts';
 import { omitFields } from './to-request.ts';
 
@@ -88,6 +88,6 @@ function isDallE({ model }: UpstreamTarget): boolean {
 
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp' } as const;
 
-function toFile(name: string, stem: string, { bytes, contentType }: InputImage): FilePart {
+function toFile(name: string, stem: string, { bytes, contentType }: InputImage): FormFile {
   return { name, fileName: `${stem}.${extensions[contentType]}`, contentType, bytes };
 }

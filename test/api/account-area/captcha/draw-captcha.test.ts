@@ -1,8 +1,16 @@
 import test from 'ava';
 import sharp from 'sharp';
 import { iconNames, readIconShapes } from '../../../../api/account-area/captcha/captcha-icons.ts';
-import { createSecureRandom, type Random } from '../../../../api/account-area/captcha/captcha-random.ts';
-import { composeCaptcha, cutOut, drawCaptcha, promptCount } from '../../../../api/account-area/captcha/draw-captcha.ts';
+import {
+  createSecureRandom,
+  type CaptchaRandom,
+} from '../../../../api/account-area/captcha/captcha-random.ts';
+import {
+  composeCaptcha,
+  cutOut,
+  drawCaptcha,
+  promptCount,
+} from '../../../../api/account-area/captcha/draw-captcha.ts';
 import { drawCovers } from '../../../../api/account-area/captcha/draw-covering.ts';
 import { drawFragments } from '../../../../api/account-area/captcha/draw-fragments.ts';
 import { drawIcon } from '../../../../api/account-area/captcha/draw-icon.ts';
@@ -27,7 +35,7 @@ import { createSeededRandom } from '../../../crash/seeded-random.ts';
 import { readThreadMs } from '../../../support/thread-clock.ts';
 
 const seeded = createSeededRandom('16');
-const random: Random = () => seeded.next();
+const random: CaptchaRandom = () => seeded.next();
 const imageSize: Size = { width: imageWidth, height: imageHeight };
 const weights = ['bold', 'fill'] as const;
 

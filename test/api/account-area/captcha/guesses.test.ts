@@ -1,6 +1,10 @@
 import test from 'ava';
 import { areOnIcons, hitRadius, pointUnits } from '../../../../api/account-area/captcha/check-clicks.ts';
-import { createSecureRandom, someOf, type Random } from '../../../../api/account-area/captcha/captcha-random.ts';
+import {
+  createSecureRandom,
+  someOf,
+  type CaptchaRandom,
+} from '../../../../api/account-area/captcha/captcha-random.ts';
 import { promptCount } from '../../../../api/account-area/captcha/draw-captcha.ts';
 import {
   iconReach,
@@ -14,7 +18,7 @@ import {
 import { createSeededRandom } from '../../../crash/seeded-random.ts';
 
 const seeded = createSeededRandom('16');
-const random: Random = () => seeded.next();
+const random: CaptchaRandom = () => seeded.next();
 
 const toPoint = ({ x, y }: Point): Point => ({
   x: (x / imageWidth) * pointUnits,

@@ -1,6 +1,10 @@
 import test from 'ava';
 import sharp from 'sharp';
-import { iconNames, readIconShapes, type IconName } from '../../../../api/account-area/captcha/captcha-icons.ts';
+import {
+  iconNames,
+  readIconShapes,
+  type IconName,
+} from '../../../../api/account-area/captcha/captcha-icons.ts';
 import { hitRadius } from '../../../../api/account-area/captcha/check-clicks.ts';
 import {
   drawCaptcha,
@@ -8,8 +12,13 @@ import {
   promptCount,
   type DrawnCaptcha,
 } from '../../../../api/account-area/captcha/draw-captcha.ts';
-import { someOf, type Random } from '../../../../api/account-area/captcha/captcha-random.ts';
-import { iconCount, imageHeight, imageWidth, placeIcons } from '../../../../api/account-area/captcha/place-icons.ts';
+import { someOf, type CaptchaRandom } from '../../../../api/account-area/captcha/captcha-random.ts';
+import {
+  iconCount,
+  imageHeight,
+  imageWidth,
+  placeIcons,
+} from '../../../../api/account-area/captcha/place-icons.ts';
 import { createSeededRandom } from '../../../crash/seeded-random.ts';
 import {
   drawPlainIcon,
@@ -105,7 +114,7 @@ test.serial(
 );
 
 /** The icons of a captcha drawn from their files, rotated, black on white. */
-async function drawPlainly(random: Random): Promise<DrawnCaptcha> {
+async function drawPlainly(random: CaptchaRandom): Promise<DrawnCaptcha> {
   const names = someOf(random, iconNames, iconCount);
   const icons = placeIcons(random).map((place, i) => ({ ...place, name: names[i]! }));
   const images = await Promise.all(

@@ -2,14 +2,14 @@ import test, { type ExecutionContext } from 'ava';
 
 import { type ChatMessage, type LoadedMedia, UpstreamError } from '../../../../workers/upstreams/upstream.ts';
 import {
-  type Conversation,
+  type AnthropicConversation,
   type MessageOptions,
   toConversation,
 } from '../../../../workers/upstreams/anthropic/to-messages.ts';
 
 const PNG = 'data:image/png;base64,iVBORw0KGgo=';
 
-function convert(messages: readonly unknown[], more: Partial<MessageOptions> = {}): Conversation {
+function convert(messages: readonly unknown[], more: Partial<MessageOptions> = {}): AnthropicConversation {
   const options = { media: new Map(), findSavedThinking: () => [], supportsPrefill: true, ...more };
   return toConversation(messages as ChatMessage[], options);
 }

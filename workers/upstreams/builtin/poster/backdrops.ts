@@ -1,28 +1,28 @@
-import { mixColors, type Palette } from './palettes.ts';
+import { mixColors, type PosterPalette } from './palettes.ts';
 import { pickBetween, pickOne, type Random } from './seeded-random.ts';
 
 /** The side of the drawing area, in units that do not depend on the size in pixels. */
 export const CANVAS = 1000;
 
-export interface Backdrop {
+export interface PosterBackdrop {
   /**
    * Draws SVG over the whole canvas. `height` is the part that stays visible, measured from the top. The SVG contains
    * only our own numbers and colours, never a caller's text.
    */
-  draw(random: Random, palette: Palette, height: number): string;
+  draw(random: Random, palette: PosterPalette, height: number): string;
   /** Whether it needs a light card, because a dark one would not stand out. */
   readonly isDark: boolean;
 }
 
 /** Ordered so that neighbours clearly differ, because the images of one call have consecutive backdrops. */
-export const BACKDROPS: readonly [Backdrop, ...Backdrop[]] = [
+export const BACKDROPS: readonly [PosterBackdrop, ...PosterBackdrop[]] = [
   { draw: drawHills, isDark: false },
   { draw: drawTiles, isDark: false },
   { draw: drawOrbits, isDark: true },
   { draw: drawCurrents, isDark: false },
 ];
 
-function drawHills(random: Random, { ink, paper, accents }: Palette, height: number): string {
+function drawHills(random: Random, { ink, paper, accents }: PosterPalette, height: number): string {
   const [sky, sun, near, far] = accents;
   const sunX = pickBetween(random, 250, 750);
   const sunY = height * pickBetween(random, 0.34, 0.46);
@@ -66,7 +66,7 @@ function traceRidge(random: Random, base: number, swing: number): string {
   return `${points.join('')}L${CANVAS + 30} ${CANVAS}Z`;
 }
 
-function drawTiles(random: Random, { ink, paper, accents }: Palette): string {
+function drawTiles(random: Random, { ink, paper, accents }: PosterPalette): string {
   const side = CANVAS / pickOne(random, [4, 5]);
   const colors: [string, ...string[]] = [...accents, ink, paper];
   const parts: string[] = [];
@@ -108,7 +108,7 @@ function drawTile(kind: number, color: string, ground: string): string {
   }
 }
 
-function drawOrbits(random: Random, { ink, paper, accents }: Palette, height: number): string {
+function drawOrbits(random: Random, { ink, paper, accents }: PosterPalette, height: number): string {
   const x = pickBetween(random, 380, 620);
   const y = height * pickBetween(random, 0.45, 0.55);
   const parts = [fillWithGradient([mixColors(ink, accents[0], 0.1), mixColors(ink, accents[1], 0.42)], 60)];
@@ -139,7 +139,7 @@ function drawOrbits(random: Random, { ink, paper, accents }: Palette, height: nu
   return parts.join('');
 }
 
-function drawCurrents(random: Random, { ink, paper, accents }: Palette, height: number): string {
+function drawCurrents(random: Random, { ink, paper, accents }: PosterPalette, height: number): string {
   const parts = [
     fillWithGradient([accents[0], mixColors(accents[1], ink, 0.25)], pickBetween(random, 20, 70)),
   ];

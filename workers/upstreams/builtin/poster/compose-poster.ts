@@ -1,6 +1,6 @@
 import { BACKDROPS, CANVAS } from './backdrops.ts';
 import { fitText, type FittedText } from './fit-text.ts';
-import { choosePalette, type Palette } from './palettes.ts';
+import { choosePalette, type PosterPalette } from './palettes.ts';
 import type { PosterFont } from './poster-font.ts';
 import { createRandom } from './seeded-random.ts';
 import { traceLine } from './trace-line.ts';
@@ -60,7 +60,7 @@ function drawCard(
   text: FittedText,
   top: number,
   isDark: boolean,
-  palette: Palette,
+  palette: PosterPalette,
   font: PosterFont,
 ): string {
   const background = isDark ? palette.ink : palette.paper;
