@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
@@ -13,7 +13,7 @@ const unfundedTtlMs = 5_000;
 /** Remembers the keys whose accounts have money or free requests, as seen by this process. */
 export class FundedAccounts {
   readonly #hotAccounts: Pick<HotAccountStore, 'get'>;
-  readonly #known = new LRUCache<string, boolean>({ max: maxKeys, ttl: fundedTtlMs });
+  readonly #known = createRecentEntries<string, boolean>(maxKeys, fundedTtlMs);
   readonly #reading = new SingleFlight<boolean>('account balance');
 
   constructor(hotAccounts: Pick<HotAccountStore, 'get'>) {

@@ -1,5 +1,5 @@
 // decision 0033
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
 import type { ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 
@@ -24,7 +24,7 @@ const codes: ReadonlySet<ErrorCode> = new Set([
  * or tokenizing it. Their next requests will likely be rejected too.
  */
 export class RecentRefusals {
-  readonly #accounts = new LRUCache<string, true>({ max: maxAccounts, ttl: refusalTtlMs });
+  readonly #accounts = createRecentEntries<string, true>(maxAccounts, refusalTtlMs);
 
   /** @param error the error of a request of the account */
   note(accountId: string, error: unknown): void {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
 import { SingleFlight } from '../../shared/platform/storage/single-flight.ts';
 import type { JobLine } from '../../shared/work/jobs/job-line.ts';
 import type { JobOutlook } from '../../shared/work/jobs/job-outlook.ts';
@@ -12,7 +12,7 @@ const validMs = 500;
  */
 export class JobOutlooks {
   readonly #read: (line: JobLine) => Promise<JobOutlook>;
-  readonly #known = new LRUCache<string, JobOutlook>({ max: maxLines, ttl: validMs });
+  readonly #known = createRecentEntries<string, JobOutlook>(maxLines, validMs);
   readonly #reading = new SingleFlight<JobOutlook>('job outlook read');
 
   constructor(read: (line: JobLine) => Promise<JobOutlook>) {

@@ -1,6 +1,6 @@
 // decision 0029
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
 import type { PromptPart } from './prompt-counter.ts';
 
 const maxTexts = 50_000;
@@ -17,7 +17,7 @@ const maxChars = 64 * 1024;
  * would reveal whether another account has sent the same text.
  */
 export class CountedTexts {
-  readonly #parts = new LRUCache<string, PromptPart>({ max: maxTexts });
+  readonly #parts = createRecentEntries<string, PromptPart>(maxTexts);
 
   /**
    * Returns the key of a text; null if its tokens are not kept.

@@ -1,5 +1,5 @@
 // decision 0043
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../platform/runtime/recent-entries.ts';
 import { AppError } from '../contract/errors.ts';
 import { FairBudget } from '../fairness/fair-budget.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
@@ -43,8 +43,8 @@ export interface ApiKeyOptions {
 export class ApiKeyStore {
   readonly #redis: RedisClient;
   readonly #accounts: AccountStore;
-  readonly #known = new LRUCache<string, KeyHolder>({ max: cachedKeys });
-  readonly #unknown = new LRUCache<string, true>({ max: cachedKeys, ttl: unknownKeyMs });
+  readonly #known = createRecentEntries<string, KeyHolder>(cachedKeys);
+  readonly #unknown = createRecentEntries<string, true>(cachedKeys, unknownKeyMs);
   readonly #waitMs: number;
   readonly #maxLookUpMs: number;
   readonly #inFlight: SingleFlight<KeyHolder | null>;

@@ -1,5 +1,5 @@
 // decision 0035
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../platform/runtime/recent-entries.ts';
 import type { HotAccountStore } from '../accounts/hot-account-store.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import type { Invalidation } from '../platform/redis/invalidation-channel.ts';
@@ -41,7 +41,7 @@ export interface BanWatchOptions {
  */
 export class BanWatch implements Running {
   readonly #options: BanWatchOptions;
-  readonly #banned = new LRUCache<string, true>({ max: maxCachedBans, ttl: cachedBanMs });
+  readonly #banned = createRecentEntries<string, true>(maxCachedBans, cachedBanMs);
   readonly #timer: NodeJS.Timeout;
   #isPolling = false;
 

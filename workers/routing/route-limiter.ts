@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { isContested } from './contested-script.ts';
@@ -59,7 +59,7 @@ export class RouteLimiter implements Running {
   readonly #leaseMs: number;
   #callCount = 0;
   /** The value of the grant counter when each account last got a slot. */
-  readonly #grantedAt = new LRUCache<string, number>({ max: maxTrackedAccounts });
+  readonly #grantedAt = createRecentEntries<string, number>(maxTrackedAccounts);
   #grants = 0;
   #isHandedBack = false;
 

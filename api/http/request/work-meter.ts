@@ -1,5 +1,5 @@
 // decision 0071
-import { LRUCache } from 'lru-cache';
+import { createRecentEntries } from '../../../shared/platform/runtime/recent-entries.ts';
 import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
 import { isApiKey } from '../../../shared/accounts/credentials.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
@@ -26,7 +26,7 @@ const maxAuthorizationLength = 100;
 const scheme = 'bearer ';
 
 /** Finding the network of an address takes some microseconds. */
-const networks = new LRUCache<string, string>({ max: 10_000 });
+const networks = createRecentEntries<string, string>(10_000);
 
 /** Returns the network whose share of the time a call uses: for IPv6 its /48, which one customer can have. */
 function findNetwork(address: string): string {
