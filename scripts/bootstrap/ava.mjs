@@ -1,5 +1,6 @@
 import { join, relative, resolve } from 'node:path';
 import { binOf, root, run, say } from './processes.mjs';
+import { withoutGroups } from './test-groups.mjs';
 
 /** The same options as in package.json, which apply if ava is run directly. */
 const commonOptions = ['--timeout=120s'];
@@ -21,9 +22,14 @@ export async function runAva(args, env = process.env) {
     // If ava gets an option twice, it uses the last one.
     ...concurrencyOptions,
   ];
-  const onOutput = (chunk, stream) => process[stream].write(chunk);
+  const lines = { stdout: '', stderr: '' };
+  const onOutput = (chunk, stream) => {
+    const end = chunk.lastIndexOf('\n') + 1;
+    process[stream].write(withoutGroups(lines[stream] + chunk.slice(0, end)));
+    lines[stream] = (end === 0 ? lines[stream] : '') + chunk.slice(end);
+  };
   const { code, output } = await run(process.execPath, ava, { env, onOutput });
-  return countTests(output, code);
+  return countTests(withoutGroups(output), code);
 }
 
 /** Converts the path of a source file, as typed by a user, to that of its compiled file. */

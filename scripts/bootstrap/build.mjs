@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { bundleFolder } from './bundle-folder.mjs';
 import { assembleLua } from './lua.mjs';
 import { packagesStamp } from './packages.mjs';
+import { writeAvaEntry } from './test-groups.mjs';
 import { binOf, readText, Refusal, root, run, runStep, say } from './processes.mjs';
 
 const dist = join(root, 'dist');
@@ -45,6 +46,7 @@ export async function build(project) {
   const failure = 'The build failed; see the output of tsc above.';
   const compile = [binOf('typescript'), '-p', projects[project]];
   await Promise.all([runStep('Building', failure, process.execPath, compile), bundlePackages()]);
+  if (project === 'all') writeAvaEntry();
   assembleLua();
   removeOrphans();
   writeFileSync(stampPath(project), hash);

@@ -3,58 +3,50 @@ import { join } from 'node:path';
 import { addCounts, noCounts, runAva, printFailures, toCompiled } from './ava.mjs';
 import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortRealTests } from './run-real-tests.mjs';
+import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.mjs';
 
-const tests = 'dist/test';
+/** Groups of short tests wait for timers and other processes, so three threads of two files each keep two cores busy. */
+const shortGroups = { groups: 9, aloneGroups: 3, filesAtOnce: 2 };
+const threads = process.env.REDIS_URL ? 1 : 3;
 
+/** Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks, growth. */
+const longFolders = ['load', 'clients', 'examples', 'crash', 'hostile', 'growth'];
+/** Suites for `npm test -- --long`, before a release: minutes of load, random deaths and attacks. */
+const longest = [
+  'dist/test/scripts/bench/bench.test.js',
+  'dist/test/crash/random-deaths.test.js',
+  'dist/test/hostile/all-attacks.test.js',
+];
+/** Tests on real stores. They run last, with servers that the runner starts for them. */
+const realFolder = 'real';
 /** For files that load the machine by themselves. */
 const twoAtOnce = ['--concurrency=2'];
 
 /**
- * Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks, growth of the time
- * to read. Files in a later phase run after all others, because their load would make concurrent tests time out.
- */
-const longSuites = [
-  {
-    files: [`${tests}/load/**/*.test.js`, `${tests}/clients/**/*.test.js`, `${tests}/examples/**/*.test.js`],
-    options: twoAtOnce,
-  },
-  {
-    files: [
-      `${tests}/crash/**/*.test.js`,
-      `${tests}/hostile/**/*.test.js`,
-      `${tests}/growth/**/*.test.js`,
-      `${tests}/scripts/bench/bench.test.js`,
-    ],
-    options: twoAtOnce,
-  },
-  {
-    files: [`${tests}/crash/random-deaths.test.js`, `${tests}/hostile/all-attacks.test.js`],
-    options: twoAtOnce,
-  },
-];
-/** Tests on real stores. They run last, with servers that the runner starts for them. */
-const realTests = `${tests}/real`;
-
-/** The slowest tests. They start first, because at the end they would run alone while most of the machine is idle. */
-const slowTests = [`${tests}/workers/upstreams/builtin/text-encoder.test.js`];
-
-/**
  * Runs lint, the format check and the tests. With `--all`, also runs the long suites and the short form of the tests on
- * real stores. If `args` contains test files, runs only those.
+ * real stores; with `--long`, also the longest. If `args` contains test files, runs only those.
  * The last line on stdout, "N passed, N failed", is machine-readable. A failed check is included as a failed test.
  */
 export async function runTests(args) {
   const names = args.filter((arg) => !arg.startsWith('-'));
-  const isAll = args.includes('--all');
-  const flags = args.filter((arg) => arg.startsWith('-') && arg !== '--all');
+  const isLong = args.includes('--long');
+  const isAll = isLong || args.includes('--all');
+  const flags = args.filter((arg) => arg.startsWith('-') && !['--all', '--long'].includes(arg));
   const isWholeSuite = names.length === 0;
+  clearGroups();
   if (process.env.REDIS_URL) say('REDIS_URL is set: the tests share that Redis and run one by one.');
   const [failedChecks, counts] = await Promise.all([
     isWholeSuite && flags.length === 0 ? checkStyle() : [],
-    runPhases(flags, isWholeSuite ? [allButLong(), ...(isAll ? longPhases() : [])] : [names.map(toCompiled)]),
+    runPhases(
+      flags,
+      isWholeSuite
+        ? [shortPhase, ...(isAll ? longPhases : []), ...(isLong ? [longestPhase] : [])]
+        : [() => names.map(toCompiled)],
+    ),
   ]);
-  const includesRealTests = isWholeSuite && isAll && existsSync(join(root, realTests));
+  const includesRealTests = isWholeSuite && isAll && existsSync(join(root, 'dist', 'test', realFolder));
   const sum = includesRealTests ? addCounts(counts, await runShortRealTests(flags)) : counts;
+  printCosts();
   for (const name of failedChecks) say(`The ${name} failed; see its output further up.`);
   printFailures(sum);
   const failed = sum.failed + failedChecks.length;
@@ -62,32 +54,38 @@ export async function runTests(args) {
   return failed === 0;
 }
 
+/** @param phases functions that return arguments for ava: a phase is prepared when the one before it has ended */
 async function runPhases(flags, phases) {
   let sum = noCounts;
-  for (const files of phases) sum = addCounts(sum, await runAva([...flags, ...files]));
+  for (const phase of phases) {
+    const args = phase();
+    if (args.length > 0) sum = addCounts(sum, await runAva([...flags, ...args]));
+  }
   return sum;
 }
 
-/** Returns whether the file, or the folder of a pattern, exists. */
-const exists = (pattern) => existsSync(join(root, pattern.split('/**')[0]));
+const isIn = (folders) => (file) => folders.some((name) => file.startsWith(join('dist', 'test', name, '/')));
 
-/** ava starts files in the order of the first pattern that each matches. */
-const allButLong = () => [
-  ...slowTests.filter(exists),
-  `${tests}/**/*.test.js`,
-  ...[...longSuites.flatMap(({ files }) => files), `${realTests}/**`]
-    .filter(exists)
-    .map((pattern) => `!${pattern}`),
-];
-
-/** Excludes from each phase the files that a later phase runs. */
-function longPhases() {
-  const phases = longSuites.map((phase) => ({ ...phase, files: phase.files.filter(exists) }));
-  const filesAfter = (i) => phases.slice(i + 1).flatMap(({ files }) => files);
-  return phases.flatMap(({ files, options }, i) =>
-    files.length === 0 ? [] : [[...options, ...files, ...filesAfter(i).map((pattern) => `!${pattern}`)]],
-  );
+function shortPhase() {
+  const isElsewhere = isIn([...longFolders, realFolder]);
+  const files = listTests('test').filter((file) => !isElsewhere(file) && !longest.includes(file));
+  const groups = writeGroups('group', files, shortGroups);
+  return groups.length === 0 ? [] : [`--concurrency=${threads}`, ...groups];
 }
+
+/** Load makes tests next to it time out, so files that cause it run after the others. */
+const longPhases = [
+  ['load', 'clients', 'examples'],
+  ['crash', 'hostile', 'growth'],
+].map((folders) => () => {
+  const files = listTests('test').filter((file) => isIn(folders)(file) && !longest.includes(file));
+  return files.length === 0 ? [] : [...twoAtOnce, ...files];
+});
+
+const longestPhase = () => {
+  const files = longest.filter((file) => existsSync(join(root, file)));
+  return files.length === 0 ? [] : [...twoAtOnce, ...files];
+};
 
 /**
  * Checks what a build does not. Runs next to the tests, which leave CPUs idle while they wait.

@@ -1,3 +1,4 @@
+// Runs alone: it measures memory.
 import test from 'ava';
 import { ChatRequest } from '../../../shared/contract/chat.ts';
 import { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';

@@ -1,3 +1,4 @@
+// Runs alone: it measures the time of its thread.
 import test from 'ava';
 import { deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';

@@ -1,3 +1,4 @@
+// Runs alone: it measures memory.
 import test from 'ava';
 import * as fc from 'fast-check';
 

@@ -1,3 +1,4 @@
+// Runs alone: it compares pictures for seconds at a time.
 import test from 'ava';
 import sharp from 'sharp';
 import {

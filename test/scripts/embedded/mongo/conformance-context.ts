@@ -5,20 +5,20 @@ import type { TestDocument } from './mongo-fixture.ts';
 import { connectToAny, makeCollection } from './mongo-fixture.ts';
 
 /**
- * The server for the conformance tests, which cover the behaviour that the product needs from any MongoDB: MONGODB_URL
- * if it is set, otherwise an embedded server for each test file.
+ * Declares a connection for the conformance tests of a file, which cover the behaviour that the product needs from any
+ * MongoDB: to MONGODB_URL if it is set, otherwise to an embedded server for each test file.
  */
-export const test = anyTest as TestFn<{ connection: Connection }>;
-
-const teardowns: (() => unknown)[] = [];
-
-test.before(async (t) => {
-  t.context.connection = await connectToAny({ teardown: (act) => teardowns.push(act) });
-});
-
-test.after.always(async () => {
-  for (const act of teardowns.toReversed()) await act();
-});
+export function useConformanceServer(): TestFn<{ connection: Connection }> {
+  const test = anyTest as TestFn<{ connection: Connection }>;
+  const teardowns: (() => unknown)[] = [];
+  test.before(async (t) => {
+    t.context.connection = await connectToAny({ teardown: (act) => teardowns.push(act) });
+  });
+  test.after.always(async () => {
+    for (const act of teardowns.toReversed()) await act();
+  });
+  return test;
+}
 
 export const collectionOf = (t: { context: { connection: Connection } }) =>
   makeCollection(t.context.connection);

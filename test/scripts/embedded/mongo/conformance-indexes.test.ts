@@ -1,6 +1,8 @@
 import type { mongo } from 'mongoose';
 import mongoose from 'mongoose';
-import { codeOf, collectionOf, test } from './conformance-context.ts';
+import { codeOf, collectionOf, useConformanceServer } from './conformance-context.ts';
+
+const test = useConformanceServer();
 
 const { Long } = mongoose.mongo.BSON;
 

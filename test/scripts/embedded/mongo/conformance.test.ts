@@ -1,7 +1,9 @@
 import type { mongo } from 'mongoose';
 import mongoose from 'mongoose';
-import { codeOf, collectionOf, idsOf, idsWhere, test } from './conformance-context.ts';
+import { codeOf, collectionOf, idsOf, idsWhere, useConformanceServer } from './conformance-context.ts';
 import type { TestDocument } from './mongo-fixture.ts';
+
+const test = useConformanceServer();
 
 const { Binary, Long, ObjectId } = mongoose.mongo.BSON;
 

@@ -1,3 +1,4 @@
+// Runs alone: it measures memory.
 import { getHeapStatistics } from 'node:v8';
 import test, { type ExecutionContext } from 'ava';
 import { collectWhenIdle, findCollector } from '../../../../shared/platform/runtime/idle-collection.ts';

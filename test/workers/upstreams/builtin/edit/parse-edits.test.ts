@@ -1,3 +1,4 @@
+// Runs alone: it measures the time of its thread.
 import test from 'ava';
 
 import { type ImageEdit, parseEdits } from '../../../../../workers/upstreams/builtin/edit/parse-edits.ts';

@@ -1,0 +1,105 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { bundleFolder } from './bundle-folder.mjs';
+import { readText, root, say } from './processes.mjs';
+
+const groupFolder = join(root, 'dist', 'test-groups');
+const costsPath = join(groupFolder, 'costs.tsv');
+const program = pathToFileURL(join(root, 'scripts', 'bootstrap', 'grouped-tests.mjs')).href;
+
+/** How many of the slowest files the summary lists. */
+const listedFiles = 10;
+
+/** `// Runs alone: why`, in a test file next to which no other may run in the same thread. */
+const runsAlone = /^\/\/ Runs alone: /m;
+
+/** Makes compiled tests import `grouped-tests.mjs` in place of ava. */
+export function writeAvaEntry() {
+  const folder = join(bundleFolder, 'ava');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'package.json'),
+    '{ "name": "ava", "type": "module", "exports": "./index.js" }\n',
+  );
+  const lines = [`import { getTest } from ${JSON.stringify(program)};`, 'export default getTest();'];
+  writeFileSync(join(folder, 'index.js'), `${lines.join('\n')}\n`);
+}
+
+/** Returns the compiled test files in a folder of the project, such as `test/api`, in the order of their names. */
+export function listTests(folder) {
+  const base = join(root, 'dist', folder);
+  if (!existsSync(base)) return [];
+  return readdirSync(base, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => join('dist', folder, name))
+    .toSorted();
+}
+
+const sourceOf = (file) => join(root, relative('dist', file).replace(/\.js$/, '.ts'));
+const labelOf = (file) =>
+  relative(join('dist', 'test'), file)
+    .replace(/\.test\.js$/, '')
+    .replaceAll(/[/\\]/g, ' › ');
+
+export function clearGroups() {
+  rmSync(groupFolder, { recursive: true, force: true });
+  mkdirSync(groupFolder, { recursive: true });
+  writeFileSync(costsPath, '');
+}
+
+/**
+ * Writes a program for each group of test files.
+ * @param prefix of the programs' names
+ * @param files compiled test files
+ * @param options `groups`: the number of groups; `aloneGroups`: of the files that run alone; `filesAtOnce`: in a group
+ * @returns the programs, in the order in which ava should start them
+ */
+export function writeGroups(prefix, files, { groups, aloneGroups, filesAtOnce }) {
+  const isAlone = (file) => runsAlone.test(readText(sourceOf(file)));
+  // Neighbours in a folder take about as long, so dealing them out in turn makes groups of about the same length.
+  const deal = (list, count) =>
+    Array.from({ length: count }, (_, i) => list.filter((_, k) => k % count === i));
+  const alone = deal(files.filter(isAlone), aloneGroups).map((group) => ({ group, atOnce: 1 }));
+  const others = deal(
+    files.filter((file) => !isAlone(file)),
+    groups,
+  ).map((group) => ({ group, atOnce: filesAtOnce }));
+  return [...alone, ...others]
+    .filter(({ group }) => group.length > 0)
+    .map(({ group, atOnce }, i) => writeGroup(group, atOnce, `${prefix}-${i + 1}.test.js`));
+}
+
+function writeGroup(files, filesAtOnce, name) {
+  const entries = files.map((file) => ({ label: labelOf(file), url: pathToFileURL(join(root, file)).href }));
+  const path = join(groupFolder, name);
+  const options = { files: entries, filesAtOnce, costsPath };
+  writeFileSync(
+    path,
+    `import { runGroup } from ${JSON.stringify(program)};\n\nawait runGroup(${JSON.stringify(options, null, 2)});\n`,
+  );
+  return relative(root, path);
+}
+
+const groupName = /\b(?:group|long)-\d+ › /g;
+/** A test's duration includes the time until it was its file's turn. */
+// oxlint-disable-next-line no-control-regex -- colours are control characters
+const duration = /^( +[✔√] .*?) (?:\u001B\[\d+m)*\((?:[\d.]+(?:ms|s|m)\s?)+\)(?:\u001B\[\d+m)*$/gm;
+
+/** Removes from ava's output the names of groups and the durations of their tests. */
+export const withoutGroups = (text) =>
+  text.replaceAll(new RegExp(`^.*${groupName.source}.*$`, 'gm'), (line) =>
+    line.replaceAll(groupName, '').replaceAll(duration, '$1'),
+  );
+
+/** Prints which files took longest. */
+export function printCosts() {
+  const costs = readText(costsPath)
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t'))
+    .toSorted(([a], [b]) => Number(b) - Number(a));
+  if (costs.length <= listedFiles) return;
+  say(`\nThe slowest of ${costs.length} test files, in seconds, of which some waited for others:`);
+  for (const [seconds, label] of costs.slice(0, listedFiles)) say(`${seconds.padStart(7)}  ${label}`);
+}
