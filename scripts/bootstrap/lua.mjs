@@ -8,7 +8,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readText, root } from './processes.mjs';
 
-const folders = ['api', 'workers', 'shared'];
+const folders = ['api', 'workers', 'shared', 'scripts'];
 /** `-- include '../billing/stored-bytes.lua'`, relative to the file. */
 const includePattern = /^-- include '(.+)'$/gm;
 

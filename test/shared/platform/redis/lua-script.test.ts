@@ -123,7 +123,7 @@ test('positions with a gap or used twice are an error', (t) => {
 });
 
 test('every file says what it is for, and assigns each key and argument once, with a description', (t) => {
-  const paths = ['api', 'workers', 'shared'].flatMap((folder) =>
+  const paths = ['api', 'workers', 'shared', 'scripts'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.lua'))
       .map((path) => join(folder, path)),
