@@ -11,8 +11,10 @@ const program = pathToFileURL(join(root, 'scripts', 'bootstrap', 'grouped-tests.
 /** How many of the slowest files the summary lists. */
 const listedFiles = 10;
 
-/** `// Runs alone: why`, in a test file next to which no other may run in the same thread. */
+/** `// Runs alone: why`, in a test file next to which no other may run in the same thread at the same time. */
 const runsAlone = /^\/\/ Runs alone: /m;
+/** `// Has its own thread: why`, in a test file that no other may precede in its thread either. */
+const hasOwnThread = /^\/\/ Has its own thread: /m;
 
 /** Makes compiled tests import `grouped-tests.mjs` in place of ava. */
 export function writeAvaEntry() {
@@ -56,16 +58,18 @@ export function clearGroups() {
  * @returns the programs, in the order in which ava should start them
  */
 export function writeGroups(prefix, files, { groups, aloneGroups, filesAtOnce }) {
-  const isAlone = (file) => runsAlone.test(readText(sourceOf(file)));
+  const isMarked = (mark) => (file) => mark.test(readText(sourceOf(file)));
+  const [isAlone, isOwn] = [isMarked(runsAlone), isMarked(hasOwnThread)];
   // Neighbours in a folder take about as long, so dealing them out in turn makes groups of about the same length.
   const deal = (list, count) =>
     Array.from({ length: count }, (_, i) => list.filter((_, k) => k % count === i));
+  const own = files.filter(isOwn).map((file) => ({ group: [file], atOnce: 1 }));
   const alone = deal(files.filter(isAlone), aloneGroups).map((group) => ({ group, atOnce: 1 }));
   const others = deal(
-    files.filter((file) => !isAlone(file)),
+    files.filter((file) => !isAlone(file) && !isOwn(file)),
     groups,
   ).map((group) => ({ group, atOnce: filesAtOnce }));
-  return [...alone, ...others]
+  return [...own, ...alone, ...others]
     .filter(({ group }) => group.length > 0)
     .map(({ group, atOnce }, i) => writeGroup(group, atOnce, `${prefix}-${i + 1}.test.js`));
 }

@@ -1,4 +1,4 @@
-// Runs alone: it measures memory.
+// Has its own thread: it measures the memory of its thread.
 import { getHeapStatistics } from 'node:v8';
 import test, { type ExecutionContext } from 'ava';
 import { collectWhenIdle, findCollector } from '../../../../shared/platform/runtime/idle-collection.ts';
