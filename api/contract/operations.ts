@@ -2,9 +2,23 @@ import { createChatCompletion } from '../../shared/contract/chat.ts';
 import { createEmbedding } from '../../shared/contract/embeddings.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
-import { withAsyncResponse, cancelJob, getJob, listJobs, streamJobEvents, streamJobOutput } from '../../shared/contract/jobs.ts';
+import {
+  withAsyncResponse,
+  cancelJob,
+  getJob,
+  listJobs,
+  streamJobEvents,
+  streamJobOutput,
+} from '../../shared/contract/jobs.ts';
 import { getModel, getModelsStatus, listModels } from '../../shared/contract/models.ts';
-import { getDescription, getDocs, getHealth, getLogsSummary, getWebConfig, listServers } from '../../shared/contract/system.ts';
+import {
+  getDescription,
+  getDocs,
+  getHealth,
+  getLogsSummary,
+  getWebConfig,
+  listServers,
+} from '../../shared/contract/system.ts';
 import {
   getProfile,
   getStats,

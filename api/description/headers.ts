@@ -1,7 +1,11 @@
 import { errorKinds } from '../../shared/contract/error-kinds.ts';
 import { cancelledJobStatus } from '../../shared/contract/errors.ts';
 import { maxRequestTimeoutMs, requestTimeoutHeader } from '../contract/prefer.ts';
-import { onDisconnectHeader, onDisconnectValues, resumableMinutes } from '../../shared/contract/on-disconnect.ts';
+import {
+  onDisconnectHeader,
+  onDisconnectValues,
+  resumableMinutes,
+} from '../../shared/contract/on-disconnect.ts';
 import { maxWebhookUrlLength, webhookUrlHeader } from '../contract/webhook-url.ts';
 import { respondsAsStream, type Operation } from '../../shared/contract/operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';

@@ -1,5 +1,8 @@
 // decision 0029
-import { LeveledProcesses, type LevelBounds } from '../../shared/platform/child-processes/leveled-processes.ts';
+import {
+  LeveledProcesses,
+  type LevelBounds,
+} from '../../shared/platform/child-processes/leveled-processes.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { FileResult, FileReply, FileRequest } from './file-content.ts';

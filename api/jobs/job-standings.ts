@@ -1,5 +1,9 @@
 import type { JobLine } from '../../shared/work/jobs/job-line.ts';
-import { estimateEta, estimateRemainingSeconds, type JobOutlook } from '../../shared/work/jobs/job-outlook.ts';
+import {
+  estimateEta,
+  estimateRemainingSeconds,
+  type JobOutlook,
+} from '../../shared/work/jobs/job-outlook.ts';
 import type { JobOutlooks } from './job-outlooks.ts';
 import { estimatePosition } from './job-position.ts';
 import { hasEnded, type JobRecord } from '../../shared/work/jobs/job-record.ts';

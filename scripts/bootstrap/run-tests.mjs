@@ -6,7 +6,7 @@ import { runShortRealTests } from './run-real-tests.mjs';
 import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.mjs';
 
 /** Groups of short tests wait for timers and other processes, so three threads of two files each keep two cores busy. */
-const shortGroups = { groups: 9, aloneGroups: 3, filesAtOnce: 2 };
+const shortGroups = { groups: 6, aloneGroups: 3, filesAtOnce: 2 };
 const threads = process.env.REDIS_URL ? 1 : 3;
 
 /** Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks, growth. */

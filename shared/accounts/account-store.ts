@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { StreamId } from '../ledger/usage-event.ts';
 import type { Config } from '../platform/config/config.ts';
-import { callMongo, isDuplicateKey, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import {
+  callMongo,
+  isDuplicateKey,
+  type Collection,
+  type Database,
+} from '../platform/storage/mongo-client.ts';
 import { linearizableRead } from '../platform/storage/mongo-durability.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';

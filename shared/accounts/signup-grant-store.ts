@@ -1,5 +1,10 @@
 import type { NoGrantReason } from './no-grant-reasons.ts';
-import { callMongo, isDuplicateKey, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import {
+  callMongo,
+  isDuplicateKey,
+  type Collection,
+  type Database,
+} from '../platform/storage/mongo-client.ts';
 import {
   openRefillCodes,
   toClaim,

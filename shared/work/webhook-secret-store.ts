@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { decryptSecret, encryptSecret } from '../accounts/credentials.ts';
 import type { Config } from '../platform/config/config.ts';
-import { callMongo, isDuplicateKey, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import {
+  callMongo,
+  isDuplicateKey,
+  type Collection,
+  type Database,
+} from '../platform/storage/mongo-client.ts';
 
 /** The secret that signs an account's webhooks. `_id` is the account id. */
 interface WebhookSecretDocument {

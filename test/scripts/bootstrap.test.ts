@@ -59,6 +59,7 @@ function makeProject(t: ExecutionContext): Project {
   write('tsconfig.json', '{"include":["api","test"]}');
   write('tsconfig.build.json', '{"include":["api"]}');
   write('api/main.ts', '1');
+  write('dist/test/api/chat.test.js', '');
   write('bin/redis-server', recordingProgram('redis-server'), 0o755);
   const bins = {
     typescript: recordingProgram(
@@ -278,12 +279,15 @@ test('if no browser can be installed, one sentence reports it and the tests stil
   t.notRegex((await run(['test'])).stderr, /browser/);
 });
 
+/** The one group of the project's one short test. */
+const shortGroup = '--concurrency=3 dist/test-groups/group-1.test.js';
+
 test('npm test lints, checks the format and runs every test; its last line is the totals', async (t) => {
   const { run, calls } = makeProject(t);
   const { code, stdout } = await run(['test']);
   t.is(code, 0);
   t.deepEqual(calls().slice(2).toSorted(), [
-    'ava --timeout=120s dist/test/**/*.test.js',
+    `ava --timeout=120s ${shortGroup}`,
     'oxlint --type-aware --deny-warnings',
     'prettier --check --log-level=warn .',
   ]);
@@ -305,38 +309,39 @@ test('lint and format check run in parallel with the tests', async (t) => {
   t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
 });
 
-const crash = 'dist/test/crash/random-deaths.test.js';
+const deaths = 'dist/test/crash/random-deaths.test.js';
 const attacks = 'dist/test/hostile/all-attacks.test.js';
+const orphans = 'dist/test/crash/orphans.test.js';
+const load = 'dist/test/load/many-callers.test.js';
 
 test('npm test does not run the long suites', async (t) => {
-  const { run, calls, write } = makeProject(t);
-  for (const path of [crash, attacks, 'dist/test/real/streams.test.js']) write(path, '');
+  const { root, run, calls, write } = makeProject(t);
+  for (const path of [deaths, attacks, orphans, load, 'dist/test/real/streams.test.js']) write(path, '');
   const { stdout } = await run(['test']);
   t.deepEqual(
     calls().filter((call) => call.startsWith('ava')),
-    [
-      'ava --timeout=120s dist/test/**/*.test.js !dist/test/crash/**/*.test.js !dist/test/hostile/**/*.test.js ' +
-        `!${crash} !${attacks} !dist/test/real/**`,
-    ],
+    [`ava --timeout=120s ${shortGroup}`],
   );
+  const group = readFileSync(join(root, 'dist/test-groups/group-1.test.js'), 'utf8');
+  t.regex(group, /"label": "api › chat"/);
+  t.notRegex(group, /random-deaths|streams/);
   t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
 });
 
-test('npm test -- --all runs the long suites after the other tests, the most demanding files last', async (t) => {
+test('npm test -- --all runs the long suites after the other tests, and --long the longest after those', async (t) => {
   const { run, calls, write } = makeProject(t);
-  for (const path of [crash, attacks]) write(path, '');
+  for (const path of [deaths, attacks, orphans, load]) write(path, '');
   const { stdout } = await run(['test', '--all']);
-  t.deepEqual(
-    calls()
-      .filter((call) => call.startsWith('ava'))
-      .slice(1),
-    [
-      `ava --timeout=120s --concurrency=2 dist/test/crash/**/*.test.js dist/test/hostile/**/*.test.js !${crash} !${attacks}`,
-      `ava --timeout=120s --concurrency=2 ${crash} ${attacks}`,
-    ],
-  );
+  const runs = (): string[] => calls().filter((call) => call.startsWith('ava'));
+  const long = [
+    `ava --timeout=120s --concurrency=2 ${load}`,
+    `ava --timeout=120s --concurrency=2 ${orphans}`,
+  ];
+  t.deepEqual(runs().slice(1), long);
   t.true(calls().some((call) => call.startsWith('oxlint')));
   t.is(stdout.trim().split('\n').at(-1), '9 passed, 0 failed');
+  await run(['test', '--long']);
+  t.deepEqual(runs().slice(4), [...long, `ava --timeout=120s --concurrency=2 ${deaths} ${attacks}`]);
 });
 
 test('npm test -- --all finally runs the tests on real stores, reports unavailable stores, and adds up all results', async (t) => {
@@ -345,7 +350,7 @@ test('npm test -- --all finally runs the tests on real stores, reports unavailab
   const { stdout, stderr } = await run(['test', '--all']);
   const [first, last, ...more] = calls().filter((call) => call.startsWith('ava'));
   t.deepEqual(more, []);
-  t.is(first, 'ava --timeout=120s dist/test/**/*.test.js !dist/test/real/**');
+  t.is(first, `ava --timeout=120s ${shortGroup}`);
   t.true(last!.includes(' dist/test/real/*.test.js '), last);
   t.regex(stderr, /^Real stores: none; not: a Redis Cluster \(.+\), no mongod: .+, S3 \(.+\)\.$/m);
   t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');

@@ -17,5 +17,8 @@ test('code names only decisions that exist', (t) => {
     ),
   );
   t.true(named.length > 0);
-  t.deepEqual(named.filter(({ number }) => !existing.has(number)), []);
+  t.deepEqual(
+    named.filter(({ number }) => !existing.has(number)),
+    [],
+  );
 });

@@ -41,7 +41,9 @@ test('a folder imports only from itself and from folders before it in the map', 
     .filter(({ path }) => !path.startsWith('scripts/') && !isAssembly(path))
     .flatMap((file) =>
       targetsOf(file)
-        .filter((target) => !isAssembly(target) && order.indexOf(dirname(target)) > order.indexOf(file.folder))
+        .filter(
+          (target) => !isAssembly(target) && order.indexOf(dirname(target)) > order.indexOf(file.folder),
+        )
         .map((target) => `${file.path} imports ${target}`),
     );
   t.deepEqual(wrong, []);

@@ -16,9 +16,11 @@ export function findImports(path: string): string[] {
 
 /** All imports of a source file, with those of types. */
 export const findAllImports = (path: string): string[] =>
-  [...readFileSync(path, 'utf8').matchAll(/(?:^|\n)(?:import|export|\})[^;'"]*?'([^']+)'|\bimport\('([^']+)'\)/g)].map(
-    ([, from, call]) => (from ?? call)!,
-  );
+  [
+    ...readFileSync(path, 'utf8').matchAll(
+      /(?:^|\n)(?:import|export|\})[^;'"]*?'([^']+)'|\bimport\('([^']+)'\)/g,
+    ),
+  ].map(([, from, call]) => (from ?? call)!);
 
 export function findSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })

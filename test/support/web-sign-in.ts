@@ -1,6 +1,10 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
-import { EmailCodeStore, type CodePurpose, type IssuedCode } from '../../api/account-area/email-code-store.ts';
+import {
+  EmailCodeStore,
+  type CodePurpose,
+  type IssuedCode,
+} from '../../api/account-area/email-code-store.ts';
 import { Limits, type WebLimitName } from '../../api/account-area/limits.ts';
 import { readErrorCode } from './read-error.ts';
 import type { TestStack } from './stack.ts';

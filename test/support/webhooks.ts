@@ -12,7 +12,10 @@ import type {
   WebhookReporter,
   WebhookState,
 } from '../../shared/work/webhook-delivery.ts';
-import { startWebhookIntake, type WebhookIntakeOptions } from '../../workers/deliveries/webhooks/take-deliveries.ts';
+import {
+  startWebhookIntake,
+  type WebhookIntakeOptions,
+} from '../../workers/deliveries/webhooks/take-deliveries.ts';
 import {
   createWebhookClient,
   type AttemptLimits,

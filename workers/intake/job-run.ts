@@ -1,6 +1,11 @@
 import type { JobLine } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { jobLeaseMs, recordProgress, startJob, type TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
+import {
+  jobLeaseMs,
+  recordProgress,
+  startJob,
+  type TakenJob,
+} from '../../shared/work/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';

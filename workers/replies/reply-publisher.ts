@@ -3,7 +3,11 @@ import { noChannel } from '../../shared/work/queue/job-kinds.ts';
 import { publishParts } from './publish-parts.ts';
 import { countSubscribers, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { encodeHeader, encodeMark, type FrameKind } from '../../shared/work/replies/frame.ts';
-import type { StoredFramesStore, StoredRequest, StoredSize } from '../../shared/work/replies/stored-frames-store.ts';
+import type {
+  StoredFramesStore,
+  StoredRequest,
+  StoredSize,
+} from '../../shared/work/replies/stored-frames-store.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { ChannelWindow, type Burst } from './channel-window.ts';

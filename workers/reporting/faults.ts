@@ -5,7 +5,11 @@ import { isRedisUnavailable } from '../../shared/platform/redis/redis-client.ts'
 import { replyCode } from '../../shared/platform/redis/reply-code.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { explainStoreFailure } from './explain-store-failure.ts';
-import { isDuplicateKey, isMongoUnavailable, isMongoError } from '../../shared/platform/storage/mongo-client.ts';
+import {
+  isDuplicateKey,
+  isMongoUnavailable,
+  isMongoError,
+} from '../../shared/platform/storage/mongo-client.ts';
 
 /**
  * Minimum interval between two log lines with the same reason. A part that moves between processes fails again each

@@ -1,5 +1,9 @@
 import type { MailLanguage, MailOrigin } from '../../../shared/account-area/mail.ts';
-import { describeUserAgent, formatDevice, type DeviceDescription } from '../../../shared/account-area/user-agent.ts';
+import {
+  describeUserAgent,
+  formatDevice,
+  type DeviceDescription,
+} from '../../../shared/account-area/user-agent.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 
 /** No browser sends more, and parsing long ones is slow. */

@@ -1,10 +1,5 @@
 import { AppError } from '../../../shared/contract/errors.ts';
-import {
-  formatContentRange,
-  resolveRange,
-  type ByteRange,
-  type RequestedRange,
-} from './byte-range.ts';
+import { formatContentRange, resolveRange, type ByteRange, type RequestedRange } from './byte-range.ts';
 import type { ChunkSource } from '../../http/responses/send-chunks.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
 

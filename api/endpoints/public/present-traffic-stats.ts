@@ -1,11 +1,6 @@
 import type { ModelStatus, ModelType } from '../../../shared/contract/models.ts';
 import { apiVersion, type LogsSummary } from '../../../shared/contract/system.ts';
-import {
-  chooseStatusMessage,
-  toAverageSeconds,
-  toSuccessRate,
-  toTokensPerSecond,
-} from './rates.ts';
+import { chooseStatusMessage, toAverageSeconds, toSuccessRate, toTokensPerSecond } from './rates.ts';
 import { noModelSums, type ModelSums, type TotalSums } from '../../../shared/ledger/traffic-sums.ts';
 import { totalPeriodHours } from '../../../shared/ledger/traffic-windows.ts';
 

@@ -1,5 +1,9 @@
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { sendControl, type CancelCause, type ControlMessage } from '../../../shared/work/replies/worker-control.ts';
+import {
+  sendControl,
+  type CancelCause,
+  type ControlMessage,
+} from '../../../shared/work/replies/worker-control.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import type { PendingReply } from './pending-reply.ts';
 

@@ -4,7 +4,11 @@ import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { responseGone, decodeStored, type ResponseStore } from '../../../shared/work/replies/response-store.ts';
+import {
+  responseGone,
+  decodeStored,
+  type ResponseStore,
+} from '../../../shared/work/replies/response-store.ts';
 import { readErrorPayload } from '../../../shared/work/replies/error-payload.ts';
 import { FrameOrder } from '../replies/frame-order.ts';
 import { decodeFirstFrame, type Frame } from '../../../shared/work/replies/frame.ts';

@@ -4,7 +4,11 @@ import type { ApiAccount, CreatedApiAccount } from '../../../api/contract/web-ac
 import type { EmailCodeRequested } from '../../../api/contract/web-auth.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { MailQueue } from '../../../shared/account-area/mail-queue.ts';
-import { queueNotice, queuePendingNotices, type NoticeDeps } from '../../../shared/account-area/queue-notice.ts';
+import {
+  queueNotice,
+  queuePendingNotices,
+  type NoticeDeps,
+} from '../../../shared/account-area/queue-notice.ts';
 import { recordAction } from '../../../shared/account-area/record-action.ts';
 import type { AuditAction, AuditEvent, WebUser } from '../../../shared/account-area/web-models.ts';
 import { createNotice } from '../../support/mails.ts';

@@ -7,7 +7,11 @@ import { pino } from 'pino';
 import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
 import { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
 import { CatalogError } from '../../../shared/catalog/parse-catalog.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';

@@ -1,6 +1,10 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { TrafficRecorder } from '../../../shared/ledger/traffic-recorder.ts';

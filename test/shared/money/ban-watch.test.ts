@@ -1,3 +1,4 @@
+// Runs alone: it replaces the timers of its thread.
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';

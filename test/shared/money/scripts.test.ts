@@ -4,7 +4,11 @@ import { runAdmission, type AdmissionRequest } from '../../../shared/money/admit
 import { runRefill } from '../../../shared/accounts/refill-script.ts';
 import { releaseReservation, runSettlement } from '../../../shared/work/settlement/settle-script.ts';
 import { createRefillEvent, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import {

@@ -1,6 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { countCachedVectors, runStoreVectors } from '../../../shared/work/store-vectors-script.ts';

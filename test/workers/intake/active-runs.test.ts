@@ -1,3 +1,4 @@
+// Runs alone: it replaces the timers of its thread.
 import { mock } from 'node:test';
 import test from 'ava';
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';

@@ -5,7 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { heartbeatLifetimeMs } from '../../../shared/work/queue/heartbeat-times.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { ConfigError } from '../../../shared/platform/runtime/config-error.ts';
 import type { Running } from '../../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { publishParts } from '../../../workers/replies/publish-parts.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { listenTo } from '../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../support/stores.ts';

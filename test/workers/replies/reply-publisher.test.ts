@@ -1,7 +1,12 @@
+// Runs alone: it replaces the timers of its thread.
 import { randomUUID } from 'node:crypto';
 import { mock } from 'node:test';
 import test from 'ava';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
 import { redisChannels } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';

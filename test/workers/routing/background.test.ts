@@ -6,7 +6,11 @@ import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { findKeys } from '../../support/all-of-redis.ts';
 import { openTestRedis } from '../../support/stores.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { createRoute } from '../../support/routing.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

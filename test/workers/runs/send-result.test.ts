@@ -7,7 +7,11 @@ import fc from 'fast-check';
 import { startEmbeddedS3 } from '../../../scripts/embedded/s3/server.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../shared/platform/redis/redis-client.ts';
 import { ResponseStore, decodeStored } from '../../../shared/work/replies/response-store.ts';
 import { decodeFrames, decodeOffer, pieceBytes, type Frame } from '../../../shared/work/replies/frame.ts';
 import { StoredFramesStore } from '../../../shared/work/replies/stored-frames-store.ts';

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { HttpConnections, type HttpConnectionsOptions } from '../../../../api/http/connections/http-connections.ts';
+import {
+  HttpConnections,
+  type HttpConnectionsOptions,
+} from '../../../../api/http/connections/http-connections.ts';
 import { captureLog } from '../../../support/captured-log.ts';
 import { connectionDefaults } from '../../../support/connection-defaults.ts';
 import { openRaw, sendRaw } from '../../../support/raw-caller.ts';

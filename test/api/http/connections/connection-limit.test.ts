@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
 import test from 'ava';
 import { createConnection, type Connection } from '../../../../api/http/connections/connection.ts';
-import { ConnectionLimit, type ConnectionLimitOptions } from '../../../../api/http/connections/connection-limit.ts';
+import {
+  ConnectionLimit,
+  type ConnectionLimitOptions,
+} from '../../../../api/http/connections/connection-limit.ts';
 
 /** A connection limit, with a record of the connections closed to free capacity for others. */
 function createRig(options: ConnectionLimitOptions) {

@@ -9,7 +9,11 @@ import type { AdmittedRequest } from '../../../../shared/money/admitted-request.
 import type { QueueName } from '../../../../shared/work/queue/job-kinds.ts';
 import { heartbeatIntervalMs } from '../../../../shared/work/queue/heartbeat-times.ts';
 import { WorkerRegistryStore } from '../../../../shared/work/queue/worker-registry-store.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../../shared/platform/redis/redis-client.ts';
 import { redisChannels, redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
 import { Subscriber } from '../../../../shared/platform/redis/subscriber-client.ts';
 import { FrameOrder } from '../../../../api/requests/replies/frame-order.ts';

@@ -1,7 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import test from 'ava';
-import { acquireResponseMemory, findMemoryBlockers } from '../../../../api/requests/replies/response-memory.ts';
+import {
+  acquireResponseMemory,
+  findMemoryBlockers,
+} from '../../../../api/requests/replies/response-memory.ts';
 import { FairBudget, type BudgetShare } from '../../../../shared/fairness/fair-budget.ts';
 
 const MB = 1_000_000;

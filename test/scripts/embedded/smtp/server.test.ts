@@ -6,7 +6,11 @@ import test, { type ExecutionContext } from 'ava';
 import { addCredentials } from '../../../../scripts/embedded/credentials.ts';
 import { parseMail } from '../../../../scripts/embedded/smtp/read-mail.ts';
 import { startEmbeddedSmtp, type EmbeddedSmtpOptions } from '../../../../scripts/embedded/smtp/server.ts';
-import { createSmtpClient, SendingFailed, type OutgoingMail } from '../../../../workers/deliveries/mail/smtp-client.ts';
+import {
+  createSmtpClient,
+  SendingFailed,
+  type OutgoingMail,
+} from '../../../../workers/deliveries/mail/smtp-client.ts';
 import { startEmbedded } from '../../../support/embedded-process.ts';
 
 const password = 'test-password';

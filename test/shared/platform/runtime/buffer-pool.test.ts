@@ -1,6 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { BufferPool, unpooledBuffer, type PooledBuffer } from '../../../../shared/platform/runtime/buffer-pool.ts';
+import {
+  BufferPool,
+  unpooledBuffer,
+  type PooledBuffer,
+} from '../../../../shared/platform/runtime/buffer-pool.ts';
 
 const kB = 1024;
 

@@ -47,7 +47,7 @@ test('if its output is not read, a process continues with bounded memory, and lo
 });
 
 const runtime = (file: string): string =>
-  JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
+  JSON.stringify(new URL(`../../../../shared/platform/runtime/${file}.js`, import.meta.url));
 
 /** Logs far more than the pipe and the memory limit allow while nobody reads, and then reports that it is ready. */
 const loudProgram = `

@@ -13,7 +13,6 @@ test('the entries used last are kept, up to the maximum', (t) => {
 test('an entry older than its time to live is gone', async (t) => {
   const entries = createRecentEntries<string, number>(10, 5);
   entries.set('a', 1);
-  t.is(entries.get('a'), 1);
   const setAtMs = performance.now();
   while (performance.now() - setAtMs < 8) await new Promise(setImmediate);
   t.is(entries.get('a'), undefined);

@@ -104,7 +104,7 @@ for (const { role, entry, args = [], log = 'stderr' } of programs) {
 }
 
 const runtime = (file: string): string =>
-  JSON.stringify(new URL(`../../../shared/runtime/${file}.js`, import.meta.url));
+  JSON.stringify(new URL(`../../../../shared/platform/runtime/${file}.js`, import.meta.url));
 
 test('the fatal line is written even if the log is read slowly', async (t) => {
   const program = `

@@ -8,7 +8,11 @@ import mongoose from 'mongoose';
 import { startEmbeddedMongo } from '../../../../scripts/embedded/mongo/server.ts';
 import { AccountStore } from '../../../../shared/accounts/account-store.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
-import { callMongo, isMongoUnavailable, openMongo } from '../../../../shared/platform/storage/mongo-client.ts';
+import {
+  callMongo,
+  isMongoUnavailable,
+  openMongo,
+} from '../../../../shared/platform/storage/mongo-client.ts';
 import { openAbsentMongo } from '../../../support/use-mongo.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 

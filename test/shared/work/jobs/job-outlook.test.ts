@@ -1,6 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { estimateEta, estimateRemainingSeconds, type JobOutlook } from '../../../../shared/work/jobs/job-outlook.ts';
+import {
+  estimateEta,
+  estimateRemainingSeconds,
+  type JobOutlook,
+} from '../../../../shared/work/jobs/job-outlook.ts';
 import {
   averageRunning,
   averageServiceMs,

@@ -1,7 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { chooseLane, lanes } from '../../../../shared/work/queue/fair-share.ts';
 import { ReadyQueue, takeReady } from '../../../../shared/work/queue/ready-queue.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import { openTestRedis } from '../../../support/stores.ts';
 

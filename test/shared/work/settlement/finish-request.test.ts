@@ -10,7 +10,11 @@ import { waitFor } from '../../../support/wait-for.ts';
 import { PriceStore } from '../../../../shared/ledger/price-store.ts';
 import { noUsage } from '../../../../shared/catalog/cost.ts';
 import type { AdmittedRequest } from '../../../../shared/money/admitted-request.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
 import { TrafficRecorder } from '../../../../shared/ledger/traffic-recorder.ts';
 import type { TotalSums, TrafficSums } from '../../../../shared/ledger/traffic-sums.ts';

@@ -1,6 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import { MailQueue } from '../../../../shared/account-area/mail-queue.ts';
 import type { Mail } from '../../../../shared/account-area/mail.ts';
@@ -8,7 +12,12 @@ import { openBullQueue } from '../../../../shared/work/queue/open-bull-queue.ts'
 import { mailQueueName, type SealedMail } from '../../../../shared/account-area/mail-queue.ts';
 import type { MailIntakeOptions } from '../../../../workers/deliveries/mail/take-mails.ts';
 import { readCode, useMailbox, type Mailbox } from '../../../support/mailbox.ts';
-import { createNotice, createSignInMail, startTestMailIntake, testMasterKey } from '../../../support/mails.ts';
+import {
+  createNotice,
+  createSignInMail,
+  startTestMailIntake,
+  testMasterKey,
+} from '../../../support/mails.ts';
 import { readAllOfRedis } from '../../../support/redis-snapshot.ts';
 import { startTestRedis, type TestRedis } from '../../../support/redis.ts';
 import { useStack } from '../../../support/stack.ts';

@@ -7,11 +7,19 @@ import { Job } from 'bullmq';
 import OpenAI from 'openai';
 import { Webhook } from 'standardwebhooks';
 import { openBullQueue } from '../../../../shared/work/queue/open-bull-queue.ts';
-import { createRedis, waitUntilReady, type RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
+import {
+  createRedis,
+  waitUntilReady,
+  type RedisClient,
+} from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import { deliveryIdOf, type WebhookDelivery } from '../../../../shared/work/webhook-delivery.ts';
-import { WebhookQueue, webhookAttempts, webhookQueueName } from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
+import {
+  WebhookQueue,
+  webhookAttempts,
+  webhookQueueName,
+} from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
 import { createWebhookClient } from '../../../../workers/deliveries/webhooks/webhook-client.ts';
 import { startTestRedis, type TestRedis } from '../../../support/redis.ts';
 import {
