@@ -37,7 +37,7 @@ class TestFile {
   register() {
     const active = this.tests.filter((test) => !test.isSkipped);
     this.#unfinished = active.length;
-    if (active.length === 0) this.turn.promise.then(() => this.#onEnd.resolve());
+    if (active.length === 0) this.#onEnd.resolve();
     for (const test of this.tests) {
       const title = `${this.label} › ${test.title}`;
       if (test.isSkipped) ava.skip(title, test.run);
@@ -118,6 +118,11 @@ function createGroupedTest() {
 /** What `import test from 'ava'` is in a compiled test. */
 export const getTest = () => (isGroup ? createGroupedTest() : ava);
 
+const throwUncaught = (error) =>
+  setImmediate(() => {
+    throw error;
+  });
+
 /**
  * Loads the files of a group one after the other, and runs their tests.
  * @param options `files`: each with its `label` in titles and the `url` of its module; `filesAtOnce`: how many run at the
@@ -142,5 +147,5 @@ export async function runGroup({ files, filesAtOnce, costsPath }) {
   };
   // ava starts with the first test that it gets, and takes no others once it has started.
   for (const file of loaded) file.register();
-  for (let i = 0; i < filesAtOnce; i++) void runNext();
+  for (let i = 0; i < filesAtOnce; i++) runNext().catch(throwUncaught);
 }
