@@ -294,6 +294,12 @@ test('npm test lints, checks the format and runs every test; its last line is th
   t.is(stdout, '  3 tests passed\n3 passed, 0 failed\n');
 });
 
+test('with options for ava, test files do not share threads', async (t) => {
+  const { run, calls } = makeProject(t);
+  await run(['test', '--match=a*']);
+  t.is(calls().at(-1), 'ava --timeout=120s --match=a* dist/test/api/chat.test.js');
+});
+
 test('a named test is run alone, from its compiled file', async (t) => {
   const { run, calls } = makeProject(t);
   await run(['test', 'test/api/chat.test.ts', '--match=a*']);
