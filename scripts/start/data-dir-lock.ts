@@ -5,7 +5,7 @@ import { releaseLockFile, takeLockFile } from '../processes/lock-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity } from '../processes/process-identity.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** In a file of an earlier release or of other software, the optional fields may be missing. */
+/** In a file of other software, the optional fields may be missing. */
 interface Holder extends ProcessIdentity {
   readonly since?: string;
   /** The processes of this supervisor, so that the next one can end those that a kill -9 left behind. */

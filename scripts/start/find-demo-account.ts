@@ -18,8 +18,8 @@ export interface DemoAccount {
   readonly apiKey: string | null;
   /** Null if it is not banned. */
   readonly banReason: string | null;
-  /** The account that an earlier start saved, if this database does not contain it and another was created. */
-  readonly missingAccount: KnownDemo | null;
+  /** The id of the account that an earlier start saved, if this database does not contain it and another was created. */
+  readonly missingAccount: string | null;
 }
 
 /** Identifies the account if no start has saved its id. No operator would use this name for customer accounts. */
@@ -30,8 +30,7 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
   if (account === null) {
     const options = { balance: '100', 'free-requests': '10', type: userType };
     const { id, api_key: apiKey } = await createAccount({ ...stores, options });
-    const isFirst = known.id === null && known.apiKey === null;
-    return { id, apiKey, banReason: null, missingAccount: isFirst ? null : known };
+    return { id, apiKey, banReason: null, missingAccount: known.id };
   }
   const { _id: id, keyHash, banned, banReason } = account;
   const isKnown = known.apiKey !== null && isSameHash(hashSecret(known.apiKey), keyHash);
@@ -40,10 +39,7 @@ async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<D
 }
 
 async function findExisting({ accounts }: AdminStores, known: KnownDemo): Promise<AccountDocument | null> {
-  // Earlier releases saved only the key.
-  const id =
-    known.id ?? (known.apiKey === null ? null : await accounts.findIdByKeyHash(hashSecret(known.apiKey)));
-  const savedAccount = id === null ? null : await accounts.findById(id);
+  const savedAccount = known.id === null ? null : await accounts.findById(known.id);
   return savedAccount ?? (await accounts.findFirstOfType(userType));
 }
 

@@ -1,5 +1,5 @@
 import type { Model } from '../../shared/contract/models.ts';
-import type { DemoAccount, KnownDemo } from './find-demo-account.ts';
+import type { DemoAccount } from './find-demo-account.ts';
 
 export interface Welcome {
   /** Including /v1. */
@@ -46,17 +46,11 @@ function describeDemo(demo: DemoAccount | null): string[] {
           `  Replace it again:  ${admin} account rotate-key ${id}`,
         ]
       : [`  API key    ${apiKey}   (a demo account)`];
-  if (missingAccount !== null) lines.push(`             It is new: ${explainNew(missingAccount)}.`);
+  if (missingAccount !== null)
+    lines.push(`             It is new: the previous one (${missingAccount}) is not in this database.`);
   if (banReason !== null)
     lines.push(`             It is banned (${banReason}). Lift the ban:  ${admin} account unban ${id}`);
   return lines;
-}
-
-function explainNew({ id, apiKey }: KnownDemo): string {
-  if (id !== null) return `the previous one (${id}) is not in this database`;
-  // Earlier releases saved only the key. Once the key was replaced, it no longer identifies the account.
-  const key = apiKey?.slice(0, 6);
-  return `no account has the previous key (${key}…); it was replaced, or this is another database`;
 }
 
 function formatCommands(baseUrl: string, key: string, models: Welcome['models']): string[] {

@@ -55,7 +55,6 @@ export interface ReplacedKey {
   /** The new key in plain text, which is stored nowhere. */
   readonly apiKey: string;
   readonly keyHash: string;
-  /** Includes the secret if an older release stored it in the account. */
   readonly old: DescribedKey;
 }
 
@@ -201,9 +200,8 @@ export class AccountStore {
     const old = await callMongo(() =>
       this.#accounts.findOneAndUpdate(
         toFilter(id, expected),
-        // An older release's secret stays here until it is migrated, and belongs to the old key.
-        { $set: described, $unset: { keyEncrypted: '' } },
-        { returnDocument: 'before', projection: { _id: 0, keyHash: 1, keyMasked: 1, keyEncrypted: 1 } },
+        { $set: described },
+        { returnDocument: 'before', projection: { _id: 0, keyHash: 1, keyMasked: 1 } },
       ),
     );
     if (old === null) {

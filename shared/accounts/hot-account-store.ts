@@ -225,9 +225,8 @@ export class HotAccountStore {
       freeRequests: Number(free),
       redeemedCodes: Number(codes ?? '0'),
       requestsPerMinute: Number(rpm),
-      // Accounts loaded by an earlier release lack these fields.
-      maxQueuedJobs: Number(mqj ?? defaultJobSettings.maxQueuedJobs),
-      weight: Number(wgt ?? defaultJobSettings.weight),
+      maxQueuedJobs: Number(mqj),
+      weight: Number(wgt),
       banned: ban === '1',
       lastUsedAt: last ? new Date(Number(last)) : null,
     };

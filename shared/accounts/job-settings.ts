@@ -6,7 +6,7 @@ export interface JobSettings {
   readonly weight: number;
 }
 
-/** The defaults of settings that were never set. Accounts created by earlier releases have neither field. */
+/** The defaults of settings that were never set. */
 export const defaultJobSettings: JobSettings = { maxQueuedJobs: 10_000, weight: 1 };
 
 export const maxQueuedJobsBound = 1_000_000_000;

@@ -10,49 +10,29 @@ interface KeySecretDocument {
   readonly encrypted: string;
 }
 
-/** Older releases stored the secret in the account itself. */
-interface LegacyAccountDocument {
-  readonly _id: string;
-  readonly keyHash: string;
-  readonly keyEncrypted?: string;
-}
-
-const legacyField = { keyEncrypted: { $exists: true } };
-
 /**
  * API keys encrypted under the master key, stored so that a key can be shown to its owner. Nothing else reads them;
  * requests are checked by hash. With `REVEAL=off` nothing is stored here, and existing secrets are deleted.
  */
 export class KeySecretStore {
   readonly #secrets: Collection<KeySecretDocument>;
-  readonly #accounts: Collection<LegacyAccountDocument>;
   readonly #masterKey: string;
   readonly #isOn: boolean;
 
   constructor(db: Database, { masterKey, revealsKeys }: Pick<Config, 'masterKey' | 'revealsKeys'>) {
     this.#secrets = db.collection('key_secrets');
-    this.#accounts = db.collection('accounts');
     this.#masterKey = masterKey;
     this.#isOn = revealsKeys;
   }
 
   /**
-   * Migrates or deletes secrets stored by older releases or under another REVEAL setting. Safe to repeat; run at every
-   * start.
+   * Deletes secrets that were stored under another REVEAL setting. Safe to repeat; run at every start.
    * @returns whether the stored secrets were encrypted under this master key, checked with one sample
    */
   async prepare(): Promise<boolean> {
     if (!this.#isOn) {
       await this.#secrets.deleteMany({});
-      await this.#accounts.updateMany(legacyField, { $unset: { keyEncrypted: '' } });
       return true;
-    }
-    const legacy = this.#accounts.find(legacyField, { projection: { keyHash: 1, keyEncrypted: 1 } });
-    for await (const { _id, keyHash, keyEncrypted: encrypted } of legacy) {
-      if (encrypted === undefined) continue;
-      await this.#secrets.updateOne({ _id: keyHash }, { $set: { encrypted } }, { upsert: true });
-      // A process of the older release may have replaced the key since. The next start migrates that one.
-      await this.#accounts.updateOne({ _id, keyEncrypted: encrypted }, { $unset: { keyEncrypted: '' } });
     }
     const sample = await this.#secrets.findOne({});
     return sample === null || this.#tryToDecrypt(sample.encrypted) !== null;

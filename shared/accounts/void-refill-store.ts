@@ -1,8 +1,8 @@
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 
-/** The value of a marker whose refill is voided. Not `voided`, because markers of earlier releases have this one. */
-const voided = 'withdrawn';
+/** The value of a marker whose refill is voided. */
+const voided = 'voided';
 const markerSeconds = 7 * 24 * 60 * 60;
 
 /**

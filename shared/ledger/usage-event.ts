@@ -186,7 +186,7 @@ export function tryParseLedgerEntry(streamIdText: string, fields: readonly strin
   }
 }
 
-/** Entries of earlier releases have their id only in the event. */
+/** The id of an entry that has lost its own. */
 const toId = (id: unknown, accountId: string, streamIdText: string): string =>
   typeof id === 'string' && id !== '' ? id : `${accountId}:${streamIdText}`;
 
@@ -212,7 +212,6 @@ const isText: Check = (value) => typeof value === 'string';
 const isFlag: Check = (value) => typeof value === 'boolean';
 const isCount: Check = (value) => Number.isSafeInteger(value);
 const isNumber: Check = (value) => Number.isFinite(value);
-/** Earlier releases had fewer fields. */
 const optional =
   (check: Check): Check =>
   (value) =>

@@ -32,6 +32,7 @@ export async function admitChat(
     kind: 'chat',
     attempt: 1,
     replyChannel: noChannel,
+    mostPromptTokens: 10,
     reservedTokens: 100,
     body: { model, messages: [{ role: 'user', content }], max_tokens: 100 },
     request: {

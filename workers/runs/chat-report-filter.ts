@@ -81,9 +81,9 @@ export function mayReason(
 
 /** Returns the completion tokens that were reserved. */
 export function countReserved({ body, reservedTokens }: ChatJob, route: CatalogRoute | null): number {
-  if (route === null) return reservedTokens ?? Infinity;
+  if (route === null) return reservedTokens;
   const requested = (readMaxTokens(body) ?? Infinity) * countChoices(route, body);
-  return isBounded(route) ? requested : (reservedTokens ?? requested);
+  return isBounded(route) ? requested : reservedTokens;
 }
 
 export function readMaxTokens({
@@ -99,7 +99,7 @@ function findChatBounds(job: ChatJob, model: CatalogModel, route: CatalogRoute):
   const calls = maxVendorCalls(body, model);
   return findUsageBounds({
     context: model.context,
-    mostPromptTokens: isSearchPossible ? null : (job.mostPromptTokens ?? null),
+    mostPromptTokens: isSearchPossible ? null : job.mostPromptTokens,
     calls,
     searchTokens: isSearchPossible ? allowForSearch(model, request.promptTokens, calls) : 0,
     choices: countChoices(route, body),

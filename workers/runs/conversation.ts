@@ -78,8 +78,7 @@ export class Conversation {
 
   /** The maximum number of tokens in the response, over all choices. */
   get #maxTokens(): number {
-    const { body, reservedTokens } = this.#job;
-    return Math.max(1, reservedTokens ?? body.max_completion_tokens ?? body.max_tokens ?? 1);
+    return Math.max(1, this.#job.reservedTokens);
   }
 
   /** Whether the model has generated anything. From then on, the request cannot be retried. */

@@ -16,7 +16,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { Config } from '../config/config.ts';
 import { findObjectHeaders, parseFileName } from './file-name.ts';
-import { isFormerRule, isOurRule, mergeRules } from './lifecycle-rules.ts';
+import { isOurRule, mergeRules } from './lifecycle-rules.ts';
 
 /** Result of reading a range of an object. */
 export interface ReadRange {
@@ -112,8 +112,7 @@ export class ObjectStore {
 
   async #prepareRules(isNew: boolean): Promise<boolean> {
     const { Rules = [], TransitionDefaultMinimumObjectSize } = await this.#readRules();
-    const hasFormer = Rules.some(isFormerRule);
-    const merged = mergeRules(Rules, hasFormer && (await this.#hasFormerFiles()));
+    const merged = mergeRules(Rules);
     if (merged === null) return true;
     // A bucket that has one of our rules was managed by us before.
     const isOurs = isNew || Rules.some(isOurRule);
@@ -154,13 +153,6 @@ export class ObjectStore {
       if (hasStatus(error, 404)) return {};
       throw error;
     }
-  }
-
-  /** Returns whether images of an earlier version, whose names contain no time, are still at the bucket's root. */
-  async #hasFormerFiles(): Promise<boolean> {
-    const command = new ListObjectsV2Command({ Bucket: this.#bucket, Delimiter: '/' });
-    const { Contents = [] } = await this.#client.send(command);
-    return Contents.some(({ Key = '' }) => parseFileName(Key) !== null);
   }
 
   async put(key: string, body: Buffer, contentType: string): Promise<void> {

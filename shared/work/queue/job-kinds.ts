@@ -37,10 +37,10 @@ export interface ChatJob {
   readonly request: AdmittedRequest;
   /** Validated, with `max_tokens` as large as the reservation allows. */
   readonly body: ChatRequest;
-  /** Upper bound of the prompt's tokens in any vocabulary; absent in a job of an earlier version. */
-  readonly mostPromptTokens?: number;
-  /** Completion tokens that were reserved, for all choices together; absent in a job of an earlier version. */
-  readonly reservedTokens?: number;
+  /** Upper bound of the prompt's tokens in any vocabulary. */
+  readonly mostPromptTokens: number;
+  /** Completion tokens that were reserved, for all choices together. */
+  readonly reservedTokens: number;
   /** The stored reasoning of earlier turns, included in the estimate at admission; absent if there is none. */
   readonly reasoning?: readonly LoadedReasoning[];
   /** Set if the response must have the older form of tools, because the request had it. */

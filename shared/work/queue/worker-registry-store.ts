@@ -50,8 +50,7 @@ interface LiveWorker {
   readonly load: readonly string[];
 }
 
-/** A worker of an earlier version does not say whether it takes work. */
-const takesWork = ({ load }: LiveWorker): boolean => load[4] !== '0';
+const takesWork = ({ load }: LiveWorker): boolean => load[4] === '1';
 
 /** Which workers are alive, and the load of each, by queue. */
 export class WorkerRegistryStore {

@@ -23,9 +23,7 @@ export const frameKinds = [
 ] as const;
 export type FrameKind = (typeof frameKinds)[number];
 
-/**
- * The byte of each kind in a frame. Do not reuse 2: earlier releases used it, and their stored frames are still read.
- */
+/** The byte of each kind in a frame. */
 export const kindBytes: Readonly<Record<FrameKind, number>> = {
   accepted: 0,
   delta: 1,

@@ -16,8 +16,7 @@ export interface EmbeddingResultHeader extends ResultHeader {
 }
 
 export interface ImageResultHeader extends ResultHeader {
-  /** Absent from responses that were stored by earlier versions. */
-  readonly tokens?: ImageTokens;
+  readonly tokens: ImageTokens;
   readonly images: readonly {
     readonly revisedPrompt: string | null;
     /** Its key in the object store; null if its bytes follow the header. */

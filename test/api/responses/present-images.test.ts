@@ -61,7 +61,8 @@ test('a response has the same bytes as one from JSON.stringify', (t) => {
 test('large images are sent in chunks far smaller than an image, and their base64 is unchanged', (t) => {
   const sizes = [1_000_000, 192 * 1024, 192 * 1024 + 1];
   const images = sizes.map((byteLength) => ({ revisedPrompt: null, objectKey: null, byteLength }));
-  const header = { created: 1, costNano: '1', free: false, durationMs: 1, images };
+  const tokens = {};
+  const header = { created: 1, costNano: '1', free: false, durationMs: 1, tokens, images };
   const bytes = randomBytes(sizes.reduce((sum, size) => sum + size, 0));
   const body = presentImages('id', header, bytes, String);
   t.true(body.maxChunkBytes < 300_000);

@@ -48,9 +48,8 @@ test('after a kill, the embedded Redis has the same data and port; its password 
   unauthenticated.disconnect();
 });
 
-test('each start has a new Redis password, even if an earlier release stored one', async (t) => {
+test('each start has a new Redis password, whatever is stored', async (t) => {
   const dataDir = makeFolder(t);
-  // Earlier releases stored one permanent password here.
   writeFileSync(join(dataDir, 'secrets.json'), '{"redisPassword": "kept"}');
   const passwordOfStart = async (): Promise<string> => {
     const context = { env: process.env, values: readEnvironment({}), dataDir, secrets: loadSecrets(dataDir) };

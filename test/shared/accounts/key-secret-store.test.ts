@@ -23,19 +23,12 @@ const readAccount = async (db: Database, id: string): Promise<object | null> =>
 const countSecrets = async (db: Database): Promise<number> =>
   await db.collection('key_secrets').countDocuments({});
 
-/** As an older release stored it. */
-async function storeInAccount(db: Database, id: string, apiKey: string): Promise<void> {
-  const keyEncrypted = encryptSecret(apiKey, revealOn.masterKey);
-  await db.collection<AccountDocument>('accounts').updateOne({ _id: id }, { $set: { keyEncrypted } });
-  await db.collection('key_secrets').deleteMany({});
-}
-
 test('a key can be revealed, and is stored apart from its account, encrypted with the master key', async (t) => {
   const db = openDatabase(t);
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.revealKey(id), apiKey);
-  t.false('keyEncrypted' in (await readAccount(db, id))!);
+  t.false(JSON.stringify(await readAccount(db, id)).includes(apiKey));
   t.false(JSON.stringify(await db.collection('key_secrets').find({}).toArray()).includes(apiKey));
   t.is(await accounts.revealKey('nobody'), null);
 });
@@ -95,48 +88,15 @@ test('a secret stored under the wrong hash or encrypted with another master key 
   t.is(await accounts.revealKey(id), null);
 });
 
-test('secrets that an older release stored in accounts are migrated at startup', async (t) => {
-  const db = openDatabase(t);
-  const accounts = new AccountStore(db, revealOn);
-  const { id, apiKey } = await accounts.create(newAccount);
-  await storeInAccount(db, id, apiKey);
-  for (let start = 1; start <= 2; start++) {
-    await accounts.prepareSecrets();
-    t.is(await accounts.revealKey(id), apiKey);
-    t.false('keyEncrypted' in (await readAccount(db, id))!);
-  }
-});
-
-test('a secret stored by an older release is deleted when its key is replaced, and restored if the replacement is undone', async (t) => {
-  const db = openDatabase(t);
-  const accounts = new AccountStore(db, revealOn);
-  const { id, apiKey } = await accounts.create(newAccount);
-  await storeInAccount(db, id, apiKey);
-  const replaced = (await accounts.replaceKey(id))!;
-  await accounts.prepareSecrets();
-  t.is(await accounts.revealKey(id), replaced.apiKey);
-
-  await accounts.restoreKey(id, replaced);
-  await accounts.prepareSecrets();
-  t.is(await accounts.revealKey(id), apiKey);
-  t.is(await countSecrets(db), 1);
-});
-
-test('a worker that starts with REVEAL=off deletes all stored secrets, including those in accounts', async (t) => {
+test('a worker that starts with REVEAL=off deletes all stored secrets', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const { db } = stack.mongo;
-  const [kept, older] = [await stack.createAccount(), await stack.createAccount()];
-  const keyEncrypted = encryptSecret(older.apiKey, stack.config.masterKey);
-  await db.collection<AccountDocument>('accounts').updateOne({ _id: older.id }, { $set: { keyEncrypted } });
-  t.is(await countSecrets(db), 2);
+  const kept = await stack.createAccount();
+  t.is(await countSecrets(db), 1);
   const env = { ...stack.env, REVEAL: 'off' };
   const worker = await startWorker(loadConfig(env), env, stack.log, allQueues);
   t.teardown(() => worker.stop());
   await waitFor('the secrets to be deleted', async () => (await countSecrets(db)) === 0);
-  await waitFor(
-    'the secret in the account to be deleted, too',
-    async () => !('keyEncrypted' in (await readAccount(db, older.id))!),
-  );
   const accounts = new AccountStore(db, loadConfig(env));
   t.is(await accounts.revealKey(kept.id), null);
   const profile = await fetch(`${stack.url}/v1/users/profile`, {

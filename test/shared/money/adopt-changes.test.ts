@@ -80,19 +80,6 @@ test('a reload replaces an outdated key, limits and ban in Redis with those in M
   t.like(await hotAccounts.get(id), { ...change, keyHash: stored!.keyHash });
 });
 
-test('an account from an earlier release has the default job settings, and settings changed later are not overwritten', async (t) => {
-  const services = await openLedgerServices();
-  t.teardown(() => services.close());
-  const { redis, accounts, hotAccounts } = services;
-  const { id } = await services.createAccount();
-  await services.moveAll();
-  await redis.hdel(redisKeys.account(id), 'mqj', 'wgt');
-  t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 1 });
-  await changeAccount({ redis, accounts, hotAccounts }, id, { weight: 3 });
-  await hotAccounts.reload(id);
-  t.like(await hotAccounts.get(id), { maxQueuedJobs: 10_000, weight: 3 });
-});
-
 test("concurrent look-ups of an account's key share one MongoDB query while it hangs, and a new query starts after it times out", async (t) => {
   const services = await openLedgerServices();
   t.teardown(() => services.close());

@@ -31,7 +31,7 @@ const rule = (id: string, prefix: string, days: number): LifecycleRule => ({
   Expiration: { Days: days },
 });
 
-test('the rules of others stay in the bucket, and our former rule is removed with the last image that needs it', async (t) => {
+test('the rules of others stay in the bucket, and ours are added again', async (t) => {
   const { objects, config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = config.bucket;
@@ -43,19 +43,8 @@ test('the rules of others stay in the bucket, and our former rule is removed wit
   const answers = ['model-gateway-answers', 'answers/', 1];
   t.deepEqual(await readRules(), [files, answers]);
 
-  const Rules = [rule('reports', 'reports/', 365), rule('expire-after-a-day', '', 1)];
-  const LifecycleConfiguration = { Rules };
+  const LifecycleConfiguration = { Rules: [rule('reports', 'reports/', 365)] };
   await client.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration }));
-  const former = `${'a'.repeat(43)}.png`;
-  await objects.put(former, Buffer.from('x'), 'image/png');
-  await objects.prepareBucket();
-  t.deepEqual(await readRules(), [
-    ['reports', 'reports/', 365],
-    ['expire-after-a-day', '', 1],
-    files,
-    answers,
-  ]);
-  await objects.delete(former);
   await objects.prepareBucket();
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
 });
