@@ -118,6 +118,20 @@ function createGroupedTest() {
 /** What `import test from 'ava'` is in a compiled test. */
 export const getTest = () => (isGroup ? createGroupedTest() : ava);
 
+/** A file that holds up its thread for longer than this makes tests next to it time out. */
+const longHoldMs = 1_000;
+const checkMs = 50;
+
+/** Calls `onHold` with the milliseconds for which the thread was held up, whenever it was for long. */
+function watchThread(onHold) {
+  let lastMs = performance.now();
+  setInterval(() => {
+    const heldMs = performance.now() - lastMs - checkMs;
+    lastMs = performance.now();
+    if (heldMs > longHoldMs) onHold(heldMs);
+  }, checkMs).unref();
+}
+
 const throwUncaught = (error) =>
   setImmediate(() => {
     throw error;
@@ -137,11 +151,18 @@ export async function runGroup({ files, filesAtOnce, costsPath }) {
     loaded.push(loading);
   }
   const queue = [...loaded];
+  const running = new Set();
+  watchThread((ms) => {
+    const labels = [...running].map(({ label }) => label).join(' | ');
+    appendFileSync(costsPath, `held ${(ms / 1_000).toFixed(1)}\t${labels}\n`);
+  });
   const runNext = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
       const startedMs = performance.now();
+      running.add(file);
       file.turn.resolve();
       await file.ended;
+      running.delete(file);
       appendFileSync(costsPath, `${((performance.now() - startedMs) / 1_000).toFixed(1)}\t${file.label}\n`);
     }
   };

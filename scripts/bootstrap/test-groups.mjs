@@ -98,12 +98,16 @@ export const withoutGroups = (text) =>
 
 /** Prints which files took longest. */
 export function printCosts() {
-  const costs = readText(costsPath)
-    .trim()
-    .split('\n')
+  const lines = readText(costsPath).trim().split('\n');
+  const held = lines.filter((line) => line.startsWith('held '));
+  const costs = lines
+    .filter((line) => !line.startsWith('held '))
     .map((line) => line.split('\t'))
     .toSorted(([a], [b]) => Number(b) - Number(a));
   if (costs.length <= listedFiles) return;
   say(`\nThe slowest of ${costs.length} test files, in seconds, of which some waited for others:`);
   for (const [seconds, label] of costs.slice(0, listedFiles)) say(`${seconds.padStart(7)}  ${label}`);
+  if (held.length === 0) return;
+  say('\nThreads were held up for seconds. Mark the file that did it with "// Runs alone: why":');
+  for (const line of held) say(`  ${line.replace('held ', '').replace('\t', ' s  ')}`);
 }
