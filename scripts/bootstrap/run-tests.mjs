@@ -72,7 +72,7 @@ function shortPhase(flags) {
   const files = listTests('test').filter((file) => !isElsewhere(file) && !longest.includes(file));
   if (flags.length > 0) return files;
   const groups = writeGroups('group', files, shortGroups);
-  return groups.length === 0 ? [] : [`--concurrency=${threads}`, ...groups];
+  return groups.length === 0 ? [] : [`--concurrency=${threads}`, "--no-worker-threads", ...groups];
 }
 
 /** Load makes tests next to it time out, so files that cause it run after the others. */
