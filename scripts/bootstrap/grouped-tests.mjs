@@ -1,4 +1,4 @@
-// Lets many test files share a thread, and with it the modules that they load: loading the product takes a file longer
+// Lets many test files share a process, and with it the modules that they load: loading the product takes a file longer
 // than most tests. Files of a group run a few at a time. For a test file nothing changes: its hooks run before and after
 // its own tests, and its serial tests run one by one, before its others.
 //
@@ -118,12 +118,12 @@ function createGroupedTest() {
 /** What `import test from 'ava'` is in a compiled test. */
 export const getTest = () => (isGroup ? createGroupedTest() : ava);
 
-/** A file that holds up its thread for longer than this makes tests next to it time out. */
+/** A file that holds up its process for longer than this makes tests next to it time out. */
 const longHoldMs = 1_000;
 const checkMs = 50;
 
-/** Calls `onHold` with the milliseconds for which the thread was held up, whenever it was for long. */
-function watchThread(onHold) {
+/** Calls `onHold` with the milliseconds for which the process was held up, whenever it was for long. */
+function watchProcess(onHold) {
   let lastMs = performance.now();
   setInterval(() => {
     const heldMs = performance.now() - lastMs - checkMs;
@@ -152,7 +152,7 @@ export async function runGroup({ files, filesAtOnce, costsPath }) {
   }
   const queue = [...loaded];
   const running = new Set();
-  watchThread((ms) => {
+  watchProcess((ms) => {
     const labels = [...running].map(({ label }) => label).join(' | ');
     appendFileSync(costsPath, `held ${(ms / 1_000).toFixed(1)}\t${labels}\n`);
   });
