@@ -4,6 +4,7 @@
 //
 // Compiled tests import this instead of ava (see `writeAvaEntry`). In a file that is run by itself, it is ava.
 import { appendFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import ava from 'ava';
 
 /** The file that is being loaded, or null outside of groups. @type {TestFile | null} */
@@ -53,6 +54,8 @@ class TestFile {
       // What a test tears down is run in reverse order, so this comes last.
       t.teardown(() => this.#finish(t).finally(() => finished.resolve()));
       await this.turn.promise;
+      // Tests that await nothing would otherwise run one after the other while timers and sockets of other files wait.
+      await nextTurn();
       await (this.#isReady ??= this.#prepare(t));
       await (test.isSerial ? previous : this.#serial);
       t.context = { ...this.context };
