@@ -6,6 +6,8 @@ import { withoutGroups } from './test-groups.mjs';
 const commonOptions = ['--timeout=120s'];
 /** Redis keys have fixed names, so concurrent tests that share a Redis would find each other's keys. */
 const serialOptions = ['--serial', '--concurrency=1'];
+/** Longer than any test. ava gives up much earlier, unless one of its threads cannot be stopped. */
+const silenceMs = 600_000;
 /** In characters. */
 const maxReasonLength = 8_000;
 
@@ -28,7 +30,7 @@ export async function runAva(args, env = process.env) {
     process[stream].write(withoutGroups(lines[stream] + chunk.slice(0, end)));
     lines[stream] = (end === 0 ? lines[stream] : '') + chunk.slice(end);
   };
-  const { code, output } = await run(process.execPath, ava, { env, onOutput });
+  const { code, output } = await run(process.execPath, ava, { env, onOutput, silenceMs });
   return countTests(withoutGroups(output), code);
 }
 

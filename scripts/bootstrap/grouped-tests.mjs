@@ -1,9 +1,10 @@
-// Lets many test files share a thread, and with it the modules that they load: loading the product takes a file longer
+// Lets many test files share a process, and with it the modules that they load: loading the product takes a file longer
 // than most tests. Files of a group run a few at a time. For a test file nothing changes: its hooks run before and after
 // its own tests, and its serial tests run one by one, before its others.
 //
 // Compiled tests import this instead of ava (see `writeAvaEntry`). In a file that is run by itself, it is ava.
 import { appendFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import ava from 'ava';
 
 /** The file that is being loaded, or null outside of groups. @type {TestFile | null} */
@@ -53,6 +54,8 @@ class TestFile {
       // What a test tears down is run in reverse order, so this comes last.
       t.teardown(() => this.#finish(t).finally(() => finished.resolve()));
       await this.turn.promise;
+      // Tests that await nothing would otherwise run one after the other while timers and sockets of other files wait.
+      await nextTurn();
       await (this.#isReady ??= this.#prepare(t));
       await (test.isSerial ? previous : this.#serial);
       t.context = { ...this.context };
@@ -118,6 +121,20 @@ function createGroupedTest() {
 /** What `import test from 'ava'` is in a compiled test. */
 export const getTest = () => (isGroup ? createGroupedTest() : ava);
 
+/** A file that holds up its process for longer than this makes tests next to it time out. */
+const longHoldMs = 1_000;
+const checkMs = 50;
+
+/** Calls `onHold` with the milliseconds for which the process was held up, whenever it was for long. */
+function watchProcess(onHold) {
+  let lastMs = performance.now();
+  setInterval(() => {
+    const heldMs = performance.now() - lastMs - checkMs;
+    lastMs = performance.now();
+    if (heldMs > longHoldMs) onHold(heldMs);
+  }, checkMs).unref();
+}
+
 const throwUncaught = (error) =>
   setImmediate(() => {
     throw error;
@@ -137,11 +154,18 @@ export async function runGroup({ files, filesAtOnce, costsPath }) {
     loaded.push(loading);
   }
   const queue = [...loaded];
+  const running = new Set();
+  watchProcess((ms) => {
+    const labels = [...running].map(({ label }) => label).join(' | ');
+    appendFileSync(costsPath, `held ${(ms / 1_000).toFixed(1)}\t${labels}\n`);
+  });
   const runNext = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
       const startedMs = performance.now();
+      running.add(file);
       file.turn.resolve();
       await file.ended;
+      running.delete(file);
       appendFileSync(costsPath, `${((performance.now() - startedMs) / 1_000).toFixed(1)}\t${file.label}\n`);
     }
   };

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -14,6 +14,8 @@ export const say = (text) => process.stderr.write(`${text}\n`);
 export const readText = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
 
 const children = new Set();
+/** How long the output of a program that has exited may be held open by one that it started and left behind. */
+const heldOutputMs = 10_000;
 
 /** Passes a signal to the running programs. */
 export function signalPrograms(signal) {
@@ -21,16 +23,28 @@ export function signalPrograms(signal) {
 }
 
 /**
- * Runs a program until it exits. After `timeoutMs`, kills it. Collects its output, and also passes it to `onOutput` as
- * it arrives.
+ * Runs a program until it exits. Kills it after `timeoutMs`, and once it has printed nothing for `silenceMs`. Collects
+ * its output, and also passes it to `onOutput` as it arrives.
  */
-export function run(file, args, { env = process.env, onOutput = () => {}, timeoutMs = 0 } = {}) {
+export function run(
+  file,
+  args,
+  { env = process.env, onOutput = () => {}, timeoutMs = 0, silenceMs = 0 } = {},
+) {
   return new Promise((fulfil) => {
     const limits = { timeout: timeoutMs, killSignal: 'SIGKILL' };
     const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...limits });
     children.add(child);
     let output = '';
+    const onSilence = () => {
+      say(
+        `${basename(args[0] ?? file)} has printed nothing for ${silenceMs / 60_000} minutes, and is killed.`,
+      );
+      child.kill('SIGKILL');
+    };
+    const silence = silenceMs > 0 ? setTimeout(onSilence, silenceMs) : null;
     const take = (stream) => (chunk) => {
+      silence?.refresh();
       output += chunk;
       onOutput(chunk, stream);
     };
@@ -43,6 +57,16 @@ export function run(file, args, { env = process.env, onOutput = () => {}, timeou
     child.on('close', (code, signal) => {
       children.delete(child);
       fulfil({ code: code ?? 1, output: signal === null ? output : `${output}killed by ${signal}\n` });
+    });
+    child.on('exit', () => {
+      clearTimeout(silence);
+      const onHeldOutput = () => {
+        say(`${basename(file)} has exited, but a program that it started still runs and holds its output.`);
+        child.stdout.destroy();
+        child.stderr.destroy();
+      };
+      const timer = setTimeout(onHeldOutput, heldOutputMs);
+      child.once('close', () => clearTimeout(timer));
     });
   });
 }

@@ -5,9 +5,9 @@ import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortRealTests } from './run-real-tests.mjs';
 import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.mjs';
 
-/** Groups of short tests wait for timers and other processes, so three threads of two files each keep two cores busy. */
+/** Groups of short tests wait for timers and other processes, so three processes with two files each keep two cores busy. */
 const shortGroups = { groups: 6, aloneGroups: 3, filesAtOnce: 2 };
-const threads = process.env.REDIS_URL ? 1 : 3;
+const processes = process.env.REDIS_URL ? 1 : 3;
 
 /** Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks, growth. */
 const longFolders = ['load', 'clients', 'examples', 'crash', 'hostile', 'growth'];
@@ -72,7 +72,7 @@ function shortPhase(flags) {
   const files = listTests('test').filter((file) => !isElsewhere(file) && !longest.includes(file));
   if (flags.length > 0) return files;
   const groups = writeGroups('group', files, shortGroups);
-  return groups.length === 0 ? [] : [`--concurrency=${threads}`, ...groups];
+  return groups.length === 0 ? [] : [`--concurrency=${processes}`, '--no-worker-threads', ...groups];
 }
 
 /** Load makes tests next to it time out, so files that cause it run after the others. */

@@ -11,10 +11,10 @@ const program = pathToFileURL(join(root, 'scripts', 'bootstrap', 'grouped-tests.
 /** How many of the slowest files the summary lists. */
 const listedFiles = 10;
 
-/** `// Runs alone: why`, in a test file next to which no other may run in the same thread at the same time. */
+/** `// Runs alone: why`, in a test file next to which no other may run in the same process at the same time. */
 const runsAlone = /^\/\/ Runs alone: /m;
-/** `// Has its own thread: why`, in a test file that no other may precede in its thread either. */
-const hasOwnThread = /^\/\/ Has its own thread: /m;
+/** `// Has its own process: why`, in a test file that no other may precede in its process either. */
+const hasOwnProcess = /^\/\/ Has its own process: /m;
 
 /** Makes compiled tests import `grouped-tests.mjs` in place of ava. */
 export function writeAvaEntry() {
@@ -59,7 +59,7 @@ export function clearGroups() {
  */
 export function writeGroups(prefix, files, { groups, aloneGroups, filesAtOnce }) {
   const isMarked = (mark) => (file) => mark.test(readText(sourceOf(file)));
-  const [isAlone, isOwn] = [isMarked(runsAlone), isMarked(hasOwnThread)];
+  const [isAlone, isOwn] = [isMarked(runsAlone), isMarked(hasOwnProcess)];
   // Neighbours in a folder take about as long, so dealing them out in turn makes groups of about the same length.
   const deal = (list, count) =>
     Array.from({ length: count }, (_, i) => list.filter((_, k) => k % count === i));
@@ -98,12 +98,16 @@ export const withoutGroups = (text) =>
 
 /** Prints which files took longest. */
 export function printCosts() {
-  const costs = readText(costsPath)
-    .trim()
-    .split('\n')
+  const lines = readText(costsPath).trim().split('\n');
+  const held = lines.filter((line) => line.startsWith('held '));
+  const costs = lines
+    .filter((line) => !line.startsWith('held '))
     .map((line) => line.split('\t'))
     .toSorted(([a], [b]) => Number(b) - Number(a));
   if (costs.length <= listedFiles) return;
   say(`\nThe slowest of ${costs.length} test files, in seconds, of which some waited for others:`);
   for (const [seconds, label] of costs.slice(0, listedFiles)) say(`${seconds.padStart(7)}  ${label}`);
+  if (held.length === 0) return;
+  say('\nProcesses were held up for seconds. Mark the file that did it with "// Runs alone: why":');
+  for (const line of held) say(`  ${line.replace('held ', '').replace('\t', ' s  ')}`);
 }

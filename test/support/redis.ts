@@ -36,7 +36,10 @@ async function tryToStart(port: number, dir: string | undefined): Promise<TestRe
   const [program, ...rest] = endWithParent(['redis-server', ...args]);
   const child = spawn(program, rest, { stdio: 'ignore' });
   const exited = once(child, 'exit');
+  // A server that is kept for later tests does not keep the process from exiting.
+  child.unref();
   const stop = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
+    child.ref();
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await exited;
   };

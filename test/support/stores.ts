@@ -4,7 +4,8 @@ import { claimSharedRedis } from './given-redis.ts';
 import { createTestBucket } from './given-s3.ts';
 import { createTestDatabase } from './given-mongo.ts';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from './redis-cluster.ts';
-import { startTestRedis } from './redis.ts';
+import { startTestRedis, type TestRedis } from './redis.ts';
+import { lendRedis } from './spare-redis.ts';
 
 /**
  * The source of test stores: `REDIS_URL`, `MONGODB_URL` and `S3_ENDPOINT` name existing servers. Stores that are not
@@ -56,7 +57,8 @@ export async function openTestRedis({ dir, cluster }: OpenRedisOptions = {}): Pr
     if (close !== null) return { url: sharedStores.redisUrl, server: null, cluster: null, close };
   }
   const options = dir === undefined ? {} : { dir };
-  let server = await startTestRedis(options);
+  const lent = dir === undefined ? await lendRedis() : null;
+  let server: TestRedis = lent ?? (await startTestRedis(options));
   const { url, port } = server;
   return {
     url,
@@ -67,7 +69,7 @@ export async function openTestRedis({ dir, cluster }: OpenRedisOptions = {}): Pr
         server = await startTestRedis({ port, ...options });
       },
     },
-    close: () => server.stop(),
+    close: () => (server === lent ? lent.release() : server.stop()),
   };
 }
 

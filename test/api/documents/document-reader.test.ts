@@ -1,3 +1,4 @@
+// Runs alone: its files keep several processes busy for seconds.
 import test, { type ExecutionContext } from 'ava';
 import { DocumentReader } from '../../../api/documents/document-reader.ts';
 import type { FileResult, FileRequest } from '../../../api/documents/file-content.ts';
@@ -106,7 +107,8 @@ test('slow files of one account do not block other accounts', async (t) => {
   await Promise.all(hostile);
 });
 
-test('files of another account are read before any of the slow files that several accounts are reading has finished', async (t) => {
+// Serial, because other tests of this file would slow down the files that it reads.
+test.serial('files of another account are read before any of the slow files that several accounts are reading has finished', async (t) => {
   const read = useReader(t, 600_000);
   const slow = makeSlowPdf(300, 8);
   const stop = new AbortController();

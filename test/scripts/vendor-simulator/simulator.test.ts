@@ -241,7 +241,7 @@ test('calls above the limit wait in order, or are rejected', async (t) => {
   t.true(tookMs >= 115 && tookMs < 5000, `${tookMs} ms`);
 
   const refusing = await startSimulator(t, {
-    cost: { perCallMs: 100, maxConcurrency: 1, overflow: 'reject' },
+    cost: { perCallMs: 1_000, maxConcurrency: 1, overflow: 'reject' },
   });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 3 }, () => refusing.client.embeddings.create({ model: 'emb', input })),
@@ -251,7 +251,7 @@ test('calls above the limit wait in order, or are rejected', async (t) => {
 });
 
 test('a caller that disconnects while waiting leaves the queue', async (t) => {
-  const { simulator, client } = await startSimulator(t, { cost: { perCallMs: 50, maxConcurrency: 1 } });
+  const { simulator, client } = await startSimulator(t, { cost: { perCallMs: 500, maxConcurrency: 1 } });
   const first = client.embeddings.create({ model: 'emb', input: 'a' });
   const controller = new AbortController();
   const cancelled = client.embeddings.create(

@@ -1,4 +1,4 @@
-// Runs alone: it replaces the timers of its thread.
+// Runs alone: it replaces the timers of its process.
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';

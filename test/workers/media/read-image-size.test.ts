@@ -1,4 +1,4 @@
-// Runs alone: it measures the time of its thread.
+// Runs alone: it measures the time of its process.
 import test from 'ava';
 import { deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';

@@ -1,4 +1,4 @@
-// Runs alone: it replaces the timers of its thread.
+// Runs alone: it replaces the timers of its process.
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { mock } from 'node:test';

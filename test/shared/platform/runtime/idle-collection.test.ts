@@ -1,4 +1,4 @@
-// Has its own thread: it measures the memory of its thread.
+// Has its own process: it measures the memory of its process.
 import { getHeapStatistics } from 'node:v8';
 import test, { type ExecutionContext } from 'ava';
 import { collectWhenIdle, findCollector } from '../../../../shared/platform/runtime/idle-collection.ts';
