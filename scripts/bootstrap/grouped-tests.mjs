@@ -54,8 +54,7 @@ class TestFile {
       // What a test tears down is run in reverse order, so this comes last.
       t.teardown(() => this.#finish(t).finally(() => finished.resolve()));
       await this.turn.promise;
-      // Tests that await nothing would otherwise run one after the other while timers and sockets of other files wait.
-      await nextTurn();
+      await nextStart();
       await (this.#isReady ??= this.#prepare(t));
       await (test.isSerial ? previous : this.#serial);
       t.context = { ...this.context };
@@ -86,6 +85,17 @@ class TestFile {
       if (this.#unfinished === 0) this.#onEnd.resolve();
     }
   }
+}
+
+let lastStart = Promise.resolve();
+
+/**
+ * Lets one test start in each turn of the event loop. Tests that await nothing would otherwise run one after the other
+ * while the timers and sockets of other files wait.
+ */
+async function nextStart() {
+  lastStart = lastStart.then(() => nextTurn());
+  await lastStart;
 }
 
 function withResolvers() {

@@ -9,22 +9,23 @@ import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.m
 const shortGroups = { groups: 6, aloneGroups: 3, filesAtOnce: 2 };
 const processes = process.env.REDIS_URL ? 1 : 3;
 
-/** Suites that only `npm test -- --all` runs: load, client programs, crashes, store outages, attacks, growth. */
-const longFolders = ['load', 'clients', 'examples', 'crash', 'hostile', 'growth'];
-/** Suites for `npm test -- --long`, before a release: minutes of load, random deaths and attacks. */
+/** Suites that `npm test -- --all` adds: client programs, crashes, store outages, attacks, growth. */
+const longFolders = ['clients', 'examples', 'crash', 'hostile', 'growth'];
+/** Suites that `npm test -- --long` adds to those, before a release: minutes of load, random deaths and attacks. */
+const longestFolder = 'load';
 const longest = [
   'dist/test/scripts/bench/bench.test.js',
   'dist/test/crash/random-deaths.test.js',
   'dist/test/hostile/all-attacks.test.js',
 ];
-/** Tests on real stores. They run last, with servers that the runner starts for them. */
+/** Tests on real stores. With `--long`, they run last, with servers that the runner starts for them. */
 const realFolder = 'real';
 /** For files that load the machine by themselves. */
 const twoAtOnce = ['--concurrency=2'];
 
 /**
- * Runs lint, the format check and the tests. With `--all`, also runs the long suites and the short form of the tests on
- * real stores; with `--long`, also the longest. If `args` contains test files, runs only those.
+ * Runs lint, the format check and the tests. With `--all`, also runs the long suites; with `--long`, also the longest, and
+ * the short form of the tests on real stores. If `args` contains test files, runs only those.
  * The last line on stdout, "N passed, N failed", is machine-readable. A failed check is included as a failed test.
  */
 export async function runTests(args) {
@@ -40,11 +41,11 @@ export async function runTests(args) {
     runPhases(
       flags,
       isWholeSuite
-        ? [shortPhase, ...(isAll ? longPhases : []), ...(isLong ? [longestPhase] : [])]
+        ? [shortPhase, ...(isAll ? [longPhase] : []), ...(isLong ? longestPhases : [])]
         : [() => names.map(toCompiled)],
     ),
   ]);
-  const includesRealTests = isWholeSuite && isAll && existsSync(join(root, 'dist', 'test', realFolder));
+  const includesRealTests = isWholeSuite && isLong && existsSync(join(root, 'dist', 'test', realFolder));
   const sum = includesRealTests ? addCounts(counts, await runShortRealTests(flags)) : counts;
   printCosts();
   for (const name of failedChecks) say(`The ${name} failed; see its output further up.`);
@@ -68,7 +69,7 @@ const isIn = (folders) => (file) => folders.some((name) => file.startsWith(join(
 
 /** A flag such as `--match` may leave out tests, for which the others of a group would wait. */
 function shortPhase(flags) {
-  const isElsewhere = isIn([...longFolders, realFolder]);
+  const isElsewhere = isIn([...longFolders, longestFolder, realFolder]);
   const files = listTests('test').filter((file) => !isElsewhere(file) && !longest.includes(file));
   if (flags.length > 0) return files;
   const groups = writeGroups('group', files, shortGroups);
@@ -76,18 +77,15 @@ function shortPhase(flags) {
 }
 
 /** Load makes tests next to it time out, so files that cause it run after the others. */
-const longPhases = [
-  ['load', 'clients', 'examples'],
-  ['crash', 'hostile', 'growth'],
-].map((folders) => () => {
-  const files = listTests('test').filter((file) => isIn(folders)(file) && !longest.includes(file));
-  return files.length === 0 ? [] : [...twoAtOnce, ...files];
-});
+const runTwoAtOnce = (files) => (files.length === 0 ? [] : [...twoAtOnce, ...files]);
 
-const longestPhase = () => {
-  const files = longest.filter((file) => existsSync(join(root, file)));
-  return files.length === 0 ? [] : [...twoAtOnce, ...files];
-};
+const longPhase = () =>
+  runTwoAtOnce(listTests('test').filter((file) => isIn(longFolders)(file) && !longest.includes(file)));
+
+const longestPhases = [
+  () => runTwoAtOnce(listTests('test').filter(isIn([longestFolder]))),
+  () => runTwoAtOnce(longest.filter((file) => existsSync(join(root, file)))),
+];
 
 /**
  * Checks what a build does not. Runs next to the tests, which leave CPUs idle while they wait.
@@ -96,7 +94,15 @@ const longestPhase = () => {
 async function checkStyle() {
   const checks = [
     ['lint', join(root, 'scripts', 'bootstrap', 'lint.mjs')],
-    ['format check', binOf('prettier'), '--check', '--log-level=warn', '.'],
+    [
+      'format check',
+      binOf('prettier'),
+      '--check',
+      '--cache',
+      '--cache-strategy=content',
+      '--log-level=warn',
+      '.',
+    ],
   ];
   const check = async ([name, ...args]) => {
     const { code, output } = await run(process.execPath, args);

@@ -1,43 +1,12 @@
 // Runs alone: its files keep several processes busy for seconds.
-import test, { type ExecutionContext } from 'ava';
-import { DocumentReader } from '../../../api/documents/document-reader.ts';
+import test from 'ava';
 import type { FileResult, FileRequest } from '../../../api/documents/file-content.ts';
-import type { AppError } from '../../../shared/contract/errors.ts';
-import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { countTokens } from '../../../shared/catalog/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../api/tokens/other-vocabularies.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { makePdf, makeSlowPdf, toDataUri } from '../../support/make-pdf.ts';
+import { makePdf } from '../../support/make-pdf.ts';
+import { useReader, type LoggedError } from '../../support/use-reader.ts';
 import { makeZip } from '../../support/make-zip.ts';
-
-type ReadOptions = Partial<FileRequest> & {
-  readonly accountId?: string;
-  readonly mediaType?: string;
-  readonly signal?: AbortSignal;
-};
-
-interface LogFields {
-  readonly err: Error;
-}
-
-function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LogFields, string][] = []) {
-  const log = { error: (fields: LogFields, text: string) => logged.push([fields, text]) };
-  const documents = new DocumentReader(log as unknown as Logger, timeoutMs);
-  t.teardown(() => documents.close());
-  return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileResult> => {
-    const { accountId = 'a', mediaType, signal = new AbortController().signal, ...more } = options;
-    const request: FileRequest = {
-      filename: '',
-      dataUri: toDataUri(bytes, mediaType),
-      maxTokens: 1_000_000,
-      tokensPerPage: 258,
-      tokensPerImage: 1_445,
-      tokenizer: 'o200k_base',
-      ...more,
-    };
-    return await documents.read(accountId, request, signal);
-  };
-}
 
 /** A PDF that unpacks to hundreds of megabytes of text on one page. */
 const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
@@ -107,36 +76,6 @@ test('slow files of one account do not block other accounts', async (t) => {
   await Promise.all(hostile);
 });
 
-// Serial, because other tests of this file would slow down the files that it reads.
-test.serial('files of another account are read before any of the slow files that several accounts are reading has finished', async (t) => {
-  const read = useReader(t, 600_000);
-  const slow = makeSlowPdf(300, 8);
-  const stop = new AbortController();
-  const ended: string[] = [];
-  const hostile = ['b', 'c', 'd'].flatMap((accountId) =>
-    [1, 2].map(async () => {
-      try {
-        await read(slow, { accountId, signal: stop.signal });
-        ended.push(accountId);
-      } catch (error) {
-        // On a slow machine the files may exceed the maximum queue time.
-        if (error !== stop.signal.reason && (error as AppError).code !== 'queue_full') throw error;
-      }
-    }),
-  );
-  const readAt = performance.now();
-  t.like(await read(makePdf(['alpha']), { accountId: 'other' }), { pages: 1 });
-  t.log('a page took', Math.round(performance.now() - readAt), 'ms');
-  const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
-  for (let i = 0; i < 3; i += 1) {
-    t.like(await read(long, { accountId: 'other' }), { pages: 300 });
-  }
-  t.log('and three of 300 pages', Math.round(performance.now() - readAt), 'ms');
-  t.deepEqual(ended, []);
-  stop.abort(new Error('stop'));
-  await Promise.all(hostile);
-});
-
 test('if no other account waits, several slow files of one account are read at the same time, without a delay between them', async (t) => {
   const read = useReader(t);
   const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
@@ -145,12 +84,12 @@ test('if no other account waits, several slow files of one account are read at t
 });
 
 test('an unhandled error ends only the process that reads the file, and is logged with its cause', async (t) => {
-  const logged: [LogFields, string][] = [];
+  const logged: [LoggedError, string][] = [];
   const read = useReader(t, undefined, logged);
   const unknown = { tokenizer: 'no such vocabulary' as FileRequest['tokenizer'] };
   t.deepEqual(await read(makePdf(['some text']), unknown), { fault: 'too_large' });
   const [[{ err }, text]] = (await waitFor('the log line', () => logged.length > 0 && logged)) as [
-    [LogFields, string],
+    [LoggedError, string],
   ];
   t.is(text, 'file process: unhandled rejection');
   t.regex(err.stack ?? '', /no such vocabulary/);
