@@ -1,11 +1,8 @@
 // decision 0013
 import type { Running } from '../platform/runtime/lifecycle.ts';
 import type { Logger } from '../platform/runtime/logger.ts';
-import {
-  requestHeartbeatIntervalMs,
-  type HeartbeatRequest,
-  type ReservationStore,
-} from './reservation-store.ts';
+import type { HeartbeatRequest, ReservationStore } from './reservation-store.ts';
+import { liveness } from '../platform/redis/liveness.ts';
 
 /**
  * Sends periodic heartbeats for a process's requests. Requests that started after the previous heartbeat are skipped,
@@ -25,7 +22,7 @@ export function startRequestHeartbeat(
     reservations.sendHeartbeat(longRunning).catch((error: unknown) => {
       log.debug({ err: error }, 'request heartbeat failed');
     });
-  }, requestHeartbeatIntervalMs);
+  }, liveness.request.reportMs);
   timer.unref();
   return {
     async stop() {

@@ -2,6 +2,7 @@
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
+import { liveness } from '../platform/redis/liveness.ts';
 
 /**
  * A request is charged at most this many times its reservation, so that a vendor's mistake cannot empty a customer's
@@ -42,18 +43,8 @@ export interface HeartbeatRequest {
   readonly accountId: string;
 }
 
-/**
- * The interval at which every process sends heartbeats for its requests. Requests that take less time get none. If a
- * request has no heartbeat for `heartbeatTimeoutMs`, its process is considered dead.
- */
-export const requestHeartbeatIntervalMs = 3_000;
-const heartbeatTimeoutMs = 9_000;
-
 /** A request younger than this needs no heartbeat. */
-const graceMs = heartbeatTimeoutMs;
-
-/** How long a request may still be settled after its reservation was released as an orphan. */
-const orphanLifetimeMs = 60 * 60 * 1_000;
+const graceMs = liveness.request.deadMs;
 
 /** Far below Redis's limit on the arguments of one command. */
 const idsPerCommand = 1_000;
@@ -115,7 +106,7 @@ export class ReservationStore {
    * @param forMs when the heartbeat expires. The default suits requests for which this process keeps sending heartbeats;
    * a longer time is for a queue that may outlive the process.
    */
-  async sendHeartbeat(requests: readonly HeartbeatRequest[], forMs = heartbeatTimeoutMs): Promise<void> {
+  async sendHeartbeat(requests: readonly HeartbeatRequest[], forMs = liveness.request.deadMs): Promise<void> {
     const byShard = new Map<number, string[]>();
     for (const { requestId, accountId } of requests) {
       const shard = shardOf(accountId);
@@ -197,10 +188,14 @@ export class ReservationStore {
     const nowMs = await this.#readTime();
     const orphans = await callRedis(() => this.#redis.hgetall(redisKeys.orphans(shard)));
     const expiredIds = Object.entries(orphans)
-      .filter(([, value]) => nowMs - Number(value.split('|').at(-1)) > orphanLifetimeMs)
+      .filter(([, value]) => nowMs - Number(value.split('|').at(-1)) > liveness.lateSettlement.forgottenMs)
       .map(([id]) => id);
     await callRedis(async () => {
-      await this.#redis.zremrangebyscore(redisKeys.heldRequests(shard), '-inf', nowMs - heartbeatTimeoutMs);
+      await this.#redis.zremrangebyscore(
+        redisKeys.heldRequests(shard),
+        '-inf',
+        nowMs - liveness.request.deadMs,
+      );
       // The next call deletes the rest.
       if (expiredIds.length > 0)
         await this.#redis.hdel(redisKeys.orphans(shard), ...expiredIds.slice(0, idsPerCommand));

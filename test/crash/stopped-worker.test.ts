@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { defaultNoWorkerTimeoutMs } from '../../api/requests/replies/worker-absence.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { readAdmin } from '../support/admin.ts';
 import { captureLog, type LogLine } from '../support/captured-log.ts';
@@ -9,6 +8,7 @@ import { useStack, type TestAccount, type TestStack } from '../support/stack.ts'
 import { vendorCatalog } from '../support/vendor-catalog.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRole, type RoleProcess } from '../support/worker-process.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /** Worker processes that stop without dying, or die while they hold call slots. */
 
@@ -106,7 +106,7 @@ test('if the only worker is stopped, every caller gets a 503, the log and the he
   // New callers need not wait as long as the first ones did.
   const sinceMs = performance.now();
   for (const [name, response] of await sendAll(stack, account, 'new')) await checkRefused(t, name, response);
-  t.true(performance.now() - sinceMs < 2 * heartbeatLifetimeMs);
+  t.true(performance.now() - sinceMs < 2 * liveness.worker.deadMs);
   await waitForNoReservations(stack, account);
   t.is((await stack.readAccount(account.id)).balanceNano, initialNano);
 

@@ -1,11 +1,11 @@
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
-import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import { findKeys } from './all-of-redis.ts';
 import type { TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /** Reads the state of a stack from its stores: balances in Redis, queues, and request logs in MongoDB. */
 
@@ -100,7 +100,7 @@ export async function waitForQueuedInputs(stack: TestStack, count: number): Prom
   const registry = new WorkerRegistryStore(stack.redis);
   const [seconds, microseconds] = await stack.redis.time();
   const since =
-    Number(seconds) * 1_000 + Number(microseconds) / 1_000 + maxReportDelayMs + heartbeatLifetimeMs;
+    Number(seconds) * 1_000 + Number(microseconds) / 1_000 + maxReportDelayMs + liveness.worker.deadMs;
   let seen = -1;
   const isReached = async (): Promise<boolean> => {
     const [load, newer] = await Promise.all([

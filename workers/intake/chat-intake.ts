@@ -12,9 +12,10 @@ import { runInBackground } from '../../shared/platform/runtime/run-in-background
 import { notSettled, type JobDeps, type RequestRun } from '../runs/job-context.ts';
 import { runChat } from '../runs/run-chat.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { BlockingWait } from './blocking-wait.ts';
 import { readStoredJob } from './read-stored-job.ts';
 
-/** Maximum duration of one blocking wait for work. A stop is noticed only when the wait ends. */
+/** Maximum duration of one blocking wait for work. On a Cluster, a stop is noticed only when the wait ends. */
 const waitSeconds = 1;
 const failurePauseMs = 500;
 /** A process has 28 s to stop. The remaining time is for settling the streams that are still running by then. */
@@ -41,6 +42,7 @@ export interface ChatIntakeOptions {
 export function startChatIntake(options: ChatIntakeOptions): Running {
   const { dependencies, blocking, runs, observe, concurrency } = options;
   const stopping = new AbortController();
+  const wait = new BlockingWait(blocking, dependencies.redis, dependencies.log);
   let active = 0;
   let slotFreed: (() => void) | null = null;
 
@@ -68,6 +70,7 @@ export function startChatIntake(options: ChatIntakeOptions): Running {
   const take = async (): Promise<boolean> => {
     const hasBulkCapacity = active < maxBulkRuns;
     const count = Math.min(maxPerTake, (hasBulkCapacity ? maxBulkRuns : concurrency) - active);
+    await wait.prepare();
     const items = await observe(() =>
       hasBulkCapacity
         ? takeReady(blocking, lanes, count, waitSeconds)
@@ -106,7 +109,8 @@ export function startChatIntake(options: ChatIntakeOptions): Running {
         if (blocking.status === 'ready') blocking.once('close', resolve);
         else resolve();
       });
-      await Promise.race([loop, disconnected]);
+      const ended = Promise.race([loop, disconnected]);
+      await wait.end(ended);
       await runs.drained();
       clearTimeout(timer);
     },

@@ -86,6 +86,8 @@ export function createBullWorker<T>(
       faults.clear(waitingPart);
       return item;
     } catch (error) {
+      // Closing the worker ends its wait.
+      if (worker.closing !== undefined) return null;
       await pauseAfter(waitingPart, error);
       // BullMQ treats this as a timeout and checks for work.
       return null;

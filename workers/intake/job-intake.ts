@@ -1,13 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobLine, JobTurn } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import {
-  failJob,
-  handBackJob,
-  renewIntervalMs,
-  takeJob,
-  type TakenJob,
-} from '../../shared/work/jobs/run-job-scripts.ts';
+import { failJob, handBackJob, takeJob, type TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
 import type { ReplyPublisher } from '../replies/reply-publisher.ts';
 import { noChannel, queueOfModel, type Job, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { ReplyWriter } from '../replies/reply-writer.ts';
@@ -28,6 +22,7 @@ import type { ActiveRuns } from './active-runs.ts';
 import { JobRun } from './job-run.ts';
 import { readJobBody } from './read-job-body.ts';
 import { renewRuns } from './renew-runs.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /** Maximum number of durable jobs that a worker runs per queue, in addition to interactive requests. */
 const maxRuns: Readonly<Record<QueueName, number>> = { chat: 64, image: 64, embedding: 256 };
@@ -77,7 +72,7 @@ export class JobIntake implements Running {
     const stop = (jobId: string, reason: Error): void => options.runs.fail(jobId, reason);
     this.#renewalTimer = setInterval(() => {
       runInBackground(renewRuns(renewal, stop), 'renewing jobs', log);
-    }, renewIntervalMs);
+    }, liveness.job.reportMs);
   }
 
   /** Checks for jobs to run. */

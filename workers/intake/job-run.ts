@@ -1,16 +1,12 @@
 import type { JobLine } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import {
-  jobLeaseMs,
-  recordProgress,
-  startJob,
-  type TakenJob,
-} from '../../shared/work/jobs/run-job-scripts.ts';
+import { recordProgress, startJob, type TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /** Progress is reported at most once per interval. */
 const progressIntervalMs = 500;
@@ -83,7 +79,7 @@ export class JobRun {
       this.#startedAtMs = performance.now();
       onBegun();
       runInBackground(
-        turns.markStarted(this.line, this.taken.id, jobLeaseMs),
+        turns.markStarted(this.line, this.taken.id, liveness.job.deadMs),
         'counting a job that started',
         log,
       );

@@ -23,9 +23,8 @@ import type { ActiveRuns } from './active-runs.ts';
 import { closeBullWorker } from './close-bull-worker.ts';
 import { createBullWorker } from './create-bull-worker.ts';
 import { readStoredJob } from './read-stored-job.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
-/** If a job's worker is silent for this long, another worker takes the job. */
-const lockMs = 10_000;
 /** How many workers may die while running one job before the job is presumed to be the cause. */
 const maxStalled = 2;
 
@@ -54,7 +53,7 @@ export function startQueuedIntake(options: QueuedIntakeOptions): Running {
       log: dependencies.log,
       redis: options.bullmq,
       concurrency: options.concurrency,
-      lockMs,
+      lockMs: liveness.queueItem.deadMs,
       maxStalled,
       observe: options.observe,
     },

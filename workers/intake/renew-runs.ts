@@ -1,9 +1,10 @@
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { jobLeaseMs, renewJobs } from '../../shared/work/jobs/run-job-scripts.ts';
+import { renewJobs } from '../../shared/work/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
 import type { JobRun } from './job-run.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 export interface Renewal {
   readonly redis: RedisClient;
@@ -41,7 +42,7 @@ export async function renewRuns(
     const running = [...active.values()].filter(({ hasBegun }) => hasBegun);
     await turns.renewLeases(
       running.map(({ line, taken }) => ({ line, jobId: taken.id })),
-      jobLeaseMs,
+      liveness.job.deadMs,
     );
   } catch (error) {
     log.debug({ err: error }, 'renewing the leases of jobs failed');

@@ -1,9 +1,6 @@
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-
-const leaseMs = 5_000;
-/** A lease taken within this time is still held for several seconds, so Redis need not be asked. */
-const renewMs = 1_000;
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 const takeScript = new LuaScript(new URL('./take-lease.lua', import.meta.url), [
   'lease',
@@ -30,14 +27,19 @@ export class Lease {
     this.#key = key;
   }
 
-  /** @returns whether this worker now holds the lease, for at least the next four seconds */
+  /** @returns whether this worker now holds the lease, for at least the next two and a half seconds */
   async take(): Promise<boolean> {
     const nowMs = performance.now();
     if (nowMs < this.#renewAtMs) return true;
     const doubts = this.#doubts;
     const isHeld =
-      (await takeScript.run(this.#redis, { lease: this.#key, workerId: this.#workerId, leaseMs })) === 1;
-    if (isHeld && doubts === this.#doubts) this.#renewAtMs = nowMs + renewMs;
+      (await takeScript.run(this.#redis, {
+        lease: this.#key,
+        workerId: this.#workerId,
+        leaseMs: liveness.shard.deadMs,
+      })) === 1;
+    // The lease is still held for some time after that.
+    if (isHeld && doubts === this.#doubts) this.#renewAtMs = nowMs + liveness.shard.reportMs;
     return isHeld;
   }
 

@@ -5,7 +5,9 @@ import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { isTemporaryFailure, type Faults } from '../reporting/faults.ts';
 import { maxDeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
+import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import { peekShards, type ShardState } from './peek-shards.ts';
 import type { RestoreDeps } from './restore-lost-entries.ts';
 import { batchSize, ShardLedger, TooManyDeadLetters } from './shard-ledger.ts';
 import type { ShardLeases } from './shard-leases.ts';
@@ -31,7 +33,7 @@ export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
   // The pause of each shard listens to the signal. Without this, Node would report the listeners as a leak.
   setMaxListeners(shardCount + 1, stopping.signal);
   const failures = new ShardFailures(dependencies.log, dependencies.faults);
-  const ticks = new Ticks(stopping.signal);
+  const ticks = new Ticks(dependencies.redis, stopping.signal);
   const loops = Array.from({ length: shardCount }, (_, shard) =>
     readShard(dependencies, shard, { failures, ticks, signal: stopping.signal }),
   );
@@ -44,22 +46,31 @@ export function startLedgerReader(dependencies: LedgerReaderDeps): Running {
 }
 
 /**
- * Ends the pauses of all shards together, so that their reads share a write to Redis, and an idle worker wakes up five
- * times a second instead of eighty.
+ * Ends the pauses of all shards together and looks at all their streams at once, so that an idle worker wakes up five
+ * times a second instead of eighty, and reads no stream that has nothing to move.
  */
 class Ticks {
+  readonly #redis: RedisClient;
   readonly #signal: AbortSignal;
-  #next: Promise<void> | null = null;
+  #next: Promise<readonly ShardState[] | null> | null = null;
 
-  constructor(signal: AbortSignal) {
+  constructor(redis: RedisClient, signal: AbortSignal) {
+    this.#redis = redis;
     this.#signal = signal;
   }
 
-  async next(): Promise<void> {
-    this.#next ??= pause(idlePollMs, this.#signal).finally(() => {
+  /** @returns the state of each shard, or null if it is unknown */
+  async next(): Promise<readonly ShardState[] | null> {
+    this.#next ??= this.#pauseAndPeek().finally(() => {
       this.#next = null;
     });
-    await this.#next;
+    return await this.#next;
+  }
+
+  async #pauseAndPeek(): Promise<readonly ShardState[] | null> {
+    await pause(idlePollMs, this.#signal);
+    if (this.#signal.aborted) return null;
+    return await peekShards(this.#redis).catch(() => null);
   }
 }
 
@@ -134,10 +145,13 @@ async function readShard(
 ): Promise<void> {
   const { log, leases } = dependencies;
   let ledger = new ShardLedger(dependencies, shard);
+  let state: ShardState | null = null;
   while (!signal.aborted) {
     try {
       if (await leases.take(shard)) {
-        const moved = await within(batchTimeoutMs, ledger.moveBatch(), throwTimeout);
+        const isIdle = state !== null && !ledger.hasWork(state);
+        const moved = isIdle ? 0 : await within(batchTimeoutMs, ledger.moveBatch(), throwTimeout);
+        state = null;
         failures.clear(shard);
         if (moved === batchSize) continue;
       } else {
@@ -158,7 +172,7 @@ async function readShard(
       await pause(failurePauseMs, signal);
       continue;
     }
-    await ticks.next();
+    state = (await ticks.next())?.[shard] ?? null;
   }
   try {
     if (await leases.take(shard)) await ledger.moveBatch();

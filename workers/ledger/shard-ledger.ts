@@ -16,6 +16,7 @@ import {
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { applyEntries } from './apply-entries.ts';
+import type { ShardState } from './peek-shards.ts';
 import { restoreLostEntries, type RestoreDeps } from './restore-lost-entries.ts';
 
 export const batchSize = 1_000;
@@ -65,6 +66,11 @@ export class ShardLedger {
   constructor(dependencies: RestoreDeps, shard: number) {
     this.#dependencies = dependencies;
     this.#shard = shard;
+  }
+
+  /** Returns whether there are entries to move, or Redis may have lost data. */
+  hasWork({ trimmed, isEmpty }: ShardState): boolean {
+    return !isEmpty || trimmed !== this.#verifiedUpTo;
   }
 
   /**

@@ -1,10 +1,10 @@
 // decision 0009
 import { rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { explainFileError } from '../../shared/platform/runtime/explain-file-error.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 const text = 'Changed with each heartbeat of a model-gateway worker that Redis has accepted.\n';
 
@@ -71,6 +71,6 @@ export async function findHealthProblem(path: string, nowMs = Date.now()): Promi
   if (acceptedAtMs === 0) return 'Redis has not accepted a heartbeat of this worker yet.';
   // If the clock was set back, the modification time is in the future. It must not pass for a recent heartbeat until
   // the clock reaches it again.
-  if (Math.abs(nowMs - acceptedAtMs) <= heartbeatLifetimeMs) return null;
+  if (Math.abs(nowMs - acceptedAtMs) <= liveness.worker.deadMs) return null;
   return `Redis last accepted a heartbeat of this worker at ${new Date(acceptedAtMs).toISOString()}.`;
 }

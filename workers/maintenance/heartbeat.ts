@@ -1,6 +1,5 @@
 import { countBulkRuns } from '../../shared/work/queue/fair-share.ts';
 import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
-import { heartbeatIntervalMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
@@ -11,6 +10,7 @@ import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts'
 import type { ActiveRuns } from '../intake/active-runs.ts';
 import type { TakingWatch } from '../intake/taking-watch.ts';
 import { HealthFile } from './health-file.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 interface HeartbeatOptions {
   readonly redis: RedisClient;
@@ -54,7 +54,10 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
     }
   };
   await beat();
-  const timer = setInterval(() => runInBackground(beat(), 'sending a heartbeat', log), heartbeatIntervalMs);
+  const timer = setInterval(
+    () => runInBackground(beat(), 'sending a heartbeat', log),
+    liveness.worker.reportMs,
+  );
   return {
     async stop() {
       clearInterval(timer);

@@ -1,6 +1,7 @@
 import {
   expireJobs,
   findDueHooks,
+  findDueTasks,
   deleteEndedJobs,
   listWaitingLists,
   recoverLostJobs,
@@ -9,13 +10,13 @@ import {
 } from '../../shared/work/jobs/end-job-scripts.ts';
 import type { JobLine } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { jobLeaseMs } from '../../shared/work/jobs/run-job-scripts.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 import type { Faults } from '../reporting/faults.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /** How often the index across accounts is synced with the lists that it summarizes. */
 const syncIntervalMs = 5_000;
@@ -83,9 +84,13 @@ export class JobKeeper {
       const nowMs = performance.now();
       const since = this.#maintainedSince.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
       this.#maintainedSince.set(shard, since);
+      const due = await findDueTasks(this.#options.redis, shard);
       // After a Redis outage, live workers need a moment to renew their leases.
-      if (nowMs - since.atMs > jobLeaseMs) await this.#requeueLost(shard);
-      const tasks = [this.#expire(shard), this.#queueHooks(shard), this.#deleteOld(shard)];
+      if (due.has('recover') && nowMs - since.atMs > liveness.job.deadMs) await this.#requeueLost(shard);
+      const tasks: Promise<void>[] = [];
+      if (due.has('expire')) tasks.push(this.#expire(shard));
+      if (due.has('queueHooks')) tasks.push(this.#queueHooks(shard));
+      if (due.has('delete')) tasks.push(this.#deleteOld(shard));
       if (nowMs - since.syncedAtMs > syncIntervalMs) {
         const synced = this.#sync(shard).then(() => {
           since.syncedAtMs = nowMs;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { finishClaims } from './finish-claims.ts';
 import type { BanWatch } from '../../shared/money/ban-watch.ts';
 import { startRequestHeartbeat } from '../../shared/money/heartbeat-requests.ts';
-import { requestHeartbeatIntervalMs, ReservationStore } from '../../shared/money/reservation-store.ts';
+import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
@@ -17,6 +17,7 @@ import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
 import { startSweepingFiles } from './sweep-files.ts';
 import { OrphanSweeper } from './sweep-orphans.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 export interface MaintenanceOptions {
   readonly stores: Stores;
@@ -113,7 +114,7 @@ function startPeriodicTasks({
     { name: 'checking for dead api processes', intervalMs: 1_000, run: probeReaders },
     {
       name: 'releasing orphaned reservations',
-      intervalMs: requestHeartbeatIntervalMs,
+      intervalMs: liveness.request.reportMs,
       run: () => sweeper.sweep(),
     },
   ];

@@ -1,11 +1,10 @@
-import { invalidField, type AppError } from '../../shared/contract/errors.ts';
-import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
+import { AppError, invalidField } from '../../shared/contract/errors.ts';
+import { FairBudget, type AcquireOptions, type BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { showUrl } from '../outbound/url-errors.ts';
 import type { SafeFetchClient } from '../outbound/safe-fetch-client.ts';
 import type { LoadedMedia, MediaLoader } from '../upstreams/upstream.ts';
 import type { CheckImage } from './check-image.ts';
 import { acquireMediaMemory, maxImageBytes, maxRequestBytes, type MediaRequest } from './media-memory.ts';
-import { Slots } from './slots.ts';
 import { countBase64Bytes, isDataUri, splitDataUri } from '../../shared/contract/data-uri.ts';
 import { decodeBase64, encodeBase64 } from '../upstreams/base64.ts';
 
@@ -40,6 +39,14 @@ export function createMediaLoader(sources: MediaSources, request: MediaRequest):
   return new RequestMediaLoader(sources, request);
 }
 
+/** The images of a request that are loaded at the same time. Each URL is a holder, so they take turns in their order. */
+interface LoadBudgets {
+  readonly fetches: FairBudget;
+  /** One at a time, so that the sums are right and a request with many images does not delay others. */
+  readonly checks: FairBudget;
+  readonly deadlineAtMs: number;
+}
+
 /** Memory reserved for some URLs of a request. */
 interface Reservation {
   readonly share: BudgetShare;
@@ -53,9 +60,8 @@ class RequestMediaLoader implements RequestMedia {
   readonly #sources: MediaSources;
   readonly #request: MediaRequest;
   readonly #loads = new Map<string, Promise<LoadedMedia>>();
-  readonly #fetchSlots = new Slots(maxRequestFetches);
-  /** One check at a time, so that the sums are right and a request with many images does not delay others. */
-  readonly #checkSlots = new Slots(1);
+  /** Null before the first load, because most requests have no images. */
+  #loading: LoadBudgets | null = null;
   /**
    * Aborted by the first failure. The request cannot succeed without all of its images, so the other loads stop. Null
    * before the first load, because most requests have no images.
@@ -64,7 +70,6 @@ class RequestMediaLoader implements RequestMedia {
   /** By URL. */
   readonly #reservations = new Map<string, Reservation>();
   #isReleased = false;
-  #deadlineAtMs: number | null = null;
   #images = 0;
   #bytes = 0;
   #pixels = 0;
@@ -128,15 +133,27 @@ class RequestMediaLoader implements RequestMedia {
     return bytes;
   }
 
-  #readDeadline(): number {
-    this.#deadlineAtMs ??= Date.now() + maxRequestMs;
-    return this.#deadlineAtMs;
+  get #budgets(): LoadBudgets {
+    this.#loading ??= {
+      fetches: new FairBudget({ capacity: maxRequestFetches }),
+      checks: new FairBudget({ capacity: 1 }),
+      deadlineAtMs: performance.now() + maxRequestMs,
+    };
+    return this.#loading;
+  }
+
+  #waitOptions(signal: AbortSignal): AcquireOptions {
+    return {
+      signal,
+      waitMs: Math.max(0, this.#budgets.deadlineAtMs - performance.now()),
+      refuse: () => new AppError('deadline_exceeded'),
+    };
   }
 
   async #fetch(url: string, signal: AbortSignal): Promise<Buffer> {
     // Memory for images that are loaded together is already reserved. This is for a single one.
     await this.reserve([url], signal);
-    const release = await this.#fetchSlots.acquire(signal, this.#readDeadline());
+    const fetch = await this.#budgets.fetches.acquire(url, 1, this.#waitOptions(signal));
     try {
       const { accountId } = this.#request;
       const limits = { maxBytes: maxImageBytes, accountId, signal };
@@ -144,7 +161,7 @@ class RequestMediaLoader implements RequestMedia {
       this.#recordFetched(url, bytes.length);
       return bytes;
     } finally {
-      release();
+      fetch.release();
     }
   }
 
@@ -157,7 +174,7 @@ class RequestMediaLoader implements RequestMedia {
   }
 
   async #check(url: string, bytes: Buffer, signal: AbortSignal): Promise<string> {
-    const release = await this.#checkSlots.acquire(signal, this.#readDeadline());
+    const check = await this.#budgets.checks.acquire(url, 1, this.#waitOptions(signal));
     try {
       const checked = await this.#sources.checkImage(bytes, this.#request.accountId, signal);
       if ('problem' in checked) throw refuse(`${nameSource(url)} ${checked.problem}`);
@@ -167,7 +184,7 @@ class RequestMediaLoader implements RequestMedia {
       }
       return checked.mediaType;
     } finally {
-      release();
+      check.release();
     }
   }
 }

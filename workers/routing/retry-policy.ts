@@ -1,4 +1,5 @@
 import type { CallOutcome, KeyCooldown } from './outcome-script.ts';
+import { computeBackoffMs } from '../outbound/backoff.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 
 /**
@@ -9,9 +10,8 @@ export const maxAttempts = 3;
 /** Maximum number of all calls per request, so that failing keys are not skipped indefinitely. */
 const maxCalls = 8;
 
-/** Backoff with full jitter; its upper bound doubles with every attempt. */
-const firstBackoffMs = 100;
-const maxBackoffMs = 2_000;
+/** The upper bound of the pause between two calls: with full jitter, any shorter one is as likely. */
+const backoff = { firstMs: 100, maxMs: 2_000 };
 
 /** The cooldown of a key without credit or permission. An operator can end it early. */
 const faultyKeyCooldownMs = 10 * 60_000;
@@ -79,7 +79,7 @@ function isWaitInVain(error: UpstreamError, { hasOtherRoute, attempts, statusLef
  */
 export function chooseBackoffMs(error: UpstreamError, attempts: number, random: number): number {
   if (isKeyFailure(error)) return 0;
-  return random * Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.max(0, attempts - 1));
+  return random * computeBackoffMs(attempts, backoff);
 }
 
 export function isKeyFailure({ failure }: UpstreamError): boolean {

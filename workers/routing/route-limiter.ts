@@ -26,14 +26,13 @@ import {
   priorityQueueNameOf,
   type SlotOptions,
 } from './wait-queue.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /**
  * How often to poll for slots that other workers release, in milliseconds. A release in this process wakes the queues
  * immediately.
  */
 const pollMs = { first: 10, max: 100 };
-/** How long a slot is held without renewal. The slots of a dead worker are freed earlier, if another worker is alive. */
-const defaultLeaseMs = 30_000;
 /**
  * The least recently used accounts are evicted. An evicted account counts as one that never had a slot, so its queue is
  * woken before others.
@@ -67,7 +66,7 @@ export class RouteLimiter implements Running {
     redis: RedisClient,
     workerId: string,
     log: Logger,
-    { slotSets = () => [], leaseMs = defaultLeaseMs }: RouteLimiterOptions = {},
+    { slotSets = () => [], leaseMs = liveness.callSlot.deadMs }: RouteLimiterOptions = {},
   ) {
     this.#redis = redis;
     this.#log = log;

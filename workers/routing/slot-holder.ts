@@ -1,10 +1,10 @@
 // decision 0070
 import { randomUUID } from 'node:crypto';
-import { heartbeatIntervalMs, heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { freeDeadSlots, reportHolder, retireHolder } from './slot-holders-script.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 export interface SlotHolderOptions {
   readonly redis: RedisClient;
@@ -46,7 +46,7 @@ export class SlotHolder {
   constructor(options: SlotHolderOptions, events: SlotEvents) {
     this.#options = options;
     this.#events = events;
-    this.#timer = setInterval(() => this.#reportInBackground(), heartbeatIntervalMs);
+    this.#timer = setInterval(() => this.#reportInBackground(), liveness.worker.reportMs);
     this.#timer.unref();
     this.#reportInBackground();
   }
@@ -57,7 +57,7 @@ export class SlotHolder {
 
   /** Whether this process certainly does not count as dead, because it reported recently. */
   get isAlive(): boolean {
-    return performance.now() - this.#aliveSinceMs < heartbeatLifetimeMs;
+    return performance.now() - this.#aliveSinceMs < liveness.worker.deadMs;
   }
 
   /** Reports this process as alive now. @throws AppError `service_unavailable` */

@@ -1,8 +1,8 @@
 // decision 0070
-import { heartbeatLifetimeMs } from '../../shared/work/queue/heartbeat-times.ts';
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /**
  * If no worker has reported for this long, Redis or all workers were away. Workers then have time to report again before
@@ -46,7 +46,7 @@ export async function reportHolder(
     holder,
     knownEpoch,
     newEpoch,
-    lifetimeMs: heartbeatLifetimeMs,
+    lifetimeMs: liveness.worker.deadMs,
     leaseMs,
   })) as [isDead: 0 | 1, mustRestore: 0 | 1, epoch: string, dead: string[]];
   return { isDead: isDead === 1, mustRestore: mustRestore === 1, epoch, dead };

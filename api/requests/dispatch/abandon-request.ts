@@ -6,6 +6,7 @@ import { retryThroughOutage } from '../../../shared/platform/redis/retry-through
 import { noUsage } from '../../../shared/catalog/cost.ts';
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 /** Releases the reservation of a request that never reached a model. */
 export function release(dependencies: FinishDeps, request: AdmittedRequest, log: Logger): void {
@@ -14,15 +15,12 @@ export function release(dependencies: FinishDeps, request: AdmittedRequest, log:
   });
 }
 
-/** Time after which a reservation without a process has been released as an orphan. */
-const orphanedAfterMs = 30_000;
-
 /**
  * Releases the reservation of a request whose admission Redis did not answer, so that it is unknown whether there is
  * one. Retries during an outage.
  */
 export function releaseIfHeld({ redis }: FinishDeps, request: AdmittedRequest, log: Logger): void {
-  const untilMs = performance.now() + orphanedAfterMs;
+  const untilMs = performance.now() + liveness.orphan.releasedMs;
   retryThroughOutage(() => callRedis(() => releaseReservation(redis, request)), {
     isOutage: (error) => error instanceof AppError && performance.now() < untilMs,
   }).catch((error: unknown) => {

@@ -8,6 +8,7 @@ import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
 import type { PayloadStore } from '../../../shared/work/queue/payload-store.ts';
 import { chooseLane, type Lane } from '../../../shared/work/queue/fair-share.ts';
 import type { ReadyQueue } from '../../../shared/work/queue/ready-queue.ts';
+import { checksUntilLost } from '../replies/find-lost-replies.ts';
 import { FrameOrder } from '../replies/frame-order.ts';
 import type { CancelCause } from '../../../shared/work/replies/worker-control.ts';
 import { encodeLargeJson, isLongJson } from '../../../shared/encoding/json-pieces.ts';
@@ -69,6 +70,7 @@ const payloadId = ({ requestId }: AdmittedRequest, attempt: number): string => `
  * dispatches its chats again.
  */
 export class ChatDispatcher implements ReplyOwner {
+  readonly checksUntilLost = checksUntilLost;
   readonly #deps: FinishDeps;
   readonly #queues: Readonly<Record<Lane, ReadyQueue>>;
   readonly #shares: BulkShares;

@@ -5,6 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { CancelledStore } from '../../../shared/work/queue/cancelled-store.ts';
 import { isResponseStored, type AdmittedRequest } from '../../../shared/money/admitted-request.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
+import { checksUntilRerunIsLost } from '../replies/find-lost-replies.ts';
 import { FrameOrder } from '../replies/frame-order.ts';
 import type { CancelCause } from '../../../shared/work/replies/worker-control.ts';
 import type { PooledBuffer } from '../../../shared/platform/runtime/buffer-pool.ts';
@@ -69,6 +70,7 @@ const deadlineSlackMs = 60_000;
  * its jobs again, so nothing needs to be done here.
  */
 export class JobDispatcher implements ReplyOwner {
+  readonly checksUntilLost = checksUntilRerunIsLost;
   readonly #deps: FinishDeps;
   readonly #replies: PendingReplies;
   readonly #storedResponses: StoredResponses;

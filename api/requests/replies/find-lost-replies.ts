@@ -1,6 +1,7 @@
 // decision 0059
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 
 /** A request is checked when no frame has arrived for this long. */
@@ -12,10 +13,11 @@ const checkAfterMs = 5_000;
  */
 export const checksUntilLost = 2;
 /**
- * Like `checksUntilLost`, for jobs on a BullMQ queue. If a worker dies right after the settlement, its job runs again
- * once its lock of 10 s has expired, which BullMQ checks every 5 s. The new run delivers the response that was charged.
+ * The same for work that runs again if its worker dies right after the settlement: once the lock has expired, which
+ * BullMQ checks every half of its duration. The new run delivers the response that was charged.
  */
-export const checksUntilLostQueued = 5;
+export const checksUntilRerunIsLost =
+  checksUntilLost + Math.ceil((1.5 * liveness.queueItem.deadMs) / checkAfterMs);
 
 /** Tracks when the last frame of a request arrived. */
 export interface ReplyLiveness {

@@ -13,13 +13,7 @@ import type { CancelCause } from '../../../shared/work/replies/worker-control.ts
 import { unpooledBuffer, type PooledBuffer } from '../../../shared/platform/runtime/buffer-pool.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
-import {
-  findLostReplies,
-  checksUntilLost,
-  checksUntilLostQueued,
-  setPaused,
-  type ReplyLiveness,
-} from './find-lost-replies.ts';
+import { findLostReplies, setPaused, type ReplyLiveness } from './find-lost-replies.ts';
 import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
 import type { PendingReply, ReplyOwner } from './pending-reply.ts';
@@ -139,7 +133,7 @@ export class PendingReplies {
       request,
       lastActivityAtMs: this.#nowMs(),
       checksWithoutReservation: 0,
-      checksUntilLost: pending.queue === 'chat' ? checksUntilLost : checksUntilLostQueued,
+      checksUntilLost: owner.checksUntilLost,
       isPaused: false,
     });
     this.#inFlight.add(pending);

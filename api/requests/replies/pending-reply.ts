@@ -41,6 +41,8 @@ export interface PendingReply {
  * releases their reservations.
  */
 export interface ReplyOwner {
+  /** How many checks in a row must find no reservation until the remaining frames of a request count as lost. */
+  readonly checksUntilLost: number;
   /** Called once a second with the live workers, to find lost requests. */
   check(pending: PendingReply, alive: ReadonlySet<string>): void;
   /** Called when a request ended without its worker settling it. */

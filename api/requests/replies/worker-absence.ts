@@ -1,7 +1,7 @@
 import { queueNames, type QueueName } from '../../../shared/work/queue/job-kinds.ts';
-import { heartbeatLifetimeMs } from '../../../shared/work/queue/heartbeat-times.ts';
 import type { QueueWorkers, WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 /**
  * Callers get an error if no worker has taken work off their queue for this long, counted from its last heartbeat.
@@ -104,7 +104,7 @@ export class WorkerAbsence {
   #reset(): void {
     const nowMs = this.#nowMs();
     for (const state of this.#queues.values()) state.servedAtMs = nowMs;
-    this.#unknownUntilMs = nowMs + heartbeatLifetimeMs;
+    this.#unknownUntilMs = nowMs + liveness.worker.deadMs;
   }
 
   #note(queue: QueueName, servedAgoMs: number | null): void {

@@ -10,6 +10,7 @@ import { shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.t
 import { checkAccount, type Difference } from './check-account.ts';
 import { checkCost } from './check-cost.ts';
 import { takeSnapshots } from './snapshot.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 export interface VerifyDeps {
   readonly redis: RedisClient;
@@ -36,9 +37,6 @@ export interface Verification {
 
 const chunkSize = 200;
 const rowsPerCheck = 1_000;
-
-/** The sweeper releases orphans within this time. An older orphan is reported as a difference. */
-const orphanGraceMs = 30_000;
 
 /**
  * Verifies that the money of every account is the sum of its ledger, in MongoDB and in Redis. Changes nothing, except
@@ -97,7 +95,7 @@ async function checkOrphans(
     if (account !== null && orphan.accountId !== account) continue;
     if (shouldRelease) {
       if (await reservations.releaseOrphan(orphan)) released.push(describeOrphan(orphan));
-    } else if (nowMs - orphan.heartbeatLostAtMs > orphanGraceMs) {
+    } else if (nowMs - orphan.heartbeatLostAtMs > liveness.orphan.releasedMs) {
       const { requestId: request_id, accountId, costNano } = orphan;
       const check = 'no reservation outlives its request';
       differences.push({ account: accountId, check, request_id, expected: '0', found: formatRub(costNano) });

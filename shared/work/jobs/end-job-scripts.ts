@@ -5,7 +5,8 @@ import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import { jobConstants } from './job-constants.ts';
 import type { JobStatus } from '../../contract/job-terms.ts';
 import { statusOf } from './job-record.ts';
-import { jobLeaseMs, deadlineMissedMessage } from './run-job-scripts.ts';
+import { deadlineMissedMessage } from './run-job-scripts.ts';
+import { liveness } from '../../platform/redis/liveness.ts';
 
 /** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
@@ -30,13 +31,16 @@ const cancelScript = new LuaScript(
 const recoverLostScript = new LuaScript(
   new URL('./recover-lost-jobs.lua', import.meta.url),
   ['prefix', 'cancelledMessage', 'lostMessage'],
-  { constants: { ...jobConstants, jobLeaseMs, maxAttempts, maxDeaths, maxPerScript } },
+  { constants: { ...jobConstants, jobLeaseMs: liveness.job.deadMs, maxAttempts, maxDeaths, maxPerScript } },
 );
 const expireScript = new LuaScript(
   new URL('./expire-jobs.lua', import.meta.url),
   ['prefix', 'deadlineMessage'],
   { constants: { ...jobConstants, maxPerScript } },
 );
+const dueTasksScript = new LuaScript(new URL('./find-due-tasks.lua', import.meta.url), ['prefix'], {
+  constants: { jobLeaseMs: liveness.job.deadMs },
+});
 const scanListsScript = new LuaScript(new URL('./scan-waiting-lists.lua', import.meta.url), [
   'prefix',
   'cursor',
@@ -75,6 +79,15 @@ export async function cancelJob(redis: RedisClient, accountId: string, id: strin
     default:
       return reply satisfies never;
   }
+}
+
+/** What a worker does for the jobs of a shard, besides running them. */
+export type JobTask = 'expire' | 'recover' | 'queueHooks' | 'delete';
+
+/** Returns the tasks that have something to do. */
+export async function findDueTasks(redis: RedisClient, shard: number): Promise<ReadonlySet<JobTask>> {
+  const reply = await callRedis(() => dueTasksScript.run(redis, { prefix: prefixOf(shard) }));
+  return new Set(reply as JobTask[]);
 }
 
 /** A job that waits again after its worker was lost. */

@@ -6,10 +6,7 @@ import { callRedis, type RedisClient } from '../../platform/redis/redis-client.t
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import { jobConstants } from './job-constants.ts';
 import { restartWindowMs } from './job-record.ts';
-
-/** A worker loses its job if it does not renew the lease for this long. */
-export const jobLeaseMs = 10_000;
-export const renewIntervalMs = 2_500;
+import { liveness } from '../../platform/redis/liveness.ts';
 
 /** Error message for a job that missed its deadline, shown to its caller. */
 export const deadlineMissedMessage = 'The job could not start before its deadline, and nothing was charged.';
@@ -19,7 +16,7 @@ const attemptNames = ['prefix', 'accountId', 'id', 'attempt'] as const;
 const takeScript = new LuaScript(
   new URL('./take-job.lua', import.meta.url),
   ['prefix', 'accountId', 'queue', 'model', 'workerId', 'deadlineMessage', 'bannedMessage'],
-  { constants: { ...jobConstants, jobLeaseMs, ledgerStreamBound } },
+  { constants: { ...jobConstants, jobLeaseMs: liveness.job.deadMs, ledgerStreamBound } },
 );
 const startScript = new LuaScript(
   new URL('./start-job.lua', import.meta.url),
@@ -28,7 +25,7 @@ const startScript = new LuaScript(
 );
 const renewScript = new LuaScript(new URL('./renew-jobs.lua', import.meta.url), ['prefix'], {
   itemNames: ['accountId', 'id', 'attempt'],
-  constants: { ...jobConstants, jobLeaseMs },
+  constants: { ...jobConstants, jobLeaseMs: liveness.job.deadMs },
 });
 const handBackScript = new LuaScript(new URL('./hand-back-job.lua', import.meta.url), attemptNames, {
   constants: jobConstants,

@@ -1,8 +1,8 @@
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys } from '../../platform/redis/redis-keys.ts';
-import { heartbeatLifetimeMs } from './heartbeat-times.ts';
 import type { QueueName } from './job-kinds.ts';
+import { liveness } from '../../platform/redis/liveness.ts';
 
 const heartbeatScript = new LuaScript(new URL('./beat-worker.lua', import.meta.url), [
   'workers',
@@ -69,7 +69,7 @@ export class WorkerRegistryStore {
       workers: redisKeys.workers(queue),
       loads: redisKeys.workerLoads(queue),
       workerId,
-      lifetimeMs: heartbeatLifetimeMs,
+      lifetimeMs: liveness.worker.deadMs,
       load: `${active} ${waitingInputs} ${bulkRuns} ${faults} ${isTaking ? 1 : 0}`,
     });
   }
@@ -116,7 +116,7 @@ export class WorkerRegistryStore {
       workers: redisKeys.workers(queue),
       loads: redisKeys.workerLoads(queue),
     }));
-    const values = { lifetimeMs: heartbeatLifetimeMs };
+    const values = { lifetimeMs: liveness.worker.deadMs };
     const reply = await callRedis(() => readScript.run(this.#redis, values, keys));
     return (reply as (string | number)[][]).map((fields) =>
       Array.from({ length: fields.length / 3 }, (_, i) => ({

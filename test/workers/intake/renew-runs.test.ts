@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { JobTurns } from '../../../shared/work/jobs/job-turns-store.ts';
-import { jobLeaseMs } from '../../../shared/work/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { renewRuns } from '../../../workers/intake/renew-runs.ts';
 import { useRedis } from '../../support/use-redis.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 const redis = useRedis(test);
 
@@ -21,7 +21,7 @@ test('if a job finishes while leases are renewed, it is not recorded as running 
   const turns = new JobTurns(redis());
   const [finishing, continuing] = [createRun(), createRun()];
   const active = new Map([finishing, continuing].map((run) => [run.taken.id, run]));
-  for (const { taken } of active.values()) await turns.markStarted(line, taken.id, jobLeaseMs);
+  for (const { taken } of active.values()) await turns.markStarted(line, taken.id, liveness.job.deadMs);
   const finish = async (): Promise<void> => {
     active.delete(finishing.taken.id);
     await turns.markEnded(line, finishing.taken.id, 100);

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { heartbeatLifetimeMs } from '../../../shared/work/queue/heartbeat-times.ts';
 import {
   createRedis,
   waitUntilReady,
@@ -19,6 +18,7 @@ import { startHeartbeat } from '../../../workers/maintenance/heartbeat.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 const run = promisify(execFile);
 
@@ -69,9 +69,9 @@ test('a worker is healthy while Redis accepts its heartbeats, and unhealthy once
   await server.stop();
   await waitForLine(({ msg }) => msg === 'heartbeat failed');
   const lastMs = (await stat(healthFile)).mtimeMs;
-  t.is(await findHealthProblem(healthFile, lastMs + heartbeatLifetimeMs), null);
+  t.is(await findHealthProblem(healthFile, lastMs + liveness.worker.deadMs), null);
   t.regex(
-    (await findHealthProblem(healthFile, lastMs + heartbeatLifetimeMs + 1)) ?? '',
+    (await findHealthProblem(healthFile, lastMs + liveness.worker.deadMs + 1)) ?? '',
     /last accepted a heartbeat/,
   );
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
-import { heartbeatLifetimeMs } from '../../../shared/work/queue/heartbeat-times.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
@@ -15,6 +14,7 @@ import { captureLog, type LogLine } from '../../support/captured-log.ts';
 import { createRoute } from '../../support/routing.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 /** Workers hold call slots only as long as they report as alive. */
 
@@ -77,7 +77,7 @@ test('the slots of a dead worker are free once it counts as dead, long before it
   const cutOffAtMs = performance.now();
   const slots = await Promise.all([acquire(live, route), acquire(live, route)]);
   // The leases last 30 s.
-  t.true(performance.now() - cutOffAtMs < 3 * heartbeatLifetimeMs);
+  t.true(performance.now() - cutOffAtMs < 3 * liveness.worker.deadMs);
   t.deepEqual((await readLeases(route)).sort(), [own, ...slots].map(({ lease }) => lease).sort());
   t.like(
     live.lines.find(({ msg }) => msg === 'call slots of a dead worker freed'),
@@ -179,5 +179,5 @@ test('a worker that stops leaves no slots behind, even those that it could not r
   const sinceMs = performance.now();
   await stopping.limiter.stop();
   t.truthy(await waiting);
-  t.true(performance.now() - sinceMs < 3 * heartbeatLifetimeMs);
+  t.true(performance.now() - sinceMs < 3 * liveness.worker.deadMs);
 });

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AppError } from '../../../shared/contract/errors.ts';
 import test from 'ava';
 
 import { mergeImageResponses, makeOneImagePerCall } from '../../../workers/upstreams/one-image-per-call.ts';
-import { Slots } from '../../../workers/media/slots.ts';
+import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import {
   type AcquireExtraSlot,
   type ImageResponse,
@@ -90,19 +91,26 @@ test('all calls run in parallel, and fail with the caller’s reason if they are
 });
 
 test('each call needs its own slot, and every slot is released', async (t) => {
-  const slots = new Slots(1);
+  const slots = new FairBudget({ capacity: 1 });
+  let calls = 0;
+  const acquire = (signal: AbortSignal) =>
+    slots.acquire(String((calls += 1)), 1, {
+      signal,
+      waitMs: 60_000,
+      refuse: () => new AppError('queue_full'),
+    });
   let inFlight = 0;
   let maxInFlight = 0;
   let released = 0;
   const outcomes: unknown[] = [];
   const acquireExtraSlot: AcquireExtraSlot = async (signal) => {
-    const release = await slots.acquire(signal, Date.now() + 60_000).catch(() => null);
-    if (release === null) return null;
+    const share = await acquire(signal).catch(() => null);
+    if (share === null) return null;
     return {
       release: (outcome) => {
         outcomes.push(outcome?.status);
         released += 1;
-        release();
+        share.release();
       },
     };
   };
@@ -126,7 +134,7 @@ test('each call needs its own slot, and every slot is released', async (t) => {
   t.is(shortfallReason?.failure, 'unavailable');
   t.true(released > 0 && outcomes.length === released);
   // All slots are free again.
-  (await slots.acquire(new AbortController().signal, Date.now() + 60_000))();
+  t.truthy(slots.tryAcquire('later', 1));
 });
 
 test('images are made one after another in the first slot if no further slot becomes free', async (t) => {

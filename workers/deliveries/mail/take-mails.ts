@@ -8,18 +8,16 @@ import type { Mail } from '../../../shared/account-area/mail.ts';
 import { mailQueueName, type SealedMail } from '../../../shared/account-area/mail-queue.ts';
 import { closeBullWorker } from '../../intake/close-bull-worker.ts';
 import { createBullWorker } from '../../intake/create-bull-worker.ts';
-import { computeMailRetryMs } from './retry-delay.ts';
+import { computeMailRetryMs } from './mail-retry.ts';
 import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
 import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 /**
  * Maximum number of mails that a process sends concurrently, each over its own connection. Mail servers often allow ten
  * or twenty connections.
  */
 const defaultConcurrency = 5;
-
-/** If a mail's worker is silent for this long, another worker takes over the mail. */
-const defaultLockMs = 10_000;
 
 /** How long running sends may take when the process stops. Another worker sends interrupted mails again. */
 const stopGraceMs = 5_000;
@@ -39,7 +37,7 @@ export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
 /** Takes mails off their queue and delivers each to the mail server at least once. */
 export function startMailIntake(options: MailIntakeOptions): Running {
   const { smtpUrl, bullmq, faults, log, timeouts } = options;
-  const { concurrency = defaultConcurrency, lockMs = defaultLockMs } = options;
+  const { concurrency = defaultConcurrency, lockMs = liveness.queueItem.deadMs } = options;
   const { computeRetryMs = computeMailRetryMs } = options;
   const client = createSmtpClient({
     url: smtpUrl,

@@ -7,7 +7,7 @@ import type {
   WebhookState,
 } from '../../../shared/work/webhook-delivery.ts';
 import { removeUndelivered, webhookAttempts } from './webhook-queue.ts';
-import type { computeRetryDelayMs } from './retry-delay.ts';
+import type { computeRetryDelayMs } from './delivery-retry.ts';
 import type { WebhookResponse } from './webhook-client.ts';
 
 export interface ConcludeDeps {

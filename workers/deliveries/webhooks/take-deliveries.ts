@@ -15,17 +15,15 @@ import { deliverWebhook, type DeliveryDeps } from './deliver-webhook.ts';
 import { DeliveryLanes, type LaneLimits } from './delivery-lanes.ts';
 import { DeliveryTurns } from './delivery-turns.ts';
 import { ReceiverRecords } from './receiver-records.ts';
-import { computeRetryDelayMs } from './retry-delay.ts';
+import { computeRetryDelayMs } from './delivery-retry.ts';
 import { WaitingDeliveries } from './waiting-deliveries.ts';
+import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 /**
  * Interval at which waiting deliveries are woken if there are places for them. Most are woken earlier, when an attempt
  * ends; this covers workers that died, and receivers that have become prompt.
  */
 const fillIntervalMs = 1_000;
-
-/** If a delivery's worker is silent for this long, another worker takes over the delivery. */
-const defaultLockMs = 10_000;
 
 export interface WebhookIntakeOptions extends Omit<
   DeliveryDeps,
@@ -41,7 +39,7 @@ export interface WebhookIntakeOptions extends Omit<
 
 /** Takes webhooks off their queue and delivers each at least once. */
 export function startWebhookIntake(options: WebhookIntakeOptions): Running {
-  const { redis, faults, log, bullmq, laneLimits, lockMs = defaultLockMs } = options;
+  const { redis, faults, log, bullmq, laneLimits, lockMs = liveness.queueItem.deadMs } = options;
   const queue = openBullQueue<WebhookDelivery>(webhookQueueName, redis);
   const lanes = new DeliveryLanes(laneLimits);
   const waiting = new WaitingDeliveries(redis, (deliveryId) => wakeDelivery(queue, deliveryId));

@@ -1,13 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
+import {
+  checksUntilLost,
+  checksUntilRerunIsLost,
+} from '../../../../api/requests/replies/find-lost-replies.ts';
 import { PendingReplies } from '../../../../api/requests/replies/pending-replies.ts';
 import type { PendingReply } from '../../../../api/requests/replies/pending-reply.ts';
 import type { AppError } from '../../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
 import type { AdmittedRequest } from '../../../../shared/money/admitted-request.ts';
 import type { QueueName } from '../../../../shared/work/queue/job-kinds.ts';
-import { heartbeatIntervalMs } from '../../../../shared/work/queue/heartbeat-times.ts';
 import { WorkerRegistryStore } from '../../../../shared/work/queue/worker-registry-store.ts';
 import {
   createRedis,
@@ -24,6 +27,7 @@ import { captureLog, type LogLine } from '../../../support/captured-log.ts';
 import { listenTo } from '../../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../../support/stores.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { liveness } from '../../../../shared/platform/redis/liveness.ts';
 
 const log = createLogger('test', 'silent');
 let server: OpenedRedis;
@@ -121,7 +125,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
             hasOutput: false,
             tokens: 0,
           },
-          owner,
+          { ...owner, checksUntilLost: queue === 'chat' ? checksUntilLost : checksUntilRerunIsLost },
         );
       });
     },
@@ -161,7 +165,7 @@ async function startWorker(t: ExecutionContext, { redis, replies, registry }: Se
   await registry.beat('image', id, load);
   // A heartbeat in flight when the test ends fails because its client is closed.
   const sendHeartbeat = (): void => void registry.beat('image', id, load).catch(() => undefined);
-  const heartbeat = setInterval(sendHeartbeat, heartbeatIntervalMs);
+  const heartbeat = setInterval(sendHeartbeat, liveness.worker.reportMs);
   t.teardown(() => clearInterval(heartbeat));
   const control = await listenTo(t, server.url, redisChannels.control(id));
   const nextControl = async (): Promise<ControlMessage> =>

@@ -14,7 +14,6 @@ import { restartWindowMs } from '../../../../shared/work/jobs/job-record.ts';
 import { JobStore } from '../../../../shared/work/jobs/job-store.ts';
 import {
   handBackJob,
-  jobLeaseMs,
   renewJobs,
   startJob,
   takeJob,
@@ -36,6 +35,7 @@ import { TrafficRecorder } from '../../../../shared/ledger/traffic-recorder.ts';
 import { readBalance, readEntries } from '../../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../../support/place-jobs.ts';
+import { liveness } from '../../../../shared/platform/redis/liveness.ts';
 
 /** Which changes to a job are allowed from its current worker, from earlier workers and from its owner. */
 
@@ -272,7 +272,10 @@ test('if the clock steps back, a lease still expires after the usual time', asyn
   const member = `${job.accountId} ${job.id}`;
   await services.redis.zadd(redisKeys.jobLeases(shard), Date.now() + 3_600_000, member);
   await recoverLostJobs(services.redis, shard);
-  t.true(Number(await services.redis.zscore(redisKeys.jobLeases(shard), member)) <= Date.now() + jobLeaseMs);
+  t.true(
+    Number(await services.redis.zscore(redisKeys.jobLeases(shard), member)) <=
+      Date.now() + liveness.job.deadMs,
+  );
 });
 
 test('the response of a later attempt can be read even if the response of an earlier one has moved to the object store', async (t) => {

@@ -1,8 +1,8 @@
 import test from 'ava';
-import { heartbeatLifetimeMs } from '../../../../shared/work/queue/heartbeat-times.ts';
 import { WorkerRegistryStore } from '../../../../shared/work/queue/worker-registry-store.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
 import { useRedis } from '../../../support/use-redis.ts';
+import { liveness } from '../../../../shared/platform/redis/liveness.ts';
 
 const redis = useRedis(test);
 const idle = { active: 0, waitingInputs: 0, bulkRuns: 0, faults: 0, isTaking: true };
@@ -21,7 +21,7 @@ test("if Redis's clock steps back, a dead worker does not count as alive for lon
   await registry.beat('chat', 'living', idle);
   t.deepEqual(await registry.findAlive('chat'), new Set(['dead', 'living']), 'it may only be late');
   const untilMs = Number(await redis().zscore(key, 'dead'));
-  t.true(untilMs <= (Number(second) + 2) * 1_000 + heartbeatLifetimeMs, String(untilMs));
+  t.true(untilMs <= (Number(second) + 2) * 1_000 + liveness.worker.deadMs, String(untilMs));
 });
 
 test("if Redis's clock steps back after the last worker died, the worker does not count as alive for longer than usual", async (t) => {
@@ -31,7 +31,7 @@ test("if Redis's clock steps back after the last worker died, the worker does no
   await redis().zadd(key, (Number(second) + 3_600) * 1_000, 'dead');
   t.deepEqual(await registry.findAlive('image'), new Set(['dead']));
   const untilMs = Number(await redis().zscore(key, 'dead'));
-  t.true(untilMs <= (Number(second) + 2) * 1_000 + heartbeatLifetimeMs, String(untilMs));
+  t.true(untilMs <= (Number(second) + 2) * 1_000 + liveness.worker.deadMs, String(untilMs));
 });
 
 test('a worker that cannot take work is alive for what it runs, but its queue counts as unserved', async (t) => {
@@ -43,5 +43,5 @@ test('a worker that cannot take work is alive for what it runs, but its queue co
   await registry.beat('embedding', 'taking', idle);
   const { alive, servedAgoMs } = await find();
   t.deepEqual(alive, new Set(['stuck', 'taking']));
-  t.true(servedAgoMs! < heartbeatLifetimeMs);
+  t.true(servedAgoMs! < liveness.worker.deadMs);
 });

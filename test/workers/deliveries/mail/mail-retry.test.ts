@@ -1,5 +1,5 @@
 import test from 'ava';
-import { computeMailRetryMs } from '../../../../workers/deliveries/mail/retry-delay.ts';
+import { computeMailRetryMs } from '../../../../workers/deliveries/mail/mail-retry.ts';
 
 test('retry delays double, up to a minute for a code and a quarter of an hour for a notice', (t) => {
   const pauses = (kind: 'sign-in-code' | 'notice'): number[] =>

@@ -1,3 +1,5 @@
+import { addJitter } from '../../outbound/backoff.ts';
+
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
@@ -12,11 +14,6 @@ const pausesMs = [5 * secondMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 5 * hou
 const maxRetryAfterMs = hourMs;
 
 /**
- * Up to this fraction of the pause is added at random, so that deliveries that failed together do not retry together.
- */
-const jitterFraction = 0.2;
-
-/**
  * Returns how long to wait before the next attempt, in milliseconds.
  * @param attempts number of attempts so far
  * @param retryAfterMs the pause that the receiver requested, or null
@@ -29,5 +26,5 @@ export function computeRetryDelayMs(
 ): number {
   const pauseMs = pausesMs[attempts - 1] ?? pausesMs.at(-1)!;
   const minMs = Math.max(pauseMs, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
-  return Math.ceil(minMs * (1 + jitterFraction * random()));
+  return addJitter(minMs, random());
 }

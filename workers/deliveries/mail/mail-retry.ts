@@ -1,4 +1,5 @@
 import type { Mail } from '../../../shared/account-area/mail.ts';
+import { addJitter, computeBackoffMs } from '../../outbound/backoff.ts';
 
 const firstPauseMs = 5_000;
 const maxPauseMs: Record<Mail['kind'], number> = {
@@ -7,9 +8,6 @@ const maxPauseMs: Record<Mail['kind'], number> = {
   'confirmation-code': 60_000,
   notice: 15 * 60_000,
 };
-
-/** Up to this fraction of the pause is added at random, so that mails that failed together do not retry together. */
-const jitterFraction = 0.2;
 
 /**
  * Returns how long to wait before the next attempt to send a mail, in milliseconds. The pause doubles each time, up to
@@ -22,6 +20,6 @@ export function computeMailRetryMs(
   kind: Mail['kind'],
   random: () => number = Math.random,
 ): number {
-  const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(attempts - 1, 20), maxPauseMs[kind]);
-  return Math.ceil(pauseMs * (1 + jitterFraction * random()));
+  const limits = { firstMs: firstPauseMs, maxMs: maxPauseMs[kind] };
+  return addJitter(computeBackoffMs(attempts, limits), random());
 }

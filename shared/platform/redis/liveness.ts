@@ -1,0 +1,35 @@
+/**
+ * Every time after which somebody who is silent counts as dead, and how often the living report, in milliseconds. All of
+ * them are kept in Redis and measured by its clock. Between two reports there is time for several that are lost, and
+ * what depends on a time is written beside it, because it must stay longer or shorter.
+ */
+export const liveness = {
+  /**
+   * A worker in the registry, and a holder of call slots. Callers of a dead worker get an error or run again, and its
+   * call slots are freed.
+   */
+  worker: { reportMs: 1_000, deadMs: 5_000 },
+  /** A request that a process works on. Requests that take less time than a report are never reported. */
+  request: { reportMs: 3_000, deadMs: 9_000 },
+  /**
+   * When the reservation of a dead request has been released: once three sweeps in a row, `request.reportMs` apart,
+   * have found it. `ledger verify` reports an older one as a difference.
+   */
+  orphan: { releasedMs: 30_000 },
+  /** How long a request may still be settled after its reservation was released. Longer than any request takes. */
+  lateSettlement: { forgottenMs: 60 * 60_000 },
+  /** A durable job that a worker runs. Another worker takes it afterwards. */
+  job: { reportMs: 2_500, deadMs: 10_000 },
+  /** An image, an embedding call, a mail or a webhook, which BullMQ gives to another worker afterwards. */
+  queueItem: { deadMs: 10_000 },
+  /**
+   * A shard's ledger, jobs or reservations, which one worker at a time maintains. Two at once would only do the same
+   * work twice. A batch may take longer.
+   */
+  shard: { reportMs: 2_500, deadMs: 5_000 },
+  /**
+   * A call slot. It outlives `worker.deadMs`, after which others free the slots of a dead worker, and is only needed
+   * if no worker is alive.
+   */
+  callSlot: { deadMs: 30_000 },
+} as const;
