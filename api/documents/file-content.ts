@@ -1,20 +1,19 @@
 import type { EncodingName } from '../../shared/catalog/count-tokens.ts';
 
-export interface RepeatedText {
-  readonly text: string;
-  /** Number of times that the file shows the text. */
-  readonly times: number;
-}
-
 /**
  * The content that a vendor reads from a file. Covers one interpretation of the file, or all possible ones together.
  */
 export interface FileContent {
-  readonly texts: readonly RepeatedText[];
+  readonly texts: readonly string[];
   /** Pages that are read as images in addition to their text. */
   readonly pages: number;
-  /** Tokens of images, empty cells, and content that cannot be read here. */
-  readonly otherTokens: number;
+  /** Tokens of an image that is sent as a file. */
+  readonly imageTokens: number;
+  /**
+   * Whether this is everything that a vendor may read from the file. Otherwise nothing is known about the rest, and the
+   * model's whole context is reserved.
+   */
+  readonly isComplete: boolean;
 }
 
 /** A file as sent, and the model properties that its number of tokens depends on. */
@@ -41,18 +40,17 @@ export interface CountedFile extends Omit<FileContent, 'texts'> {
 }
 
 /** How readers may interpret a file. */
-export type FileKind = DocumentKind | 'text';
+export type FileKind = 'pdf' | 'text';
 
-/** Kinds whose content is only known after unpacking. */
-export type DocumentKind = 'pdf' | 'zip' | 'xls';
-
+/** A file to be read as a document of one kind, and the limits. What exceeds them exceeds the model's context too. */
 export interface DocumentRequest {
-  readonly kind: DocumentKind;
   readonly bytes: Buffer;
-  /** Limits for reading. Longer texts and more pages exceed the model's context anyway. */
   readonly maxCharacters: number;
   readonly maxPages: number;
 }
+
+/** The texts and pages of a document. */
+export type DocumentContent = Pick<FileContent, 'texts' | 'pages'>;
 
 export type DocumentFault =
   /** Damaged, or not of this kind. */
@@ -63,7 +61,7 @@ export type DocumentFault =
   /** Reading it exceeds the time or memory for one file. */
   | 'too_large';
 
-export type DocumentResult = FileContent | { readonly fault: DocumentFault };
+export type DocumentResult = DocumentContent | { readonly fault: DocumentFault };
 
 export interface FileFault {
   readonly fault: DocumentFault | 'no_data_uri';

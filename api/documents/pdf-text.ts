@@ -93,7 +93,7 @@ function readPages(pdfium: Pdfium, document: number, { maxCharacters, maxPages }
     if (characters > maxCharacters) return { fault: 'too_long' };
     texts.push(text);
   }
-  return { texts: texts.map((text) => ({ text, times: 1 })), pages, otherTokens: 0 };
+  return { texts, pages };
 }
 
 function readPage(pdfium: Pdfium, document: number, index: number): string | null {

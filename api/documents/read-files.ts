@@ -35,7 +35,7 @@ export async function readFiles(
       files.push(result);
       maxTokens = Math.max(
         0,
-        maxTokens - result.textTokens - result.pages * tokensPerPage - result.otherTokens,
+        maxTokens - result.textTokens - result.pages * tokensPerPage - result.imageTokens,
       );
     }
   }

@@ -36,6 +36,7 @@ export class PromptCounter {
   #tokensInOtherVocabularies = 0;
   #textBytes = 0;
   #roomTokens = 0;
+  #reservesContext = false;
 
   constructor(model: CatalogModel, { turn, countedTexts }: Counting) {
     this.#model = model;
@@ -49,6 +50,7 @@ export class PromptCounter {
 
   /** Tokens to reserve money for. More than `tokens` if the vendor's vocabulary differs from ours and may need more. */
   get reservedTokens(): number {
+    if (this.#reservesContext) return this.#model.context;
     const max = Math.max(this.#tokens, Math.ceil(this.#tokensInOtherVocabularies));
     return Math.min(max, this.#model.context);
   }
@@ -70,6 +72,11 @@ export class PromptCounter {
     this.#tokensInOtherVocabularies += this.#model.hasTokenizer ? tokens : tokensInOtherVocabularies;
     this.#roomTokens += roomTokens;
     if (this.#tokens > this.#model.context) throw tooLong(this.#model);
+  }
+
+  /** Reserves the model's whole context, because the prompt has content whose tokens are unknown. */
+  reserveContext(): void {
+    this.#reservesContext = true;
   }
 
   /**

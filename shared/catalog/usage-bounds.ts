@@ -109,9 +109,9 @@ export interface PromptParts {
   readonly tokens: number;
   readonly textBytes: number;
   readonly fileTextBytes: number;
-  /** Images, pages, and files that are not parsed here. */
+  /** Images, and pages of files. */
   readonly pictures: number;
-  /** Tokens of the files that are not parsed here, according to our own estimate. */
+  /** The model's context if there are files that cannot be read here, and 0 otherwise. */
   readonly fileTokens: number;
   readonly audioTokens: number;
 }

@@ -138,7 +138,8 @@ async function countPrompt(
 ): Promise<Omit<PromptParts, 'tokens' | 'textBytes'>> {
   const { images, audioSeconds } = countMedia(body, model.context / tokensPerAudioSecond);
   const pages = files.reduce((sum, file) => sum + file.pages, 0);
-  const fileTokens = files.reduce((sum, file) => sum + file.otherTokens, 0);
+  const imageFiles = files.filter(({ imageTokens }) => imageTokens > 0);
+  const isComplete = files.every((file) => file.isComplete);
   const audioTokens = Math.ceil(audioSeconds * tokensPerAudioSecond);
   const additions = listAdditions(body, model);
   counter.addTokens(
@@ -147,7 +148,7 @@ async function countPrompt(
       images * model.tokensPerImage +
       pages * model.tokensPerPage +
       audioTokens +
-      fileTokens +
+      imageFiles.reduce((sum, { imageTokens }) => sum + imageTokens, 0) +
       additions.tokens,
   );
   for (const { textTokens: tokens, textTokensInOtherVocabularies: tokensInOtherVocabularies } of files) {
@@ -155,11 +156,11 @@ async function countPrompt(
   }
   for (const text of listTexts(body)) await counter.addText(text);
   for (const text of additions.texts) await counter.addText(text);
-  const filesWithOtherContent = files.filter(({ otherTokens }) => otherTokens > 0).length;
+  if (!isComplete) counter.reserveContext();
   return {
     fileTextBytes: files.reduce((sum, { textBytes }) => sum + textBytes, 0),
-    pictures: images + pages + filesWithOtherContent,
-    fileTokens,
+    pictures: images + pages + imageFiles.length,
+    fileTokens: isComplete ? 0 : model.context,
     audioTokens,
   };
 }

@@ -1,12 +1,11 @@
 // Runs alone: its files keep several processes busy for seconds.
 import test from 'ava';
-import type { FileResult, FileRequest } from '../../../api/documents/file-content.ts';
+import type { CountedFile, FileResult, FileRequest } from '../../../api/documents/file-content.ts';
 import { countTokens } from '../../../shared/catalog/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../api/tokens/other-vocabularies.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { makePdf } from '../../support/make-pdf.ts';
 import { useReader, type LoggedError } from '../../support/use-reader.ts';
-import { makeZip } from '../../support/make-zip.ts';
 
 /** A PDF that unpacks to hundreds of megabytes of text on one page. */
 const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
@@ -14,20 +13,18 @@ const bomb = makePdf([' '.repeat(1_000)], { repeat: 300_000 });
 test('reading a file returns token counts and no text, even if the file unpacks to a large text', async (t) => {
   const read = useReader(t);
   const text = 'Some words. '.repeat(200_000);
-  const zip = makeZip({ 'a.txt': Buffer.from(text) });
   const counts = {
     textTokens: countTokens(text),
     textTokensInOtherVocabularies: estimateInOtherVocabularies(text),
     textBytes: text.length,
     pages: 0,
-    otherTokens: 0,
+    imageTokens: 0,
+    isComplete: true,
   };
-  t.deepEqual(await read(zip, { mediaType: 'application/zip' }), counts);
   t.deepEqual(await read(Buffer.from(text), { mediaType: 'text/plain' }), counts);
-  const asText = { ...counts, textTokens: counts.textTokens + countTokens(zip.toString('utf8')) };
-  t.like(await read(zip, { mediaType: 'text/plain', maxTokens: 2_000_000 }), {
-    textTokens: asText.textTokens,
-  });
+  const pdf = makePdf([text]);
+  const { textBytes } = (await read(pdf, { maxTokens: 2_000_000 })) as CountedFile;
+  t.true(textBytes >= text.trimEnd().length && textBytes > 10 * pdf.length, `${pdf.length}`);
 });
 
 test('a file with more tokens or pages than the remaining context is too long', async (t) => {
@@ -45,13 +42,6 @@ test('a file with more tokens or pages than the remaining context is too long', 
 test('a PDF that unpacks beyond the memory limit is too large, and the next file is still read', async (t) => {
   const read = useReader(t);
   t.deepEqual(await read(bomb), { fault: 'too_large' });
-  t.like(await read(makePdf(['alpha'])), { pages: 1 });
-});
-
-test('a file that exhausts memory kills only its own process', async (t) => {
-  const read = useReader(t);
-  const tags = makeZip({ 'a.xml': Buffer.alloc(60 * 1024 * 1024, '<') });
-  t.deepEqual(await read(tags, { mediaType: 'application/zip' }), { fault: 'too_large' });
   t.like(await read(makePdf(['alpha'])), { pages: 1 });
 });
 

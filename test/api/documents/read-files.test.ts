@@ -39,7 +39,7 @@ function read(filename: string, mediaType: string, bytes: Buffer): string {
   const request = { ...model, filename, dataUri: toDataUri(bytes, mediaType), maxTokens: model.context };
   const content = readContent(pdfium, request);
   if ('fault' in content) throw new Error(`the file is ${content.fault}`);
-  return content.texts.map(({ text }) => text).join(' ');
+  return content.texts.join(' ');
 }
 
 test('pages of an uncompressed PDF are read, even if data precedes the PDF header', async (t) => {
@@ -59,24 +59,40 @@ test('pages of an uncompressed PDF are read, even if data precedes the PDF heade
   );
 });
 
-test('a file that starts as a PDF and ends as an archive is read as both, or rejected', async (t) => {
-  // Offsets in the archive are relative to the start of the file, as tools that repair prefixed archives write them.
+test('a file that starts as a PDF and ends as an archive is rejected, whatever its type and name say', async (t) => {
   const front = makePdf(['front']);
+  // Offsets in the archive are relative to the start of the file, as tools that repair prefixed archives write them.
   const shifted = makeZip({ 'word/document.xml': Buffer.from('<w:t>hidden words</w:t>') }, front);
-  t.regex(read('a.docx', word, shifted), /front.*hidden words/s);
-  await t.throwsAsync(readFile('a.docx', word, Buffer.concat([front, zip])), { instanceOf: AppError });
+  for (const [name, type] of [
+    ['a.docx', word],
+    ['a.pdf', 'application/pdf'],
+    ['a.bin', 'application/octet-stream'],
+  ] as const) {
+    for (const bytes of [shifted, Buffer.concat([front, zip])])
+      await t.throwsAsync(readFile(name, type, bytes), { message: /cannot be read/ }, name);
+  }
+  await t.throwsAsync(readFile('a.docx', word, front), { message: /cannot be read/ });
+  const attached = Buffer.concat([front, zip, Buffer.from('\nendstream\n')]);
+  t.true((await readFile('a.pdf', 'application/pdf', attached)).isComplete);
 });
 
-test('a document with a prefix is not mistaken for binary data of an unknown type', async (t) => {
-  await t.throwsAsync(readFile('a.docx', word, Buffer.concat([Buffer.from([0xff]), zip])), {
-    instanceOf: AppError,
-  });
-  await t.throwsAsync(
-    readFile('a.docx', 'application/octet-stream', Buffer.concat([Buffer.from([0xff]), zip])),
-    {
-      instanceOf: AppError,
-    },
-  );
+test('a file that may hold more than its text, such as an office document, is not complete', async (t) => {
+  const old = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(600)]);
+  for (const [name, type, bytes] of [
+    ['a.docx', word, zip],
+    ['a.bin', 'application/octet-stream', zip],
+    ['a.bin', 'application/octet-stream', Buffer.concat([Buffer.from([0xff]), zip])],
+    ['a.txt', 'text/plain', zip],
+    ['a.txt', 'text/plain', Buffer.concat([Buffer.from('some text '), zip])],
+    ['a.png', 'image/png', zip],
+    ['a.xls', 'application/vnd.ms-excel', old],
+    ['a.bin', 'application/octet-stream', old],
+    ['a.docx', 'text/plain', Buffer.from('some text')],
+    ['a.bin', 'application/octet-stream', Buffer.from([0xff])],
+  ] as const)
+    t.false((await readFile(name, type, bytes)).isComplete, `${name} ${type}`);
+  t.true((await readFile('a.txt', 'text/plain', Buffer.from('PK are two letters'))).isComplete);
+  t.like(await readFile('a.png', 'image/png', Buffer.from([0x89])), { isComplete: true, imageTokens: 1_445 });
 });
 
 test('a file with a text extension is read as text, even if its first bytes are those of another format', async (t) => {
