@@ -23,6 +23,7 @@ const bundled = {
   bullmq: ['.'],
   ioredis: ['.'],
   koa: ['.'],
+  'koa-body': ['.'],
   'koa-compose': ['.'],
   mongoose: ['.'],
   'node-cron': ['.'],

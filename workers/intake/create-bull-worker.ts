@@ -1,5 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Worker, type Processor, type WorkerOptions } from 'bullmq';
+import {
+  createRedisBackend,
+  Worker,
+  type BackendFactory,
+  type IQueueBackend,
+  type Processor,
+  type RedisQueueBackend,
+  type WorkerOptions,
+} from 'bullmq';
 import { bullPrefix } from '../../shared/platform/redis/redis-keys.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
@@ -35,64 +43,24 @@ export interface BullWorkerSettings {
 export function createBullWorker<T>(
   queue: string,
   run: Processor<T>,
-  {
-    faults,
-    log,
-    redis,
-    concurrency,
-    lockMs,
-    maxStalled = defaultMaxStalled,
-    observe = (take) => take(),
-    backoffStrategy,
-  }: BullWorkerSettings,
+  settings: BullWorkerSettings,
 ): Worker<T> {
-  const worker = new Worker<T>(queue, run, {
-    connection: redis,
-    prefix: bullPrefix,
-    concurrency,
-    lockDuration: lockMs,
-    stalledInterval: Math.ceil(lockMs / 2),
-    maxStalledCount: maxStalled,
-    ...(backoffStrategy === undefined ? {} : { settings: { backoffStrategy } }),
-  });
-  const backend = worker.getBackend();
+  const { log, redis, concurrency, lockMs, maxStalled = defaultMaxStalled, backoffStrategy } = settings;
   const notedErrors = new WeakSet<Error>();
-  /**
-   * Reports the failure and pauses. Remembers the error in `notedErrors`, because BullMQ also emits some of these
-   * failures as `error` events.
-   */
-  async function pauseAfter(part: string, error: unknown): Promise<void> {
-    notedErrors.add(error as Error);
-    faults.note(part, error);
-    await delay(failurePauseMs);
-  }
-  const takingPart = `taking items of the queue ${queue}`;
-  const waitingPart = `waiting for items of the queue ${queue}`;
-  const moveToActive = backend.moveToActive.bind(backend);
-  backend.moveToActive = async (...args) => {
-    try {
-      const item = await observe(() => moveToActive(...args));
-      faults.clear(takingPart);
-      return item;
-    } catch (error) {
-      await pauseAfter(takingPart, error);
-      throw error;
-    }
-  };
-  const waitForJob = backend.waitForJob.bind(backend);
-  backend.waitForJob = async (timeoutSeconds) => {
-    try {
-      const item = await observe(() => waitForJob(timeoutSeconds));
-      faults.clear(waitingPart);
-      return item;
-    } catch (error) {
-      // Closing the worker ends its wait.
-      if (worker.closing !== undefined) return null;
-      await pauseAfter(waitingPart, error);
-      // BullMQ treats this as a timeout and checks for work.
-      return null;
-    }
-  };
+  const worker: Worker<T> = new Worker<T>(
+    queue,
+    run,
+    {
+      connection: redis,
+      prefix: bullPrefix,
+      concurrency,
+      lockDuration: lockMs,
+      stalledInterval: Math.ceil(lockMs / 2),
+      maxStalledCount: maxStalled,
+      ...(backoffStrategy === undefined ? {} : { settings: { backoffStrategy } }),
+    },
+    createBackendFactory(queue, settings, notedErrors, () => worker.closing !== undefined),
+  );
   const warn = createThrottledWarning((message, error) => log.warn({ queue, err: error }, message));
   worker.on('error', (error) => {
     if (notedErrors.has(error)) return;
@@ -100,4 +68,52 @@ export function createBullWorker<T>(
     else warn('BullMQ error', error);
   });
   return worker;
+}
+
+/**
+ * Extends BullMQ's access to Redis: a failure to take an item, or to wait for one, is reported and followed by a pause.
+ * @param notedErrors gets every reported error, because BullMQ also emits some of them as `error` events
+ */
+function createBackendFactory(
+  queue: string,
+  { faults, observe = (take) => take() }: BullWorkerSettings,
+  notedErrors: WeakSet<Error>,
+  isClosing: () => boolean,
+): BackendFactory<RedisQueueBackend> {
+  const takingPart = `taking items of the queue ${queue}`;
+  const waitingPart = `waiting for items of the queue ${queue}`;
+  async function pauseAfter(part: string, error: unknown): Promise<void> {
+    notedErrors.add(error as Error);
+    faults.note(part, error);
+    await delay(failurePauseMs);
+  }
+  return (...args) => {
+    const backend = createRedisBackend(...args);
+    const moveToActive = backend.moveToActive.bind(backend);
+    const waitForJob = backend.waitForJob.bind(backend);
+    const patient: Pick<IQueueBackend, 'moveToActive' | 'waitForJob'> = {
+      async moveToActive(...taken) {
+        try {
+          const item = await observe(() => moveToActive(...taken));
+          faults.clear(takingPart);
+          return item;
+        } catch (error) {
+          await pauseAfter(takingPart, error);
+          throw error;
+        }
+      },
+      async waitForJob(timeoutSeconds) {
+        try {
+          const item = await observe(() => waitForJob(timeoutSeconds));
+          faults.clear(waitingPart);
+          return item;
+        } catch (error) {
+          // Closing the worker ends its wait. BullMQ treats null as a timeout, and checks for work.
+          if (!isClosing()) await pauseAfter(waitingPart, error);
+          return null;
+        }
+      },
+    };
+    return Object.assign(backend, patient);
+  };
 }

@@ -1,4 +1,3 @@
-import { maxJsonDepth } from '../../shared/encoding/json-reader.ts';
 import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
 import { UpstreamError } from './upstream.ts';
 
@@ -25,19 +24,6 @@ export function readCount(value: unknown): number | null {
 
 export function readArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-/**
- * Whether JSON that arrived as text within a body is nested deeper than a body may be. JSON.parse supports any depth,
- * but JSON.stringify, which writes the vendor's request, does not.
- */
-export function isTooDeep(value: unknown): boolean {
-  let level = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxJsonDepth) return true;
-    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
-  }
-  return false;
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   maxJsonValues,
   type JsonError,
 } from '../../../shared/encoding/json-reader.ts';
+import { isNestedDeeper } from '../../../shared/encoding/json-record.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { isWellFormed } from '../../../shared/platform/runtime/surrogate-check.ts';
 import type { BodyReader } from './body-reader.ts';
@@ -48,13 +49,22 @@ export class JsonBodyReader implements BodyReader {
 const byteOrderMark = '\ufeff';
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
+/** Whether no text of a parsed value has half of a surrogate pair. @param text from which it was parsed */
+export const isWellFormedJson = (text: string, value: unknown): boolean =>
+  !surrogateEscape.test(text) || isWellFormed(value);
+
 /** Parses a small JSON body in one go. @throws AppError `validation_failed` */
-export function parseSmallJson(bytes: Buffer): unknown {
-  const text = bytes.toString('utf8');
+export function parseSmallJson(text: string): unknown {
   const value = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-  // If the value has a lone surrogate, read the text again with JsonReader, which throws an error with its path.
-  if (surrogateEscape.test(text) && !isWellFormed(value)) readChunk(new JsonReader(), bytes);
+  checkDepth(value);
+  // JsonReader throws an error with the path of the surrogate.
+  if (!isWellFormedJson(text, value)) readChunk(new JsonReader(), Buffer.from(text));
   return value;
+}
+
+/** @throws AppError `validation_failed` */
+export function checkDepth(value: unknown): void {
+  if (isNestedDeeper(value, maxJsonDepth)) throw toJsonError('too_deep');
 }
 
 function parseJson(text: string): unknown {
@@ -81,7 +91,7 @@ function loneSurrogate(path: readonly (string | number)[]): AppError {
   return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
 }
 
-export function toJsonError(problem: JsonError, path: readonly (string | number)[] = []): AppError {
+function toJsonError(problem: JsonError, path: readonly (string | number)[] = []): AppError {
   switch (problem) {
     case 'too_deep':
       return invalidField(

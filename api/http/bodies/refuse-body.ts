@@ -1,4 +1,4 @@
-import { AppError } from '../../../shared/contract/errors.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 
 export function noMemory(): AppError {
   return new AppError('queue_full', {
@@ -12,4 +12,14 @@ export function tooLarge(limitBytes: number, what = 'The body'): AppError {
   return new AppError('payload_too_large', {
     message: `${what} is larger than the ${size} that this operation takes. Send less at once.`,
   });
+}
+
+/**
+ * @param offset of an invalid byte; negative if all are valid
+ * @throws AppError `validation_failed`
+ */
+export function checkUtf8(offset: number): void {
+  if (offset < 0) return;
+  const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
+  throw invalidField(['body'], msg, { type: 'unicode_invalid' });
 }

@@ -1,20 +1,20 @@
 // decision 0011
 import type { IncomingMessage } from 'node:http';
-import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';
 import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
-import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { checkBeforeBody, preAdmitBody } from '../../admission/pre-admit.ts';
 import { smallBodyBytes } from '../bodies/body-pace.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
+import { BodyShare } from '../bodies/body-share.ts';
+import { createBoundedReader } from '../bodies/bounded-body.ts';
 import { FormReader } from '../bodies/form-reader.ts';
-import { JsonBodyReader, parseSmallJson, toJsonError } from '../bodies/json-body.ts';
-import { JsonStructure } from '../bodies/json-structure.ts';
+import { JsonBodyReader, parseSmallJson } from '../bodies/json-body.ts';
 import { readChunks } from '../bodies/read-chunks.ts';
-import { noMemory, tooLarge } from '../bodies/refuse-body.ts';
+import { checkUtf8, noMemory, tooLarge } from '../bodies/refuse-body.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import { requesterOf } from '../request/requester.ts';
 import type { Services } from '../../services.ts';
@@ -25,7 +25,8 @@ import type { Services } from '../../services.ts';
  * request bodies until its response is sent.
  */
 export function parseBody(services: Services, operation: Operation): ApiMiddleware {
-  const limitBytes = operation.bodyLimitBytes ?? defaultBodyLimitBytes;
+  if (operation.bodyLimitBytes === undefined) return parseBoundedBody(services, operation);
+  const limitBytes = operation.bodyLimitBytes;
   return async (context, next) => {
     checkType(context, operation);
     // Absent for chunked bodies.
@@ -44,6 +45,17 @@ export function parseBody(services: Services, operation: Operation): ApiMiddlewa
       body.end(error);
       throw error;
     }
+  };
+}
+
+function parseBoundedBody(services: Services, operation: Operation): ApiMiddleware {
+  const readBody = createBoundedReader(services, defaultBodyLimitBytes);
+  return async (context, next) => {
+    checkType(context, operation);
+    if ((context.request.length ?? 0) > defaultBodyLimitBytes) throw tooLarge(defaultBodyLimitBytes);
+    if (expectsContinue(context.req)) context.res.writeContinue();
+    context.state.body = await readBody(context);
+    await next();
   };
 }
 
@@ -98,11 +110,10 @@ class IncomingBody {
   readonly #operation: Operation;
   readonly #isForm: boolean;
   readonly #utf8 = new Utf8Check();
-  readonly #structure = new JsonStructure();
   readonly #chunks = new ChunkList();
   #length = 0;
-  /** Memory for the body; null until a first part of an incomplete body has arrived. */
-  #share: BudgetShare | null = null;
+  /** Memory for the body, from when a first part of an incomplete body has arrived. */
+  readonly #share: BodyShare;
   /** Null while the body is small. */
   #reader: BodyReader | null = null;
   /** Time spent reading in the current event-loop turn (ms). */
@@ -116,6 +127,7 @@ class IncomingBody {
     this.#context = context;
     this.#operation = operation;
     this.#isForm = isForm(context, operation);
+    this.#share = new BodyShare(services, context);
   }
 
   /**
@@ -127,17 +139,17 @@ class IncomingBody {
     if (modelTypes === undefined) throw new AppError('payload_too_large');
     const { requestMemory, refusedBodies } = this.#services;
     const requester = requesterOf(this.#context);
-    this.#release();
+    this.#share.release();
     this.#countedBytes = await refusedBodies.waitToSend(requester, minBytes, this.#context.state.signal);
     // Only check that there is enough memory for the whole body now. A body takes no memory before it arrives.
     const whole = requestMemory.tryAcquire(requester, minBytes);
     if (whole === null) throw noMemory();
     whole.release();
     await preAdmitBody(this.#services, this.#context, modelTypes);
-    this.#hold(Math.max(this.#length, smallBodyBytes));
+    this.#share.hold(Math.max(this.#length, smallBodyBytes));
     // The part already read stays in memory until reading ends, even if a response has been sent before that.
     const onClose = (): void => {
-      if (!this.#isReading) this.#release();
+      if (!this.#isReading) this.#share.release();
     };
     this.#context.state.signal.addEventListener('abort', onClose, { once: true });
     this.#reader = this.#createReader();
@@ -158,19 +170,19 @@ class IncomingBody {
       });
       if (!this.#isForm) checkUtf8(this.#utf8.end());
       if (this.#reader !== null) {
-        if (this.#share !== null)
-          this.#context.state.bodyMemory = { share: this.#share, textBytes: this.#length };
+        const share = this.#share.held;
+        if (share !== null) this.#context.state.bodyMemory = { share, textBytes: this.#length };
         return await this.#reader.end();
       }
-      this.#release();
+      this.#share.release();
       return await this.#measure(() => this.#parseSmall());
     } catch (error) {
       // Release the memory before the error is sent, because sending may take a while and the body is no longer needed.
-      this.#release();
+      this.#share.release();
       throw error;
     } finally {
       this.#isReading = false;
-      if (signal.aborted) this.#release();
+      if (signal.aborted) this.#share.release();
     }
   }
 
@@ -187,20 +199,6 @@ class IncomingBody {
     return meter === undefined ? work() : meter.measure(work);
   }
 
-  /** @throws AppError if the requester cannot have that much memory */
-  #hold(bytes: number): void {
-    // If the client has disconnected or has received its response, the rest of the body is not needed.
-    this.#context.state.signal.throwIfAborted();
-    if (this.#share?.tryGrow(bytes) === true) return;
-    this.#share ??= this.#services.requestMemory.tryAcquire(requesterOf(this.#context), bytes);
-    if (this.#share === null || this.#share.amount < bytes) throw noMemory();
-  }
-
-  #release(): void {
-    this.#share?.release();
-    this.#share = null;
-  }
-
   #readChunk(chunk: Buffer, limitBytes: number): void | Promise<void> {
     this.#length += chunk.length;
     if (this.#length > limitBytes) throw tooLarge(limitBytes);
@@ -211,11 +209,9 @@ class IncomingBody {
   #readSmallChunk(chunk: Buffer): void | Promise<void> {
     this.#chunks.add(chunk);
     if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
-    const problem = this.#isForm ? null : this.#structure.push(chunk);
-    if (problem !== null) throw toJsonError(problem);
     // Most small bodies arrive complete and occupy memory only briefly.
     const { req, request } = this.#context;
-    if (!req.complete && this.#length !== request.length) this.#hold(this.#length);
+    if (!req.complete && this.#length !== request.length) this.#share.hold(this.#length);
     return undefined;
   }
 
@@ -231,7 +227,7 @@ class IncomingBody {
   }
 
   #yieldAfterRead(reader: BodyReader): void | Promise<void> {
-    this.#hold(this.#length + reader.extraBytes);
+    this.#share.hold(this.#length + reader.extraBytes);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;
     return nextWorkTurn(requesterOf(this.#context));
@@ -241,7 +237,7 @@ class IncomingBody {
     // An empty body is treated as an empty object, so that missing fields are reported by name.
     if (this.#length === 0) return {};
     const bytes = this.#chunks.take();
-    if (!this.#isForm) return parseSmallJson(bytes);
+    if (!this.#isForm) return parseSmallJson(bytes.toString('utf8'));
     const reader = this.#createReader();
     await reader.push(bytes);
     return await reader.end();
@@ -256,10 +252,3 @@ class IncomingBody {
 
 /** Whether the request failed because of what its caller sent, or because its caller did not wait for the response. */
 const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
-
-/** @param offset of an invalid byte; negative if all are valid */
-function checkUtf8(offset: number): void {
-  if (offset < 0) return;
-  const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
-  throw invalidField(['body'], msg, { type: 'unicode_invalid' });
-}

@@ -1,6 +1,5 @@
 import { FormReader } from '../../../api/http/bodies/form-reader.ts';
 import { JsonBodyReader, parseSmallJson } from '../../../api/http/bodies/json-body.ts';
-import { JsonStructure } from '../../../api/http/bodies/json-structure.ts';
 import { checkContents, checkParts } from '../../../api/endpoints/chat/check-parts.ts';
 import { countMedia, hasFiles, listTexts } from '../../../api/endpoints/chat/prompt-content.ts';
 import { translateFunctions } from '../../../api/endpoints/chat/translate-functions.ts';
@@ -153,7 +152,7 @@ const forms: Reader[] = [
 
 /** Readers of bodies and of what they hold. */
 export const bodyReaders: readonly Reader[] = [
-  readsText('small JSON', (text) => parseSmallJson(Buffer.from(text)), {
+  readsText('small JSON', (text) => parseSmallJson(text), {
     maxSize: bodyBytes,
     tokens: json,
     frames: jsonFrames,
@@ -164,14 +163,6 @@ export const bodyReaders: readonly Reader[] = [
       const reader = new JsonBodyReader(100_000);
       inChunks(text, (chunk) => reader.push(chunk));
       return reader.end();
-    },
-    { maxSize: bodyBytes, tokens: json, frames: jsonFrames },
-  ),
-  readsText(
-    'structure of JSON',
-    (text) => {
-      const structure = new JsonStructure();
-      inChunks(text, (chunk) => structure.push(chunk));
     },
     { maxSize: bodyBytes, tokens: json, frames: jsonFrames },
   ),

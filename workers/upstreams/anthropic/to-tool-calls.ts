@@ -1,5 +1,6 @@
-import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { isTooDeep, readArray, readText } from '../json-value.ts';
+import { maxJsonDepth } from '../../../shared/encoding/json-reader.ts';
+import { isNestedDeeper, isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import { type ChatMessage, UpstreamError } from '../upstream.ts';
 import type { Block } from './to-content.ts';
 
@@ -41,7 +42,8 @@ function parseArguments(text: unknown, where: string): JsonRecord {
   if (!isRecord(value)) {
     throw new UpstreamError('rejected', `${where}: its arguments are not a JSON object.`);
   }
-  if (isTooDeep(value)) throw new UpstreamError('rejected', `${where}: its arguments are nested too deep.`);
+  if (isNestedDeeper(value, maxJsonDepth))
+    throw new UpstreamError('rejected', `${where}: its arguments are nested too deep.`);
   return value;
 }
 

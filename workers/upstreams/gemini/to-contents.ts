@@ -1,6 +1,7 @@
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
-import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { isTooDeep, readArray, readText } from '../json-value.ts';
+import { maxJsonDepth } from '../../../shared/encoding/json-reader.ts';
+import { isNestedDeeper, isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
+import { readArray, readText } from '../json-value.ts';
 import {
   type ChatBody,
   type ChatMessage,
@@ -181,7 +182,7 @@ function toIdField(id: string | null): JsonRecord {
 function parseObject(text: string): JsonRecord | null {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) && !isTooDeep(value) ? value : null;
+    return isRecord(value) && !isNestedDeeper(value, maxJsonDepth) ? value : null;
   } catch {
     return null;
   }

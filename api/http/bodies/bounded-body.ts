@@ -1,0 +1,106 @@
+import { HttpMethodEnum, koaBody } from 'koa-body';
+import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
+import type { Services } from '../../services.ts';
+import type { ApiContext } from '../request/context.ts';
+import { BodyShare } from './body-share.ts';
+import { checkDepth, isWellFormedJson, parseSmallJson } from './json-body.ts';
+import { readChunks } from './read-chunks.ts';
+import { checkUtf8, tooLarge } from './refuse-body.ts';
+
+const unparsed = Symbol.for('unparsedBody');
+
+type ParsedBody = Record<PropertyKey, unknown>;
+
+/**
+ * Creates a reader of JSON bodies up to `limitBytes`, which are collected whole and parsed by koa-body. What it does not
+ * know is checked beside it: the pace, the encoding and the memory of the account, and the depth.
+ */
+export function createBoundedReader(
+  services: Services,
+  limitBytes: number,
+): (context: ApiContext) => Promise<unknown> {
+  const { POST, PUT, PATCH, DELETE } = HttpMethodEnum;
+  const parse = koaBody({
+    json: true,
+    jsonLimit: limitBytes,
+    jsonStrict: true,
+    includeUnparsed: true,
+    multipart: false,
+    urlencoded: false,
+    text: false,
+    // Two operations take a body with DELETE.
+    parsedMethods: [POST, PUT, PATCH, DELETE],
+    onError(error, { request }) {
+      const { body } = error as Error & { readonly body?: string };
+      if (body === undefined) throw error;
+      // Either it is no JSON, and this throws the error that says where, or it is JSON that strict parsers refuse, such
+      // as a number, and its schema says what is wrong.
+      request.body = parseSmallJson(body);
+    },
+  });
+  return async (context) => {
+    const body = new BoundedBody(services, context, limitBytes);
+    const { req, request } = context;
+    try {
+      const arrived = readChunks(req, services.bodyTimes, {
+        isLarge: () => false,
+        onChunk(chunk) {
+          const { meter } = context.state;
+          if (meter === undefined) body.check(chunk);
+          else meter.measure(() => body.check(chunk));
+        },
+      });
+      const parsed = parse(context, async () => undefined);
+      // If the body is refused before its end, the parser never ends.
+      parsed.catch(() => undefined);
+      await arrived;
+      body.end();
+      await parsed;
+    } finally {
+      body.release();
+    }
+    return takeBody(request.body as ParsedBody | undefined);
+  };
+}
+
+/** An empty body is treated as an empty object, so that missing fields are reported by name. */
+function takeBody(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body ?? {};
+  const text = (body as ParsedBody)[unparsed];
+  if (typeof text === 'string' && !isWellFormedJson(text, body)) return parseSmallJson(text);
+  checkDepth(body);
+  delete (body as ParsedBody)[unparsed];
+  return body;
+}
+
+/** Checks a body as it arrives. */
+class BoundedBody {
+  readonly #context: ApiContext;
+  readonly #limitBytes: number;
+  readonly #share: BodyShare;
+  readonly #utf8 = new Utf8Check();
+  #length = 0;
+
+  constructor(services: Services, context: ApiContext, limitBytes: number) {
+    this.#context = context;
+    this.#limitBytes = limitBytes;
+    this.#share = new BodyShare(services, context);
+  }
+
+  check(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > this.#limitBytes) throw tooLarge(this.#limitBytes);
+    checkUtf8(this.#utf8.push(chunk));
+    const { req, request } = this.#context;
+    // Most bodies arrive complete and occupy memory only briefly.
+    if (!req.complete && this.#length !== request.length) this.#share.hold(this.#length);
+  }
+
+  end(): void {
+    checkUtf8(this.#utf8.end());
+  }
+
+  release(): void {
+    this.#share.release();
+  }
+}
