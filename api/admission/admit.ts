@@ -55,8 +55,9 @@ export interface Attached {
  * Admits a request: checks the limits of its account and reserves money for it, in one round trip to Redis. Sets the
  * rate limit headers if Redis replies. If the response is a replay, the request id header is set to the id of the
  * original request.
- * @param place returns the request's placement, on the assumption that it is admitted with all units that it asks for;
- * null if it can only be dispatched after admission
+ * @param place returns the request's placement, on the assumption that it is admitted with all units that it asks for.
+ * Admission then pushes it in the same script, which saves the round trip of dispatching it afterwards. Null if it can
+ * only be dispatched after admission
  * @throws AppError if the request is not admitted
  */
 export async function admit<P extends Placement>(

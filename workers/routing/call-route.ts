@@ -13,7 +13,13 @@ import {
 } from '../upstreams/upstream.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import { chooseBackoffMs, chooseRateLimitMs, isKeyFailure, mayRetry } from './retry-policy.ts';
+import {
+  chooseBackoffMs,
+  chooseRateLimitMs,
+  isKeyFailure,
+  mayRetry,
+  type CallHistory,
+} from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
 import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
@@ -114,17 +120,11 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
 }
 
 async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: RequestFailures): Promise<T> {
-  const failedCandidates: RouteCandidate[] = [];
-  const budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
-  let startedAtMs: number | null = null;
-  let attempts = 0;
-  let calls = 0;
-  let lastError: UpstreamError | null = null;
+  const failed = new FailedCalls(call);
   for (;;) {
-    const remainingMs = startedAtMs === null ? Infinity : budgetMs - (performance.now() - startedAtMs);
-    const slot = await acquireSlot(routing.limiter, call, failedCandidates, remainingMs);
-    if (slot === null) throw lastError === null ? noCandidate() : toCallerError(lastError);
-    startedAtMs ??= performance.now();
+    const slot = await acquireSlot(routing.limiter, call, failed.candidates, failed.remainingMs);
+    if (slot === null) throw failed.lastError === null ? noCandidate() : toCallerError(failed.lastError);
+    failed.startBudget();
     try {
       const outcome = await callOnce(routing, call, slot, failures);
       if ('response' in outcome) return outcome.response;
@@ -132,32 +132,72 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (!(error instanceof UpstreamError)) throw error;
-      lastError = error;
-      // If the model or address is missing, it is missing for every key of the route.
-      failedCandidates.push(
-        ...(error.failure === 'missing' ? listCandidates(slot.candidate.route) : [slot.candidate]),
-      );
-      const isLast = orderCandidates(call.routes, failedCandidates, Math.random).length === 0;
-      if (!call.retriesRateLimits || error.failure !== 'rate_limited') {
-        calls += 1;
-        // A failing key does not count as an attempt while there are other keys to try.
-        if (!isKeyFailure(error) || isLast) attempts += 1;
-      }
-      logFailure(call.log, slot.candidate, error, calls);
-      const elapsedMs = performance.now() - startedAtMs;
-      const hasOutput = call.hasOutput();
-      const { retriesTimeouts } = call;
-      const counters = { calls, attempts, elapsedMs, budgetMs };
-      const isSplit = call.isSplitAfter?.(error) ?? false;
-      const statusLeftMs = (call.statusUntilMs ?? Infinity) - Date.now();
-      const hasOtherRoute = !isLast;
-      const history = { ...counters, hasOutput, hasOtherRoute, retriesTimeouts, isSplit, statusLeftMs };
+      const history = failed.add(error, slot);
+      logFailure(call.log, slot.candidate, error, history.calls);
       if (!mayRetry(error, history)) throw toCallerError(error);
       // The delay rejects with an AbortError; `throwIfAborted` throws the signal's reason instead.
-      const backoffMs = chooseBackoffMs(error, attempts, Math.random());
+      const backoffMs = chooseBackoffMs(error, history.attempts, Math.random());
       if (backoffMs > 0) await delay(backoffMs, undefined, { signal: call.signal }).catch(() => undefined);
       call.signal.throwIfAborted();
     }
+  }
+}
+
+/** The failed calls of one request to its routes. */
+class FailedCalls {
+  readonly candidates: RouteCandidate[] = [];
+  readonly #call: RouteCall<unknown>;
+  readonly #budgetMs: number;
+  #startedAtMs: number | null = null;
+  #calls = 0;
+  #attempts = 0;
+  #lastError: UpstreamError | null = null;
+
+  constructor(call: RouteCall<unknown>) {
+    this.#call = call;
+    this.#budgetMs = 2 * Math.max(0, ...call.routes.map((route) => route.upstream.timeoutMs));
+  }
+
+  get lastError(): UpstreamError | null {
+    return this.#lastError;
+  }
+
+  /** For how long further calls may still start, in milliseconds. */
+  get remainingMs(): number {
+    return this.#startedAtMs === null ? Infinity : this.#budgetMs - this.#elapsedMs;
+  }
+
+  get #elapsedMs(): number {
+    return performance.now() - this.#startedAtMs!;
+  }
+
+  /** Starts the time for all calls, if this is the first one. */
+  startBudget(): void {
+    this.#startedAtMs ??= performance.now();
+  }
+
+  add(error: UpstreamError, { candidate }: CallSlot): CallHistory {
+    const call = this.#call;
+    this.#lastError = error;
+    // If the model or address is missing, it is missing for every key of the route.
+    this.candidates.push(...(error.failure === 'missing' ? listCandidates(candidate.route) : [candidate]));
+    const hasOtherRoute = orderCandidates(call.routes, this.candidates, Math.random).length > 0;
+    if (!call.retriesRateLimits || error.failure !== 'rate_limited') {
+      this.#calls += 1;
+      // A failing key does not count as an attempt while there are other keys to try.
+      if (!isKeyFailure(error) || !hasOtherRoute) this.#attempts += 1;
+    }
+    return {
+      calls: this.#calls,
+      attempts: this.#attempts,
+      elapsedMs: this.#elapsedMs,
+      budgetMs: this.#budgetMs,
+      hasOutput: call.hasOutput(),
+      hasOtherRoute,
+      retriesTimeouts: call.retriesTimeouts,
+      isSplit: call.isSplitAfter?.(error) ?? false,
+      statusLeftMs: (call.statusUntilMs ?? Infinity) - Date.now(),
+    };
   }
 }
 
