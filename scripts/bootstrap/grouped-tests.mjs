@@ -166,6 +166,7 @@ export async function runGroup({ files, filesAtOnce, costsPath }) {
   const queue = [...loaded];
   const running = new Set();
   watchProcess((ms) => {
+    if (running.size < 2) return;
     const labels = [...running].map(({ label }) => label).join(' | ');
     appendFileSync(costsPath, `held ${(ms / 1_000).toFixed(1)}\t${labels}\n`);
   });

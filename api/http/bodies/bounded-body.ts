@@ -35,7 +35,7 @@ export function createBoundedReader(
       if (body === undefined) throw error;
       // Either it is no JSON, and this throws the error that says where, or it is JSON that strict parsers refuse, such
       // as a number, and its schema says what is wrong.
-      request.body = parseSmallJson(body);
+      request.body = parseSmallJson(body) as typeof request.body;
     },
   });
   return async (context) => {

@@ -32,4 +32,4 @@ export const liveness = {
    * if no worker is alive.
    */
   callSlot: { deadMs: 30_000 },
-} as const;
+};

@@ -1,6 +1,6 @@
 // Runs alone: its files keep several processes busy for seconds.
 import test from 'ava';
-import type { CountedFile, FileResult, FileRequest } from '../../../api/documents/file-content.ts';
+import type { CountedFile, FileRequest } from '../../../api/documents/file-content.ts';
 import { countTokens } from '../../../shared/catalog/count-tokens.ts';
 import { estimateInOtherVocabularies } from '../../../api/tokens/other-vocabularies.ts';
 import { waitFor } from '../../support/wait-for.ts';
