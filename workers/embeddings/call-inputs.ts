@@ -28,8 +28,9 @@ export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> 
 }
 
 /**
- * Groups inputs by request, because the inputs of one request succeed or fail together. An input that several requests
- * share is in the group of the first one that still waits for it. Inputs that nobody waits for are left out.
+ * Groups inputs by request, because the inputs of one request succeed or fail together. An input shared by several
+ * requests goes into the group of the first request that is still waiting for it. Inputs that no request is waiting for
+ * are left out.
  */
 export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][] {
   const groups = new Map<PendingRequest, PendingInput[]>();

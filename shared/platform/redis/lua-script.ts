@@ -27,8 +27,8 @@ const descriptionPattern = /^( *local \w+ = (?:tonumber\()?(?:KEYS|ARGV)\[[^\]]+
 
 /**
  * A Lua script, stored in its own file. At its top, the file names each of its keys and arguments. Callers pass values by
- * name, so only the file knows their positions. The build has already inlined the files that it
- * includes (see `scripts/bootstrap/lua.mjs`).
+ * name, so only the file knows their positions. The build has already inlined the files that it includes (see
+ * `scripts/bootstrap/lua.mjs`).
  *
  * A script may work on a list of items, each with the same keys and arguments. They follow the fixed ones, and the file
  * assigns them to names in a loop, relative to `eachKey` and `eachArg`.
