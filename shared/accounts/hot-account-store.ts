@@ -5,7 +5,7 @@ import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
 import type { AccountChange, AccountDocument, AccountStore } from './account-store.ts';
-import { defaultJobSettings, readJobSettings, type JobSettings } from './job-settings.ts';
+import { readJobSettings, type JobSettings } from './job-settings.ts';
 import { unknownKey } from './unknown-key.ts';
 import { addMissingRows } from '../ledger/missing-entries-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';

@@ -23,7 +23,7 @@ export async function peekShards(redis: RedisClient): Promise<readonly ShardStat
   const [trimmed, streams] = await callRedis(() =>
     Promise.all([redis.mget(trimmedKeys), redis.xread('COUNT', 1, 'STREAMS', ...streamKeys, ...fromStart)]),
   );
-  const filled = new Set((streams ?? []).map(([key]) => String(key)));
+  const filled = new Set((streams ?? []).map(([key]) => key));
   return shards.map((shard) => ({
     trimmed: trimmed[shard] ?? '0-0',
     isEmpty: !filled.has(streamKeys[shard]!),

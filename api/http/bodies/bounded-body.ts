@@ -35,7 +35,7 @@ export function createBoundedReader(
       if (body === undefined) throw error;
       // Either it is no JSON, and this throws the error that says where, or it is JSON that strict parsers refuse, such
       // as a number, and its schema says what is wrong.
-      request.body = parseSmallJson(body) as typeof request.body;
+      request.body = parseSmallJson(body) as Exclude<typeof request.body, undefined>;
     },
   });
   return async (context) => {
@@ -59,7 +59,7 @@ export function createBoundedReader(
     } finally {
       body.release();
     }
-    return takeBody(request.body as ParsedBody | undefined);
+    return takeBody(request.body);
   };
 }
 

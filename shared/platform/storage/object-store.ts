@@ -15,7 +15,7 @@ import {
   type GetBucketLifecycleConfigurationCommandOutput,
 } from '@aws-sdk/client-s3';
 import type { Config } from '../config/config.ts';
-import { findObjectHeaders, parseFileName } from './file-name.ts';
+import { findObjectHeaders } from './file-name.ts';
 import { isOurRule, mergeRules } from './lifecycle-rules.ts';
 
 /** Result of reading a range of an object. */

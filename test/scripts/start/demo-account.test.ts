@@ -1,8 +1,7 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { ensureDemoAccount } from '../../../scripts/start/demo-account.ts';
-import { loadSecrets, saveSecrets } from '../../../scripts/start/secrets-file.ts';
 import { formatWelcome } from '../../../scripts/start/welcome.ts';
 import { runAdmin } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
@@ -112,6 +111,6 @@ test.serial('if the account is not in the database, another is created and repor
 test.serial("a customer's account is never mistaken for the demo account", async (t) => {
   await stack.createAccount();
   const folder = makeFolder(t);
-  const { id } = await start(folder);
+  await start(folder);
   t.is(await countAccounts(), 2);
 });
