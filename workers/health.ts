@@ -8,7 +8,7 @@ import { findHealthProblem } from './maintenance/health-file.ts';
 const [path, ...rest] = process.argv.slice(2);
 const problem =
   path === undefined || rest.length > 0
-    ? 'Usage: node dist/workers/health.js <the --health-file of the worker>'
+    ? 'Usage: node dist/workers/health.js <--health-file of the worker>'
     : await findHealthProblem(path);
 if (problem !== null) {
   process.stderr.write(`${problem}\n`);

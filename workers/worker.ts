@@ -161,7 +161,7 @@ async function startMails(
 ): Promise<Running | null> {
   const { smtpUrl, masterKey, mailFrom, supportEmail, signup } = config;
   if (smtpUrl === null) {
-    log.warn('SMTP_URL is not set; mails stay queued until a worker has it');
+    log.warn('SMTP_URL is not set; mails stay queued until a worker with SMTP_URL starts');
     return null;
   }
   return startMailIntake({

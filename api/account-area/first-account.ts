@@ -48,7 +48,7 @@ export async function createFirstAccount(
   // If there is no first key, another request created the account. It did not get the link, so it returns no key.
   // Generate a new key here.
   const apiKey = firstKey ?? (await replaceKey(dependencies, accountId));
-  if (apiKey === null) throw new Error(`Account ${accountId} has disappeared while it was linked.`);
+  if (apiKey === null) throw new Error(`Account ${accountId} disappeared while it was being linked.`);
   // The key must be returned. Later failures are repaired by `finishClaims` and when the account is used.
   const claim = decision?.accountId === accountId ? decision.claim : null;
   const credited = claim === null ? hotAccounts.load(accountId) : creditClaim(dependencies, claim);

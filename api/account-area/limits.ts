@@ -38,38 +38,38 @@ export const webLimits = {
     limit: 10,
     windowSeconds: hour,
     party: 'mailbox',
-    counted: 'codes mailed to one mailbox',
+    counted: 'codes sent to one mailbox',
   },
   'mailed-codes-network': {
     limit: 100,
     windowSeconds: hour,
     party: 'network',
-    counted: 'codes mailed for one network',
+    counted: 'codes requested from one network',
     siteFactor: guessingSiteFactor,
   },
   'codes-without-captcha-mailbox': {
     limit: 3,
     windowSeconds: hour,
     party: 'mailbox',
-    counted: 'codes mailed to one mailbox without a captcha',
+    counted: 'codes sent to one mailbox without a captcha',
   },
   'codes-without-captcha-network': {
     limit: 10,
     windowSeconds: hour,
     party: 'network',
-    counted: 'codes mailed without a captcha for one network',
+    counted: 'codes requested from one network without a captcha',
   },
   'confirmation-codes-user': {
     limit: 10,
     windowSeconds: hour,
     party: 'user',
-    counted: 'confirmation codes mailed for one user',
+    counted: 'confirmation codes requested by one user',
   },
   'captcha-challenges-network': {
     limit: 60,
     windowSeconds: minute,
     party: 'network',
-    counted: 'captchas for one network',
+    counted: 'captchas requested from one network',
   },
   'captcha-verifications-network': {
     limit: 60,
@@ -81,26 +81,26 @@ export const webLimits = {
     limit: 100,
     windowSeconds: hour,
     party: 'network',
-    counted: 'wrong codes entered from one network',
+    counted: 'incorrect codes entered from one network',
     siteFactor: guessingSiteFactor,
   },
   'wrong-keys-user': {
     limit: 10,
     windowSeconds: hour,
     party: 'user',
-    counted: 'wrong API keys entered by one user',
+    counted: 'incorrect API keys entered by one user',
   },
   'wrong-keys-network': {
     limit: 100,
     windowSeconds: hour,
     party: 'network',
-    counted: 'wrong API keys entered from one network',
+    counted: 'incorrect API keys entered from one network',
   },
   'first-accounts-network': {
     limit: 100,
     windowSeconds: day,
     party: 'network',
-    counted: 'first accounts made from one network',
+    counted: 'first accounts created from one network',
   },
   'daily-changes-user': {
     limit: 2_000,
@@ -189,13 +189,13 @@ export class Limits {
 }
 
 function toSiteLimit({ siteFactor = defaultSiteFactor, ...rule }: WebLimit): WebLimit {
-  return { ...rule, limit: rule.limit * siteFactor, counted: `${rule.counted} (a /48 of IPv6)` };
+  return { ...rule, limit: rule.limit * siteFactor, counted: `${rule.counted} (an IPv6 /48)` };
 }
 
 function limitReached({ limit, windowSeconds, counted }: WebLimit, waitMs: number): AppError {
   const waitSeconds = Math.ceil(waitMs / 1_000);
   return new AppError('too_many_attempts', {
-    message: `The limit of ${limit} ${counted} per ${periodNames[windowSeconds]} is reached. Try again in ${waitSeconds} s.`,
+    message: `The limit of ${limit} ${counted} per ${periodNames[windowSeconds]} has been reached. Try again in ${waitSeconds} s.`,
     messageRu: `Слишком много попыток. Повторите через ${waitSeconds} с.`,
     headers: { 'retry-after': String(waitSeconds) },
   });

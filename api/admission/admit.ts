@@ -208,16 +208,16 @@ async function toRefusal(services: Services, holder: KeyHolder, result: Refusal)
     case 'stored_too_much':
       return new AppError('too_many_jobs', {
         message:
-          `Answers of this account that are kept under Idempotency-Keys take ${maxStoredBytesPerAccount / 1_000_000} MB, as ` +
-          'much as they may. Send this request without the header, or later: requests under way make room once their ' +
-          'answers have moved to the object store, and answers that stay, very short ones above all, within a day.',
+          `This account has reached the limit of ${maxStoredBytesPerAccount / 1_000_000} MB for responses stored under an ` +
+          'Idempotency-Key. Send the request without the header, or try again later: space is freed when large responses ' +
+          'move to the object store, and within 24 hours in any case.',
         headers: { 'retry-after': String(storedBytesRetryAfterSeconds) },
       });
     case 'insufficient':
       return new AppError('insufficient_balance', {
         message:
           `This request may cost up to ${formatRub(result.neededNano)} RUB; ` +
-          `${formatRub(result.spendableNano)} RUB of the balance can be spent. Refill it, or ask for less.`,
+          `${formatRub(result.spendableNano)} RUB of the balance is available. Refill the balance, or send a smaller request.`,
       });
     default:
       return await toAccountError(services, holder, result);

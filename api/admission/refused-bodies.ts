@@ -93,7 +93,7 @@ export class RefusedBodies {
 function createError(waitMs: number): AppError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
   return new AppError('rate_limit_exceeded', {
-    message: `Your last large requests were refused, and others of yours wait already. Correct what their errors name, and try again in ${seconds} s.`,
+    message: `Your recent large requests were rejected, and more of them are waiting. Fix the errors returned for them, and try again in ${seconds} s.`,
     headers: { 'retry-after': String(seconds) },
   });
 }

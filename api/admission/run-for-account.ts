@@ -56,7 +56,7 @@ export async function toAccountError(
     case 'rate_limited': {
       const headers = retryAfter(refusal.retryAfterMs);
       return new AppError('rate_limit_exceeded', {
-        message: `The limit of ${refusal.rateLimit.limit} requests per minute is reached. Try again in ${headers['retry-after']} s.`,
+        message: `The limit of ${refusal.rateLimit.limit} requests per minute has been reached. Try again in ${headers['retry-after']} s.`,
         headers,
       });
     }

@@ -8,12 +8,14 @@ const errorTypes = [...new Set(Object.values(errorKinds).map((kind) => kind.type
 
 const ErrorSummary = Type.Object(
   {
-    message: Type.String({ description: 'What was wrong, where, and what to do; in English.' }),
-    type: StringEnum(errorTypes, { description: 'OpenAI’s word for the kind of error.' }),
-    param: Nullable(Type.String({ description: 'The field that is at fault, such as `messages.0.role`.' })),
-    code: Type.String({ description: 'What programs tell errors apart by.' }),
+    message: Type.String({ description: 'What is wrong, where, and what to do, in English.' }),
+    type: StringEnum(errorTypes, { description: 'The error type, as in OpenAI’s API.' }),
+    param: Nullable(
+      Type.String({ description: 'The field that caused the error, such as `messages.0.role`.' }),
+    ),
+    code: Type.String({ description: 'The error code. Use it to handle errors in your program.' }),
   },
-  { description: 'The form that OpenAI’s clients read.' },
+  { description: 'The error in OpenAI’s format.' },
 );
 
 /** The body of every error except a 422. */
@@ -23,7 +25,8 @@ export const ErrorBody = Type.Object(
     detail: Type.Object({
       error: Type.String({ description: 'The same as `error.code`.' }),
       message_ru: Type.String({
-        description: 'What the code means, in Russian, and behind it `message_en` where that says more.',
+        description:
+          'The message in Russian. Where there is no translation, the meaning of the code in Russian, followed by `message_en`.',
       }),
       message_en: Type.String({ description: 'The same as `error.message`.' }),
     }),
@@ -33,14 +36,15 @@ export const ErrorBody = Type.Object(
 
 const issueFields = {
   loc: Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'] }), {
-    description: 'The way to the fault, such as `["body", "messages", 0, "role"]`.',
+    description: 'The path to the invalid field, such as `["body", "messages", 0, "role"]`.',
   }),
-  msg: Type.String({ description: 'What is wrong there.' }),
-  type: Type.String({ description: 'Which rule it breaks.' }),
+  msg: Type.String({ description: 'What is wrong with the field.' }),
+  type: Type.String({ description: 'The validation rule that the field violates.' }),
 };
 
 const issueList = {
-  description: 'Not all faults are always listed: a broken body may show the first alone.',
+  description:
+    'The invalid fields. The list may be incomplete: for some bodies, only the first error is reported.',
 };
 
 /** The body of a 422, with one item per invalid field. */
@@ -56,7 +60,7 @@ export const TranslatedValidationErrorBody = Type.Object(
     detail: Type.Array(
       Type.Object({
         ...issueFields,
-        message_ru: Type.String({ description: 'What is wrong there, in Russian.' }),
+        message_ru: Type.String({ description: 'What is wrong with the field, in Russian.' }),
         message_en: Type.String({ description: 'The same as `msg`.' }),
       }),
       issueList,

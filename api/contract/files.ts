@@ -8,30 +8,30 @@ const bytes = (description: string) =>
 export const getFile = defineOperation({
   operationId: 'getFile',
   tag: 'Images',
-  summary: 'Fetch a generated image',
+  summary: 'Download a generated image',
   description:
-    'What the links of `response_format: "url"` point at. Whoever knows the name may fetch it, for 24 hours; ' +
-    'then it is gone for good. `Range`, `If-Range` and the conditional headers of HTTP are understood, so that a ' +
-    'download that was cut can be resumed.',
+    'Returns an image that was generated with `response_format: "url"`. Anyone who knows the name can download it for ' +
+    '24 hours. After that, it is permanently deleted. `Range`, `If-Range` and HTTP’s conditional headers are supported, ' +
+    'so you can resume an interrupted download.',
   method: 'get',
   path: '/files/{name}',
   atRoot: true,
   auth: 'none',
   pathParameters: Type.Object({
     name: Type.String({
-      description:
-        'When the image was made, 43 characters that cannot be guessed, and `.png`, `.jpg` or `.webp`.',
+      description: 'The time of creation, 43 unguessable characters, and `.png`, `.jpg` or `.webp`.',
     }),
   }),
-  response: bytes('The bytes of the picture.'),
+  response: bytes('The bytes of the image.'),
   responseType: 'image/*',
   servesRanges: true,
   additionalResponses: [
     {
       status: 206,
       responseType: 'image/*',
-      response: bytes('The bytes that were asked for.'),
-      description: 'The range that `Range` asks for. Several ranges at once are answered by the whole file.',
+      response: bytes('The requested bytes.'),
+      description:
+        'The bytes requested in `Range`. If you request several ranges, the whole file is returned.',
       example: {},
     },
   ],

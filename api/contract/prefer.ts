@@ -58,6 +58,6 @@ export function readRequestTimeout(header: string | undefined): number | null {
   if (timeoutMs >= 1 && timeoutMs <= maxRequestTimeoutMs) return timeoutMs;
   throw invalidField(
     ['header', requestTimeoutHeader],
-    `must be an integer of milliseconds, from 1 to ${maxRequestTimeoutMs}`,
+    `must be an integer number of milliseconds from 1 to ${maxRequestTimeoutMs}`,
   );
 }

@@ -12,21 +12,27 @@ import {
 
 export const UserBalance = Type.Partial(
   Type.Object({
-    id: Type.String({ description: 'The account’s id: what support asks for. It opens nothing.' }),
-    user_type: Type.String({ description: 'The kind of account, as the operator names it.' }),
+    id: Type.String({
+      description: 'The account’s id. Give it to support when you contact them. It does not grant access.',
+    }),
+    user_type: Type.String({ description: 'The account type, as named by the operator.' }),
     last_used_at: Type.String({
       format: 'date-time',
-      description: 'When the account last asked a model for something, in UTC; left out where it never did.',
+      description: 'When the account last sent a request to a model, in UTC. Absent if it never did.',
     }),
-    balance: Type.Number({ description: 'Roubles, with what is reserved for requests under way.' }),
+    balance: Type.Number({
+      description: 'The balance in roubles, including amounts reserved for requests in progress.',
+    }),
     total_balance_added: Type.Number({ description: 'The sum of all refills, in roubles.' }),
-    free_requests: Type.Integer({ description: 'How many free requests are left.' }),
-    request_count_last_hour: Type.Number({ description: 'Requests of the last hour.' }),
-    total_cost_request_last_hour: Type.Number({ description: 'What they cost, in roubles.' }),
+    free_requests: Type.Integer({ description: 'Number of free requests left.' }),
+    request_count_last_hour: Type.Number({ description: 'Number of requests in the last hour.' }),
+    total_cost_request_last_hour: Type.Number({
+      description: 'Cost of the requests in the last hour, in roubles.',
+    }),
     average_rpm: Type.Number({ description: 'Requests per minute, averaged over the last hour.' }),
     requests_per_minute: Type.Number({
       description:
-        'The limit of requests per minute; a model’s `rpm_coefficient` says how many one counts for.',
+        'Maximum number of requests per minute. A request counts as many times as the model’s `rpm_coefficient`.',
     }),
   }),
   { title: 'UserBalance' },
@@ -36,7 +42,7 @@ export type UserBalance = Static<typeof UserBalance>;
 export const getProfile = defineOperation({
   operationId: 'getProfile',
   tag: 'Users',
-  summary: 'Show the balance and limits of the key',
+  summary: 'Get the balance and limits of the account',
   method: 'get',
   path: '/users/profile',
   auth: 'key',
@@ -49,7 +55,7 @@ export const RedeemRequest = Type.Object({
   code: Type.String({
     minLength: 1,
     maxLength: 256,
-    description: 'A refill code, in any case, with or without its dashes.',
+    description: 'The refill code. Case and dashes are ignored.',
   }),
 });
 export type RedeemRequest = Static<typeof RedeemRequest>;
@@ -66,8 +72,8 @@ export const RedeemResponse = Type.Interface(
     ]),
   ],
   {
-    add_balance: Type.Number({ description: 'What the code added to the balance; roubles.' }),
-    add_free_requests: Type.Integer({ description: 'What the code added to the free requests.' }),
+    add_balance: Type.Number({ description: 'The amount added to the balance, in roubles.' }),
+    add_free_requests: Type.Integer({ description: 'Number of free requests added.' }),
   },
 );
 export type RedeemResponse = Static<typeof RedeemResponse>;
@@ -77,7 +83,8 @@ export const redeemCode = defineOperation({
   tag: 'Users',
   summary: 'Redeem a refill code',
   description:
-    'Each code works once. Guessing codes bans the account for good; a code that is used, expired or revoked does not count as a guess.',
+    'Each code works once. Trying to guess codes bans the account permanently. A code that is already used, expired or ' +
+    'revoked does not count as a guess.',
   method: 'post',
   path: '/users/redeem',
   auth: 'key',
@@ -90,8 +97,8 @@ export const redeemCode = defineOperation({
 export const RefillLog = Type.Object(
   {
     created_at: Type.String({ format: 'date-time', description: 'When the code was redeemed, in UTC.' }),
-    refill_code_redeemed: Type.String({ description: 'The code as it was issued.' }),
-    balance_added: Type.String({ description: 'Roubles, as a decimal.' }),
+    refill_code_redeemed: Type.String({ description: 'The code, as issued.' }),
+    balance_added: Type.String({ description: 'The amount added, in roubles, as a decimal string.' }),
     free_requests_added: Type.Integer(),
   },
   { title: 'RefillLog' },
@@ -107,7 +114,7 @@ export type RefillLogQuery = Static<typeof RefillLogQuery>;
 export const listRefillLogs = defineOperation({
   operationId: 'listRefillLogs',
   tag: 'Users',
-  summary: 'List the codes that the account has redeemed',
+  summary: 'List the refill codes that the account has redeemed',
   method: 'get',
   path: '/users/refill_logs',
   auth: 'key',
@@ -119,13 +126,13 @@ export const listRefillLogs = defineOperation({
 
 export const DailyStat = Type.Object(
   {
-    stat_date: Type.String({ format: 'date', description: 'A day in UTC.' }),
-    request_count: Type.Integer({ description: 'Requests that reached a model.' }),
+    stat_date: Type.String({ format: 'date', description: 'The day, in UTC.' }),
+    request_count: Type.Integer({ description: 'Number of requests that reached a model.' }),
     prompt_tokens: Type.Integer(),
-    cache_read_tokens: Type.Integer({ description: 'Of the prompt tokens, those read from a cache.' }),
+    cache_read_tokens: Type.Integer({ description: 'Prompt tokens read from a cache.' }),
     completion_tokens: Type.Integer(),
-    cost_request: Type.Number({ description: 'What the day cost; roubles.' }),
-    free_requests: Type.Integer({ description: 'Requests paid with a free request.' }),
+    cost_request: Type.Number({ description: 'Cost of the requests on this day, in roubles.' }),
+    free_requests: Type.Integer({ description: 'Number of free requests used.' }),
   },
   { title: 'DailyStat' },
 );
@@ -133,28 +140,33 @@ export type DailyStat = Static<typeof DailyStat>;
 
 export const Stats = Type.Object({
   period_start_date: Type.String({ format: 'date' }),
-  period_end_date: Type.String({ format: 'date', description: 'The last day of the period, included.' }),
+  period_end_date: Type.String({ format: 'date', description: 'The last day of the period (inclusive).' }),
   total_requests: Type.Integer(),
   total_prompt_tokens: Type.Integer(),
   total_completion_tokens: Type.Integer(),
-  total_cost: Type.Number({ description: 'Roubles.' }),
+  total_cost: Type.Number({ description: 'Total cost, in roubles.' }),
   total_free_requests: Type.Integer(),
-  daily_stats: Type.Array(DailyStat, { description: 'Days with requests alone, oldest first.' }),
+  daily_stats: Type.Array(DailyStat, { description: 'Only days with requests, oldest first.' }),
 });
 export type Stats = Static<typeof Stats>;
 
 export const StatsQuery = Type.Object({
   start_date: Type.Optional(
-    Type.String({ format: 'date', description: 'At the earliest, and unless given, 30 days back (UTC).' }),
+    Type.String({
+      format: 'date',
+      description: 'The first day, in UTC. Defaults to 30 days ago, which is also the earliest allowed.',
+    }),
   ),
-  end_date: Type.Optional(Type.String({ format: 'date', description: 'Today (UTC) unless given.' })),
+  end_date: Type.Optional(
+    Type.String({ format: 'date', description: 'The last day, in UTC. Defaults to today.' }),
+  ),
 });
 export type StatsQuery = Static<typeof StatsQuery>;
 
 export const getStats = defineOperation({
   operationId: 'getStats',
   tag: 'Users',
-  summary: 'Sum up the requests of each day',
+  summary: 'Get daily usage statistics',
   method: 'get',
   path: '/users/stats',
   auth: 'key',
@@ -166,29 +178,32 @@ export const getStats = defineOperation({
 
 export const RequestLog = Type.Object(
   {
-    created_at: Type.String({ format: 'date-time', description: 'When the request came, in UTC.' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the request was received, in UTC.' }),
     success: Type.Boolean(),
-    response_code: Type.Integer({ description: 'HTTP status of the answer; 200 on success.' }),
-    request_id: Type.String({ description: 'The x-request-id of the answer.' }),
+    response_code: Type.Integer({ description: 'HTTP status of the response; 200 on success.' }),
+    request_id: Type.String({ description: 'The `x-request-id` of the response.' }),
     details: Nullable(
       Type.String({
-        description: 'What went wrong, as `code: message`. On success null, or what the answer lacks.',
+        description:
+          'What went wrong, as `code: message`. On success, null or what is missing from the response.',
       }),
     ),
-    user_ip: Type.String({ description: 'Address that the request came from.' }),
-    model_name: Type.String({ description: 'Id of the model.' }),
+    user_ip: Type.String({ description: 'The IP address that sent the request.' }),
+    model_name: Type.String({ description: 'The id of the model.' }),
     prompt_tokens: Type.Integer(),
     cache_read_tokens: Nullable(
       Type.Integer({
-        description: 'Of the prompt tokens, those read from a cache; null where the vendor does not tell.',
+        description: 'Prompt tokens read from a cache; null if the vendor does not report them.',
       }),
     ),
     completion_tokens: Type.Integer(),
-    total_time: Type.Number({ description: 'Seconds.' }),
-    cost_request: Type.Number({ description: 'Roubles.' }),
-    free_requests: Type.Boolean({ description: 'Whether it was paid with a free request.' }),
+    total_time: Type.Number({ description: 'Duration of the request, in seconds.' }),
+    cost_request: Type.Number({ description: 'Cost of the request, in roubles.' }),
+    free_requests: Type.Boolean({ description: 'Whether the request was paid for with a free request.' }),
     is_free_request: Type.Boolean({ description: 'The same as `free_requests`.' }),
-    estimated: Type.Boolean({ description: 'The tokens are our own count: the vendor reported none.' }),
+    estimated: Type.Boolean({
+      description: 'Whether the gateway counted the tokens because the vendor did not report them.',
+    }),
   },
   { title: 'RequestLog' },
 );
@@ -205,7 +220,8 @@ export const listRequestLogs = defineOperation({
   tag: 'Users',
   summary: 'List the requests of the last 72 hours',
   description:
-    'Requests that reached a model, successful or not; what was refused before is not listed. A page holds 300.',
+    'Lists requests that reached a model, successful or not. Requests that were rejected earlier are not listed. A page ' +
+    'contains up to 300 requests.',
   method: 'get',
   path: '/users/request_logs',
   auth: 'key',
@@ -216,16 +232,19 @@ export const listRequestLogs = defineOperation({
 });
 
 export const NewApiKey = Type.Object({
-  new_api_key: Type.String({ description: 'Shown this once: it is kept as a hash and encrypted.' }),
+  new_api_key: Type.String({
+    description: 'The new key. It is shown only once: the service stores a hash of it and an encrypted copy.',
+  }),
 });
 export type NewApiKey = Static<typeof NewApiKey>;
 
 export const regenerateApiKey = defineOperation({
   operationId: 'regenerateApiKey',
   tag: 'Users',
-  summary: 'Replace the key',
+  summary: 'Replace the API key',
   description:
-    'The key that was sent stops working within a second; requests under way finish. A new key that was lost can be replaced only by support.',
+    'The key that you send stops working within a second; requests in progress finish. If you lose the new key, only ' +
+    'support can replace it.',
   method: 'put',
   path: '/users/regenerate_api_key',
   auth: 'key',

@@ -21,45 +21,46 @@ import { noSuchLinkText, unknownKeyText } from '../../shared/contract/web-errors
 import { noGrantReasons } from '../../shared/accounts/no-grant-reasons.ts';
 
 const rub = (description: string) =>
-  Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: `${description} Roubles, as a decimal.` });
+  Type.String({
+    pattern: '^-?\\d+(\\.\\d+)?$',
+    description: `${description} In roubles, as a decimal string.`,
+  });
 
 /** Default name of a user's account. */
 export const defaultAccountLabel = 'Основной';
 
 export const ApiAccount = Type.Object(
   {
-    id: Type.Integer({ description: 'Names the account in the addresses of the account area.' }),
-    user_balance_id: Type.String({ description: 'The account’s own id: the `id` of `/users/profile`.' }),
-    label: Type.String({ description: 'What the user calls it.' }),
+    id: Type.Integer({ description: 'The id of the account in account area URLs.' }),
+    user_balance_id: Type.String({ description: 'The account’s own id, the `id` in `/users/profile`.' }),
+    label: Type.String({ description: 'The user’s name for the account.' }),
     is_primary: Type.Boolean({
-      description: 'Whether it is the one that was linked first, of those that still are.',
+      description: 'Whether this is the earliest linked of the user’s current accounts.',
     }),
-    balance: rub('The balance, including what is reserved for requests under way.'),
+    balance: rub('The balance, including amounts reserved for requests in progress.'),
     total_balance_added: rub('The sum of all refills.'),
-    free_requests: Type.Integer({ description: 'How many free requests are left.' }),
-    user_type: Type.String({ description: 'The kind of account, as the operator names it.' }),
-    ban: Type.Boolean({ description: 'Whether it is banned.' }),
+    free_requests: Type.Integer({ description: 'Number of free requests left.' }),
+    user_type: Type.String({ description: 'The account type, as named by the operator.' }),
+    ban: Type.Boolean({ description: 'Whether the account is banned.' }),
     key_id: Type.Optional(
+      Nullable(Type.Integer({ description: 'Identifies the key. It changes when the key is replaced.' })),
+    ),
+    key_label: Type.Optional(Nullable(Type.String({ description: 'Always null: keys have no names.' }))),
+    key_masked: Type.Optional(
       Nullable(
-        Type.Integer({ description: 'Tells this key from those before it: it changes with the key.' }),
+        Type.String({ description: 'A masked form of the key to recognize it by, such as `mg-ab12…wxyz`.' }),
       ),
     ),
-    key_label: Type.Optional(
-      Nullable(Type.String({ description: 'Null: keys have no names of their own.' })),
-    ),
-    key_masked: Type.Optional(
-      Nullable(Type.String({ description: 'Enough of the key to know it by, such as `mg-ab12…wxyz`.' })),
-    ),
     key_active: Type.Optional(
-      Nullable(Type.Boolean({ description: 'Whether the key opens the account: false while it is banned.' })),
+      Nullable(Type.Boolean({ description: 'Whether the key works. False while the account is banned.' })),
     ),
     average_rpm: Type.Optional(
       Nullable(Type.Number({ description: 'Requests per minute, averaged over the last hour.' })),
     ),
     requests_per_minute: Type.Optional(
-      Nullable(Type.Integer({ description: 'The limit of requests per minute.' })),
+      Nullable(Type.Integer({ description: 'Maximum number of requests per minute.' })),
     ),
-    total_cost_request_last_hour: Type.Optional(Nullable(rub('What the requests of the last hour cost.'))),
+    total_cost_request_last_hour: Type.Optional(Nullable(rub('Cost of the requests in the last hour.'))),
   },
   { title: 'ApiAccount' },
 );
@@ -70,7 +71,7 @@ const Label = Type.String({
   maxLength: 80,
   format: 'plain-text',
   description:
-    'What the user calls the account: one line with at least one visible character, without control characters.',
+    'The user’s name for the account: one line with at least one visible character, without control characters.',
 });
 const LabelWithDefault = Type.Unsafe<string>({ ...Label, default: defaultAccountLabel });
 
@@ -96,7 +97,7 @@ export const listApiAccounts = defineOperation({
   method: 'get',
   path: '/web/api-accounts',
   auth: 'web',
-  response: Type.Array(ApiAccount, { description: 'In the order in which they were linked.' }),
+  response: Type.Array(ApiAccount, { description: 'The accounts, in the order in which they were linked.' }),
   errors: [],
   example: { response: [accountExample] },
 });
@@ -112,8 +113,7 @@ export const linkApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Link an account by its key',
   description:
-    'An account belongs to one user at the most. Wrong keys are counted: after ten within an hour, further keys are ' +
-    'refused with 429.',
+    'An account can be linked to only one user. After ten incorrect keys within an hour, further attempts return 429.',
   method: 'post',
   path: '/web/api-accounts/link',
   auth: 'web',
@@ -127,23 +127,23 @@ export const linkApiAccount = defineOperation({
 
 const GrantOfNewUsers = Type.Object(
   {
-    balance: rub('What was added to the balance.'),
-    free_requests: Type.Integer({ description: 'How many free requests were added.' }),
+    balance: rub('The amount added to the balance.'),
+    free_requests: Type.Integer({ description: 'Number of free requests added.' }),
     reason: Nullable(
       StringEnum(noGrantReasons, {
         description:
-          'Null if something was added. `network_limit`: too many new users of this network got the grant within a ' +
-          'day. `disposable_email`: the address is of a provider of disposable addresses. `mailbox_granted`: another ' +
-          'user whose mail goes to the same mailbox has it. `already_granted`: an earlier account of this user got it. ' +
-          '`not_offered`: this service has none.',
+          'Why nothing was added; null if something was. `network_limit`: too many new users on this network received ' +
+          'the grant within a day. `disposable_email`: the address belongs to a provider of disposable addresses. ' +
+          '`mailbox_granted`: another user with the same mailbox received it. `already_granted`: an earlier account of ' +
+          'this user received it. `not_offered`: this service has no grant.',
       }),
     ),
     message_en: Nullable(
-      Type.String({ description: 'The reason in words, and what to do; null without one.' }),
+      Type.String({ description: 'The reason, and what to do; null if `reason` is null.' }),
     ),
-    message_ru: Nullable(Type.String({ description: 'The same in Russian.' })),
+    message_ru: Nullable(Type.String({ description: 'The same as `message_en`, in Russian.' })),
   },
-  { title: 'SignupGrant', description: 'What the operator gives new users, and if that is nothing, why.' },
+  { title: 'SignupGrant', description: 'The operator’s grant for new users, or why none was added.' },
 );
 export type GrantOfNewUsers = Static<typeof GrantOfNewUsers>;
 
@@ -165,9 +165,9 @@ export const createFirstApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Create the first account of the user',
   description:
-    'Adds the operator’s grant for new users, which each user and each mailbox gets once, and only so many users of one ' +
-    'network a day; `grant` tells what was added. An account without it works like any other. Returns 409 if the user ' +
-    'already has an account.',
+    'Adds the operator’s grant for new users. Each user and each mailbox can receive it once, and the number of grants ' +
+    'per network and day is limited; `grant` contains what was added. An account without the grant works like any ' +
+    'other. Returns 409 if the user already has an account.',
   method: 'post',
   path: '/web/api-accounts/first',
   auth: 'web',
@@ -184,7 +184,7 @@ export const createFirstApiAccount = defineOperation({
 export const getApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'getApiAccount',
-  summary: 'Show an account of the user',
+  summary: 'Get an account of the user',
   method: 'get',
   path: '/web/api-accounts/{account_id}',
   response: ApiAccount,
@@ -211,18 +211,18 @@ export const WebRedeemRequest = Type.Object({
   code: Type.String({
     minLength: 1,
     maxLength: 256,
-    description: 'A refill code, in any case, with or without its dashes.',
+    description: 'The refill code. Case and dashes are ignored.',
   }),
 });
 export type WebRedeemRequest = Static<typeof WebRedeemRequest>;
 
 export const RedeemedRefillCode = Type.Object(
   {
-    balance_added: rub('What the code added to the balance.'),
-    free_requests_added: Type.Integer({ description: 'What the code added to the free requests.' }),
-    balance: rub('With what was added.'),
+    balance_added: rub('The amount added to the balance.'),
+    free_requests_added: Type.Integer({ description: 'Number of free requests added by the code.' }),
+    balance: rub('The new balance.'),
     total_balance_added: rub('The sum of all refills.'),
-    free_requests: Type.Integer({ description: 'How many free requests are left.' }),
+    free_requests: Type.Integer({ description: 'Number of free requests left.' }),
   },
   { title: 'RedeemedRefillCode' },
 );
@@ -232,7 +232,7 @@ export const redeemForApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'redeemForApiAccount',
   summary: 'Redeem a refill code for an account',
-  description: 'As `/users/redeem`: guessing codes bans the account for good.',
+  description: 'Works like `/users/redeem`: trying to guess codes bans the account permanently.',
   method: 'post',
   path: '/web/api-accounts/{account_id}/redeem',
   body: WebRedeemRequest,
@@ -255,7 +255,7 @@ export const listRequestLogsOfApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'listRequestLogsOfApiAccount',
   summary: 'List the requests of an account in the last 72 hours',
-  description: 'As `/users/request_logs`.',
+  description: 'Works like `/users/request_logs`.',
   method: 'get',
   path: '/web/api-accounts/{account_id}/request-logs',
   query: RequestLogQuery,
@@ -267,8 +267,8 @@ export const listRequestLogsOfApiAccount = defineOperation({
 export const listRefillLogsOfApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'listRefillLogsOfApiAccount',
-  summary: 'List the codes that were redeemed for an account',
-  description: 'As `/users/refill_logs`.',
+  summary: 'List the refill codes redeemed for an account',
+  description: 'Works like `/users/refill_logs`.',
   method: 'get',
   path: '/web/api-accounts/{account_id}/refill-logs',
   query: RefillLogQuery,
@@ -280,8 +280,8 @@ export const listRefillLogsOfApiAccount = defineOperation({
 export const getStatsOfApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'getStatsOfApiAccount',
-  summary: 'Sum up the requests of an account by day',
-  description: 'As `/users/stats`.',
+  summary: 'Get daily usage statistics of an account',
+  description: 'Works like `/users/stats`.',
   method: 'get',
   path: '/web/api-accounts/{account_id}/stats',
   query: StatsQuery,

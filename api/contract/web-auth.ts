@@ -10,14 +10,14 @@ export const maxCodeAttempts = 5;
 
 export const SignInPurpose = StringEnum(['login', 'signup'], {
   description:
-    'Whether the caller means to sign in, or to create a user. `signup` with a known address signs in.',
+    'Whether to sign in or to create a user. `signup` with the address of an existing user signs in.',
 });
 export type SignInPurpose = Static<typeof SignInPurpose>;
 
 export const Email = Type.String({
   minLength: 3,
   maxLength: 320,
-  description: 'An email address. The case of its letters does not matter.',
+  description: 'An email address. Case is ignored.',
 });
 
 /** An id of a captcha, or a proof that one was solved. */
@@ -26,8 +26,8 @@ export const captchaText = (description: string) =>
 
 export const EmailCodeRequested = Type.Object(
   {
-    challenge_id: Type.String({ format: 'uuid', description: 'To be sent with the code.' }),
-    expires_at: Time('Until when the code can be used, in UTC.'),
+    challenge_id: Type.String({ format: 'uuid', description: 'The id to send with the code.' }),
+    expires_at: Time('When the code expires, in UTC.'),
   },
   { title: 'EmailCodeRequested' },
 );
@@ -39,7 +39,7 @@ export const CodeRequest = Type.Object({
   captcha_token: Type.Optional(
     Nullable(
       captchaText(
-        'Of `/web/auth/captcha/verify`. Needed where `captcha_required` of `/web/config` is true. Used up by this call.',
+        'The token from `/web/auth/captcha/verify`. Required if `captcha_required` in `/web/config` is true. Valid for one call.',
       ),
     ),
   ),
@@ -51,9 +51,9 @@ export const requestCode = defineOperation({
   tag: 'Web Auth',
   summary: 'Request a sign-in code',
   description:
-    'The answer is the same whether there is a user of this address or not. What is mailed is not: to an address without ' +
-    'a user, `login` sends no code, but a mail that says so. A code works once, for 10 minutes, and can be typed 5 times. ' +
-    'The mail is in Russian, or English if `Accept-Language` prefers it.',
+    'The response is the same whether or not a user with this address exists, but the email differs: if there is no user, ' +
+    '`login` sends an email that says so instead of a code. A code works once, expires after 10 minutes and allows 5 ' +
+    'attempts. The email is in Russian, or in English if `Accept-Language` prefers it.',
   method: 'post',
   path: '/web/auth/request-code',
   auth: 'none',
@@ -69,7 +69,7 @@ export const WebUser = Type.Object(
     id: Type.String({ format: 'uuid' }),
     email: Type.String(),
     timezone: Type.String({
-      description: 'An IANA name, such as `Europe/Moscow`. Times of answers are in UTC all the same.',
+      description: 'The IANA time zone name, such as `Europe/Moscow`. Times in responses are always in UTC.',
     }),
     created_at: Time('When the user first signed in, in UTC.'),
     last_login_at: Nullable(Time('When a code of the user was last verified, in UTC.')),
@@ -82,7 +82,7 @@ export const AuthResult = Type.Object(
   {
     user: WebUser,
     csrf_token: Type.String({
-      description: 'To be sent as `X-CSRF-Token` with every call of this session that changes something.',
+      description: 'The token to send as `X-CSRF-Token` with every call in this session that changes data.',
     }),
   },
   { title: 'AuthResult' },
@@ -92,27 +92,29 @@ export type AuthResult = Static<typeof AuthResult>;
 const Timezone = Type.String({
   minLength: 1,
   maxLength: 64,
-  description: 'An IANA name, such as `Europe/Moscow`.',
+  description: 'An IANA time zone name, such as `Europe/Moscow`.',
 });
 
 export const CodeVerification = Type.Object({
-  challenge_id: Type.String({ format: 'uuid', description: 'Of `/web/auth/request-code`.' }),
-  code: Type.String({ minLength: 1, maxLength: 32, description: 'The six digits of the mail.' }),
+  challenge_id: Type.String({
+    format: 'uuid',
+    description: 'The `challenge_id` from `/web/auth/request-code`.',
+  }),
+  code: Type.String({ minLength: 1, maxLength: 32, description: 'The six-digit code from the email.' }),
   remember_me: Type.Boolean({
     default: false,
-    description: 'Whether the session lasts for 30 days from its last refresh, in place of 24 hours.',
+    description: 'Whether the session lasts 30 days from its last refresh instead of 24 hours.',
   }),
   end_other_sessions: Type.Boolean({
     default: false,
     description:
-      'Whether all other sessions of the user are ended, before the new one is started. None of them can end the new one.',
+      'Whether to end all other sessions of the user before the new one starts. They then cannot end the new session.',
   }),
   timezone: Type.Optional(
     Nullable(
       Type.String({
         maxLength: 1_024,
-        description:
-          'An IANA name, such as `Europe/Moscow`. Anything else is taken for UTC: a browser may not know its time zone.',
+        description: 'An IANA time zone name, such as `Europe/Moscow`. Any other value is treated as UTC.',
       }),
     ),
   ),
@@ -122,10 +124,10 @@ export type CodeVerification = Static<typeof CodeVerification>;
 export const verifyCode = defineOperation({
   operationId: 'verifyCode',
   tag: 'Web Auth',
-  summary: 'Sign in with a mailed code',
+  summary: 'Sign in with an emailed code',
   description:
-    'Starts a session: the answer sets the cookies `mg_session` (15 minutes) and `mg_refresh`, with the prefix `__Host-` ' +
-    'where the service is reached by https. `timezone` is stored for new users only; for others it is ignored.',
+    'Starts a session: the response sets the cookies `mg_session` (15 minutes) and `mg_refresh`, with the prefix `__Host-` ' +
+    'if the service is accessed over https. `timezone` is stored for new users only and ignored for existing ones.',
   method: 'post',
   path: '/web/auth/verify-code',
   auth: 'none',
@@ -147,7 +149,7 @@ export const verifyCode = defineOperation({
 export const getWebUser = defineOperation({
   operationId: 'getWebUser',
   tag: 'Web Auth',
-  summary: 'Show the user of the session',
+  summary: 'Get the user of the session',
   method: 'get',
   path: '/web/auth/me',
   auth: 'web',

@@ -6,14 +6,14 @@ import { captchaText, SignInPurpose } from './web-auth.ts';
 
 export const ClickCaptchaChallenge = Type.Object(
   {
-    challenge_id: Type.String({ description: 'Names the challenge when its clicks are verified.' }),
-    image: Type.String({ description: 'A data URI: icons scattered over noise.' }),
+    challenge_id: Type.String({ description: 'The id of the challenge, to send with the clicks.' }),
+    image: Type.String({ description: 'A data URI of the image with icons.' }),
     prompt_image: Type.String({
-      description: 'A data URI: which icons to click, in this order from left to right.',
+      description: 'A data URI of the icons to click, in order from left to right.',
     }),
-    width: Type.Integer({ description: 'Of `image`, in pixels.' }),
-    height: Type.Integer({ description: 'Of `image`, in pixels.' }),
-    expires_in: Type.Integer({ description: 'How long the challenge can be answered, in seconds.' }),
+    width: Type.Integer({ description: 'The width of `image`, in pixels.' }),
+    height: Type.Integer({ description: 'The height of `image`, in pixels.' }),
+    expires_in: Type.Integer({ description: 'How long the challenge is valid, in seconds.' }),
   },
   { title: 'ClickCaptchaChallenge' },
 );
@@ -25,10 +25,10 @@ export type CaptchaRequest = Static<typeof CaptchaRequest>;
 export const createCaptcha = defineOperation({
   operationId: 'createCaptcha',
   tag: 'Web Auth',
-  summary: 'Ask for a captcha',
+  summary: 'Request a captcha',
   description:
-    'A picture with icons, and a prompt with some of them. Click those of the prompt in its order, and send the places ' +
-    'to `/web/auth/captcha/verify`. Each challenge can be tried once.',
+    'Returns an image with icons and a prompt with some of these icons. Click the icons of the prompt in order, and send ' +
+    'the positions to `/web/auth/captcha/verify`. Each challenge allows one attempt.',
   method: 'post',
   path: '/web/auth/captcha/challenge',
   auth: 'none',
@@ -44,12 +44,12 @@ export const ClickCaptchaPoint = Type.Object(
     x: Type.Number({
       minimum: 0,
       maximum: 10_000,
-      description: 'From the left edge of `image`: 0 to 10000, which is the right edge.',
+      description: 'The horizontal position: 0 is the left edge of `image`, 10000 the right edge.',
     }),
     y: Type.Number({
       minimum: 0,
       maximum: 10_000,
-      description: 'From the upper edge of `image`: 0 to 10000, which is the lower edge.',
+      description: 'The vertical position: 0 is the top edge of `image`, 10000 the bottom edge.',
     }),
   },
   { title: 'ClickCaptchaPoint' },
@@ -57,23 +57,24 @@ export const ClickCaptchaPoint = Type.Object(
 export type ClickCaptchaPoint = Static<typeof ClickCaptchaPoint>;
 
 export const CaptchaVerification = Type.Object({
-  challenge_id: captchaText('Of the challenge.'),
+  challenge_id: captchaText('The id of the challenge.'),
   points: Type.Array(ClickCaptchaPoint, {
     minItems: 2,
     maxItems: 5,
-    description: 'Where the icons of the prompt are in `image`: exactly four, in the order of the prompt.',
+    description:
+      'The positions in `image` of the icons of the prompt: exactly four, in the order of the prompt.',
   }),
 });
 export type CaptchaVerification = Static<typeof CaptchaVerification>;
 
 export const ClickCaptchaVerified = Type.Object(
   {
-    success: Type.Boolean({ description: 'Whether all icons were hit, in the right order.' }),
+    success: Type.Boolean({ description: 'Whether all icons were clicked in the right order.' }),
     captcha_token: Nullable(
       Type.String({
         description:
-          'For one call of `/web/auth/request-code`, within 5 minutes, with the same purpose and from the same address; ' +
-          'null without success.',
+          'A token for one call of `/web/auth/request-code` within 5 minutes, with the same purpose and from the same IP ' +
+          'address; null if `success` is false.',
       }),
     ),
   },
@@ -84,10 +85,10 @@ export type ClickCaptchaVerified = Static<typeof ClickCaptchaVerified>;
 export const verifyCaptcha = defineOperation({
   operationId: 'verifyCaptcha',
   tag: 'Web Auth',
-  summary: 'Answer a captcha',
+  summary: 'Verify a captcha',
   description:
-    'Clicks that are wrong, and challenges that are unknown, expired or were tried before, are answered with ' +
-    '`success: false`: ask for another challenge.',
+    'Returns `success: false` if the clicks are wrong, or if the challenge is unknown, expired or already used. In that ' +
+    'case, request a new challenge.',
   method: 'post',
   path: '/web/auth/captcha/verify',
   auth: 'none',

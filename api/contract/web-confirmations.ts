@@ -18,8 +18,11 @@ export type SensitiveActionCodeRequest = Static<typeof SensitiveActionCodeReques
 
 export const SensitiveActionConfirm = Type.Object(
   {
-    challenge_id: Type.String({ format: 'uuid', description: 'Of the request for the code.' }),
-    code: Type.String({ minLength: 1, maxLength: 32, description: 'The six digits of the mail.' }),
+    challenge_id: Type.String({
+      format: 'uuid',
+      description: 'The `challenge_id` from the request for the code.',
+    }),
+    code: Type.String({ minLength: 1, maxLength: 32, description: 'The six-digit code from the email.' }),
   },
   { title: 'SensitiveActionConfirm' },
 );
@@ -28,7 +31,8 @@ export type SensitiveActionConfirm = Static<typeof SensitiveActionConfirm>;
 const codeRequest = {
   ...ofAccount,
   description:
-    'The `email` must be the user’s own. The code is good for this action on this account alone, for 10 minutes, once.',
+    'The `email` must be the user’s own. The code works once, only for this action on this account, and expires after 10 ' +
+    'minutes.',
   method: 'post',
   body: SensitiveActionCodeRequest,
   response: EmailCodeRequested,
@@ -48,7 +52,7 @@ export const unlinkApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'unlinkApiAccount',
   summary: 'Unlink an account',
-  description: 'The account and its key go on working; another user can link it by its key.',
+  description: 'The account and its key continue to work. Another user can link the account by its key.',
   method: 'delete',
   path: '/web/api-accounts/{account_id}',
   body: SensitiveActionConfirm,
@@ -75,8 +79,9 @@ export type RevealedApiKey = Static<typeof RevealedApiKey>;
 export const revealApiKey = defineOperation({
   ...ofAccount,
   operationId: 'revealApiKey',
-  summary: 'Show the key of an account',
-  description: 'Also returns 404 if the operator stores keys as hashes only. Replace the key instead.',
+  summary: 'Reveal the key of an account',
+  description:
+    'Also returns 404 if the operator stores keys only as hashes. In that case, replace the key instead.',
   method: 'post',
   path: '/web/api-accounts/{account_id}/reveal',
   body: SensitiveActionConfirm,
@@ -96,7 +101,7 @@ export const requestRegenerateCode = defineOperation({
 export const RegeneratedApiKey = Type.Object(
   {
     api_key: Type.String({ description: 'The new key.' }),
-    key_masked: Type.String({ description: 'Enough of it to know it by.' }),
+    key_masked: Type.String({ description: 'A masked form of the key to recognize it by.' }),
   },
   { title: 'RegeneratedApiKey' },
 );
@@ -106,7 +111,7 @@ export const regenerateKeyOfApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'regenerateKeyOfApiAccount',
   summary: 'Replace the key of an account',
-  description: 'The key before it stops working within a second; requests under way finish.',
+  description: 'The previous key stops working within a second; requests in progress finish.',
   method: 'put',
   path: '/web/api-accounts/{account_id}/regenerate-api-key',
   body: SensitiveActionConfirm,

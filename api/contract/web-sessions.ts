@@ -10,8 +10,8 @@ export const refreshSession = defineOperation({
   tag: 'Web Auth',
   summary: 'Refresh the session',
   description:
-    'Takes the cookie `mg_refresh`, and sets both cookies anew. Each refresh token works once: one that comes a second ' +
-    'time may have been stolen, and ends its session. So a page must not send two refreshes at once.',
+    'Reads the cookie `mg_refresh` and sets both cookies to new values. Each refresh token works once: a token that is ' +
+    'sent a second time may have been stolen and ends its session. A page must therefore not send two refreshes at once.',
   method: 'post',
   path: '/web/auth/refresh',
   auth: 'refresh',
@@ -26,8 +26,8 @@ export const logOut = defineOperation({
   tag: 'Web Auth',
   summary: 'End the session',
   description:
-    'If the cookie `mg_session` has expired, `mg_refresh` alone ends its session, and no `X-CSRF-Token` is needed. ' +
-    'A 401 means that the session had ended before, and clears both cookies as well.',
+    'If the cookie `mg_session` has expired, `mg_refresh` alone is enough to end its session, without `X-CSRF-Token`. ' +
+    'A 401 means that the session had already ended, and also clears both cookies.',
   method: 'post',
   path: '/web/auth/logout',
   auth: 'web',
@@ -72,16 +72,19 @@ const address = (description: string) => Nullable(Type.String({ description }));
 export const Session = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
-    current: Type.Boolean({ default: false, description: 'Whether it is the session of this call.' }),
+    current: Type.Boolean({
+      default: false,
+      description: 'Whether this is the session of the current call.',
+    }),
     remember_me: Type.Boolean(),
-    os_name: Type.String({ description: 'As the browser says; `unknown` where it does not.' }),
-    browser_name: Type.String({ description: 'As the browser says; `unknown` where it does not.' }),
+    os_name: Type.String({ description: 'As reported by the browser; `unknown` if not reported.' }),
+    browser_name: Type.String({ description: 'As reported by the browser; `unknown` if not reported.' }),
     device_type: StringEnum(['desktop', 'mobile', 'tablet', 'unknown']),
-    ip_created: address('The address it was started from.'),
-    ip_last_used: address('The address it was last used from.'),
-    created_at: Time('When it was started, in UTC.'),
-    last_used_at: Time('When it was last used, in UTC, updated at most once a minute.'),
-    expires_at: Time('When it ends unless it is refreshed, in UTC.'),
+    ip_created: address('The IP address from which the session was started.'),
+    ip_last_used: address('The IP address from which the session was last used.'),
+    created_at: Time('When the session was started, in UTC.'),
+    last_used_at: Time('When the session was last used, in UTC. Updated at most once per minute.'),
+    expires_at: Time('When the session ends unless it is refreshed, in UTC.'),
   },
   { title: 'Session' },
 );
@@ -94,7 +97,7 @@ export const listSessions = defineOperation({
   method: 'get',
   path: '/web/auth/sessions',
   auth: 'web',
-  response: Type.Array(Session, { description: 'The last used first.' }),
+  response: Type.Array(Session, { description: 'The sessions, most recently used first.' }),
   errors: [],
   example: { response: sessionsExample },
 });

@@ -16,7 +16,7 @@ export const maxWebhookUrlLength = 2_000;
 export function checkWebhookUrl(value: string): string {
   const problem = findProblem(value);
   if (problem === null) return new URL(value).href;
-  throw invalidField(['header', webhookUrlHeader], `The URL ${problem}. Give a public https URL.`, {
+  throw invalidField(['header', webhookUrlHeader], `The URL ${problem}. Use a public https URL.`, {
     code: 'unsafe_url',
   });
 }
@@ -25,13 +25,13 @@ function findProblem(value: string): string | null {
   if (value.length > maxWebhookUrlLength) return `is longer than ${maxWebhookUrlLength} characters`;
   const url = readPublicUrl(value, publicPorts);
   if (typeof url === 'string') return url;
-  if (value.includes('#')) return 'has a fragment, which is never sent';
+  if (value.includes('#')) return 'contains a fragment, which is never sent';
   const host = readHost(url);
   const isPublic = isIP(host) === 0 ? !isLocalName(host) : isPublicAddress(host);
-  if (!isPublic) return 'has a host without an address on the public internet';
+  if (!isPublic) return 'has a host that is not on the public internet';
   // Non-ASCII characters take six to nine times as many characters in the form that is stored and sent.
   if (url.href.length > maxWebhookUrlLength)
-    return `is longer than ${maxWebhookUrlLength} characters when it is percent-encoded`;
+    return `is longer than ${maxWebhookUrlLength} characters when percent-encoded`;
   return null;
 }
 

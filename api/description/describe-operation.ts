@@ -23,7 +23,7 @@ export const securitySchemes = {
     scheme: {
       type: 'http',
       scheme: 'bearer',
-      description: 'An API key, as `Authorization: Bearer <API_KEY>`.',
+      description: 'An API key, sent as `Authorization: Bearer <API_KEY>`.',
     },
   },
   web: {
@@ -33,8 +33,8 @@ export const securitySchemes = {
       in: 'cookie',
       name: 'mg_session',
       description:
-        'A session of the account area, as `/web/auth/verify-code` sets it. Where the service is reached by https, the cookie ' +
-        'is called `__Host-mg_session`.',
+        'A session of the account area, set by `/web/auth/verify-code`. If the service is accessed over https, the cookie is ' +
+        'named `__Host-mg_session`.',
     },
   },
   refresh: {
@@ -44,7 +44,7 @@ export const securitySchemes = {
       in: 'cookie',
       name: 'mg_refresh',
       description:
-        'The refresh token of a session. Where the service is reached by https, the cookie is called `__Host-mg_refresh`.',
+        'The refresh token of a session. If the service is accessed over https, the cookie is named `__Host-mg_refresh`.',
     },
   },
   csrf: {
@@ -195,8 +195,8 @@ function describeUnchanged(operation: Operation): Record<string, ResponseObject>
   if (operation.hasETag !== true && operation.servesRanges !== true) return {};
   const description =
     operation.servesRanges === true
-      ? 'The caller has this file already, by `If-None-Match` or `If-Modified-Since`.'
-      : 'The caller has this answer already: `If-None-Match` names its `ETag`.';
+      ? 'The file has not changed, according to `If-None-Match` or `If-Modified-Since`.'
+      : 'The response has not changed: its `ETag` matches `If-None-Match`.';
   return { '304': { description, headers: headersOf(operation, 304), content: {} } };
 }
 

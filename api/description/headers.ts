@@ -13,87 +13,91 @@ import type { HeaderObject, ParameterObject, Reference } from './description.ts'
 /** Response headers, by name. */
 export const responseHeaders = {
   'x-request-id': {
-    description: 'The id of this request. Quote it when you ask for help. One that you send is not adopted.',
+    description:
+      'The id of this request. Include it when you contact support. An id that you send is ignored.',
     schema: { type: 'string' },
   },
   'x-ratelimit-limit-requests': {
-    description: 'The account’s requests per minute. Sent once the request was counted, on errors too.',
+    description:
+      'The account’s limit of requests per minute. Sent for every counted request, including those that fail.',
     schema: { type: 'integer' },
   },
   'x-ratelimit-remaining-requests': {
-    description: 'How many of them are left now.',
+    description: 'How many requests are left.',
     schema: { type: 'integer' },
   },
   'x-ratelimit-reset-requests': {
-    description: 'When all of them will be free again, such as `1s` or `6m0s`.',
+    description: 'The time until the full limit is available again, such as `1s` or `6m0s`.',
     schema: { type: 'string' },
   },
   'idempotent-replayed': {
     description:
-      '`true`: this is the answer to an earlier request with the same Idempotency-Key, the one that `x-request-id` ' +
-      'names.',
+      '`true`: this is the response to an earlier request with the same Idempotency-Key. `x-request-id` is the id of that ' +
+      'request.',
     schema: { type: 'string' },
   },
   'retry-after': {
-    description: 'After how many seconds to try again; at most 60, but for limits of the account area.',
+    description:
+      'Number of seconds to wait before you try again; at most 60, except for limits of the account area.',
     schema: { type: 'integer' },
   },
   'retry-after-ms': {
     description:
-      'The same in milliseconds, for the limit of requests per minute: when enough of them are free again. A 502 has both if ' +
-      'the vendors are at their limits.',
+      'The same in milliseconds, for the limit of requests per minute. A 502 has both headers if the vendors are at their ' +
+      'rate limits.',
     schema: { type: 'integer' },
   },
   etag: {
     description:
-      'Names this answer in this content coding: send it as `If-None-Match` to be told whether it is still so.',
+      'Identifies this version of the response, in this content coding. Send it as `If-None-Match` to check whether the ' +
+      'response has changed.',
     schema: { type: 'string' },
   },
   vary: {
     description:
-      'What else the answer depends on: `accept-encoding` where it is compressed, by `br` or `gzip`, for callers who take ' +
-      'that; `prefer` where it may be a job.',
+      'The request headers that the response depends on: `accept-encoding` if it can be compressed with `br` or `gzip`, ' +
+      '`prefer` if it can be a job.',
     schema: { type: 'string' },
   },
   location: {
-    description: 'Where the job is found, such as `/v1/jobs/019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16`.',
+    description: 'The URL of the job, such as `/v1/jobs/019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16`.',
     schema: { type: 'string' },
   },
   'preference-applied': {
-    description: '`respond-async`: the call was answered with a job.',
+    description: '`respond-async`: the response is a job.',
     schema: { type: 'string' },
   },
   'accept-ranges': {
-    description: '`bytes`: a part of this can be asked for by `Range`.',
+    description: '`bytes`: you can request a part of the file with `Range`.',
     schema: { type: 'string' },
   },
   'content-range': {
     description:
-      'Which bytes these are and how many the file has, such as `bytes 0-99/1234`; `bytes */1234` where the file ' +
-      'has none of those that were asked for.',
+      'The returned range and the size of the file, such as `bytes 0-99/1234`; `bytes */1234` if the requested range ' +
+      'is outside the file.',
     schema: { type: 'string' },
   },
   'content-disposition': {
-    description: 'What to call the file when it is saved.',
+    description: 'The file name to use when you save the file.',
     schema: { type: 'string' },
   },
   'last-modified': {
-    description: 'When the file was made.',
+    description: 'When the file was created.',
     schema: { type: 'string' },
   },
   'www-authenticate': {
-    description: 'How to send a key; with `error="invalid_token"` where one was sent.',
+    description: 'How to send a key. Contains `error="invalid_token"` if an invalid key was sent.',
     schema: { type: 'string' },
   },
   'set-cookie': {
     description:
-      'The cookies of the session: `HttpOnly`, `SameSite=Lax`, and `Secure` where it is reached by https.',
+      'The cookies of the session: `HttpOnly`, `SameSite=Lax`, and `Secure` if the service is accessed over https.',
     schema: { type: 'string' },
   },
   'x-should-retry': {
     description:
-      '`false`: the same request would fail again, or may have been charged although it failed (5xx without an ' +
-      '`Idempotency-Key`). OpenAI’s clients then do not send it again.',
+      '`false`: do not retry. The same request would fail again, or may have been charged although it failed (5xx without ' +
+      'an `Idempotency-Key`). OpenAI’s clients follow this header.',
     schema: { type: 'string' },
   },
 } as const satisfies Record<string, HeaderObject>;
@@ -137,8 +141,8 @@ const lastEventId: ParameterObject = {
   in: 'header',
   required: false,
   description:
-    'The id of the last event that you have: what came after it is sent. One that is not understood is ignored, and the ' +
-    'stream starts from the beginning.',
+    'The id of the last event that you received. The stream continues after it. An unknown id is ignored, and the stream ' +
+    'starts from the beginning.',
   schema: { type: 'string' },
 };
 
@@ -149,7 +153,7 @@ const jobHeaders: readonly ParameterObject[] = [
     in: 'header',
     required: false,
     description:
-      '`respond-async` asks for a job in place of the answer: a 202 at once (RFC 7240). Not together with `stream`. Other ' +
+      '`respond-async` creates a job and returns 202 immediately (RFC 7240). Cannot be combined with `stream`. Other ' +
       'preferences are ignored.',
     schema: { type: 'string' },
   },
@@ -158,9 +162,9 @@ const jobHeaders: readonly ParameterObject[] = [
     in: 'header',
     required: false,
     description:
-      'By when the work must have started, in milliseconds from now; it does not bound how long the work then takes. What ' +
-      'has not started by then is dropped free of charge: a 504 `deadline_exceeded`, or a `failed` job. 10 minutes unless ' +
-      'given, and 24 hours for a job.',
+      'Maximum time in milliseconds until processing starts; it does not limit how long processing takes. A request that ' +
+      'has not started by then is dropped and not charged: it returns 504 `deadline_exceeded`, or the job is `failed`. ' +
+      'Defaults to 10 minutes, or 24 hours for a job.',
     schema: { type: 'integer', minimum: 1, maximum: maxRequestTimeoutMs },
   },
   {
@@ -168,7 +172,7 @@ const jobHeaders: readonly ParameterObject[] = [
     in: 'header',
     required: false,
     description:
-      'With `Prefer: respond-async`: a public https URL that is sent a signed webhook when the job has ended.',
+      'With `Prefer: respond-async`: a public https URL to which a signed webhook is sent when the job has ended.',
     schema: { type: 'string', maxLength: maxWebhookUrlLength },
   },
 ];
@@ -178,9 +182,10 @@ const onDisconnect: ParameterObject = {
   in: 'header',
   required: false,
   description:
-    'With `"stream": true`: `continue` lets the answer go on if you disconnect, charged as if you had stayed. Its events ' +
-    'have ids, and `GET /v1/jobs/{job_id}/stream`, with the `x-request-id` of this call, sends what you have missed, ' +
-    `live or until ${resumableMinutes} minutes after the end. \`cancel\`, the default, ends the answer and keeps nothing.`,
+    'What happens with `"stream": true` if you disconnect. With `continue`, the response is generated to the end and ' +
+    'charged in full. Its events have ids, and `GET /v1/jobs/{job_id}/stream`, with the `x-request-id` of this call as ' +
+    `\`job_id\`, sends the events you missed, until ${resumableMinutes} minutes after the end. With \`cancel\`, the ` +
+    'default, generation stops and nothing is stored.',
   schema: { type: 'string', enum: [...onDisconnectValues] },
 };
 
@@ -200,22 +205,22 @@ const fileHeader = (name: string, description: string, example: string): Paramet
 const fileHeaders: readonly ParameterObject[] = [
   fileHeader(
     'Range',
-    'The bytes to send, as one range: `bytes=0-99`, `bytes=100-` or, for the last 500, `bytes=-500`.',
+    'The bytes to return, as one range: `bytes=0-99`, `bytes=100-` or, for the last 500 bytes, `bytes=-500`.',
     'bytes=0-99',
   ),
   fileHeader(
     'If-Range',
-    'The `ETag` or `Last-Modified` of the part that you have: if it is not the file’s, the whole file is sent.',
+    'The `ETag` or `Last-Modified` of the part that you have. If the file differs, the whole file is returned.',
     '"47DEQpj8HBSa-_TImW-5JC"',
   ),
   fileHeader(
     'If-None-Match',
-    'The `ETag` of the file that you have: a 304 says that it is still so.',
+    'The `ETag` of the file that you have. Returns 304 if the file has not changed.',
     '"47DEQpj8HBSa-_TImW-5JC"',
   ),
   fileHeader(
     'If-Modified-Since',
-    'The `Last-Modified` of the file that you have: a 304 says that it is still so.',
+    'The `Last-Modified` of the file that you have. Returns 304 if the file has not changed.',
     'Fri, 21 Nov 2025 15:04:05 GMT',
   ),
 ];
@@ -230,13 +235,12 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
       in: 'header',
       required: false,
       description:
-        'A printable ASCII text of your choice that names this request, so that it can be sent again safely. The ' +
-        'same key with the ' +
-        'same body attaches to the request while it runs, or gets its answer for 24 hours, and is charged once; the ' +
-        'work goes on if you disconnect. Each of them counts as a request of your minute. A failure is not kept: the ' +
-        'next request with the key starts anew. The same ' +
-        `key with another body is a ${errorKinds.idempotency_conflict.status}, \`idempotency_conflict\`. A request that ` +
-        `waits for a job of the same key is a ${cancelledJobStatus}, \`job_cancelled\`, when that job is cancelled.`,
+        'A printable ASCII string of your choice that identifies this request, so that you can retry it safely. A request ' +
+        'with the same key and the same body joins the first one while it runs, or returns its response for 24 hours, ' +
+        'and is charged only once. The request continues if you disconnect. Each attempt counts towards your requests ' +
+        'per minute. Failures are not stored: the next request with the key is processed again. The same key with a ' +
+        `different body returns ${errorKinds.idempotency_conflict.status} \`idempotency_conflict\`. A request that waits ` +
+        `for a job with the same key returns ${cancelledJobStatus} \`job_cancelled\` if that job is cancelled.`,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
       example: 'order-1742-summary',
     },

@@ -50,5 +50,6 @@ export class DocumentReader {
 
 const tooManyFiles = (): AppError =>
   new AppError('queue_full', {
-    message: 'Too many of your files are being read. Wait for the answers under way, and try again shortly.',
+    message:
+      'Too many of your files are being read. Wait for the requests in progress to finish, and try again.',
   });

@@ -55,7 +55,7 @@ export function copyPdf(pdfium: Pdfium, document: number): Buffer | null {
   const table = Reflect.get(pdfium.wasmExports, '__indirect_function_table') as WasmTable;
   // FPDF_FILEWRITE: a version and the function.
   const writer = pdfium.wasmExports.malloc(8);
-  if (writer === 0) throw new RangeError('PDFium has no memory for a copy of the document');
+  if (writer === 0) throw new RangeError('PDFium cannot allocate memory for a copy of the document');
   pdfium.HEAP32.set([1, nullFunction], writer / 4);
   table.set(nullFunction, toWasmFunction(write));
   try {

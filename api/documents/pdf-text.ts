@@ -69,7 +69,7 @@ export function readPdf(pdfium: Pdfium, { bytes, ...limits }: Omit<DocumentReque
 
 function withDocument<T>(pdfium: Pdfium, bytes: Uint8Array, use: (document: number) => T): T | Fault {
   const address = pdfium.wasmExports.malloc(bytes.length);
-  if (address === 0) throw new RangeError('PDFium has no memory for the document');
+  if (address === 0) throw new RangeError('PDFium cannot allocate memory for the document');
   pdfium.HEAPU8.set(bytes, address);
   const document = pdfium._FPDF_LoadMemDocument(address, bytes.length, 0);
   try {
@@ -117,7 +117,7 @@ function readCharacters(pdfium: Pdfium, text: number): string {
   if (count <= 0) return '';
   // UTF-16 with a terminating zero.
   const address = pdfium.wasmExports.malloc((count + 1) * 2);
-  if (address === 0) throw new RangeError('PDFium has no memory for the text of a page');
+  if (address === 0) throw new RangeError('PDFium cannot allocate memory for the text of a page');
   try {
     const length = pdfium._FPDFText_GetText(text, 0, count, address);
     // Create the view only now, because the memory gets a new buffer when it grows.

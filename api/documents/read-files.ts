@@ -53,17 +53,20 @@ function toFileError({ fault, kind }: FileFault, model: CatalogModel, loc: Locat
     case 'too_long':
       return invalidField(
         loc,
-        `The ${name} is longer than the model's context of ${model.context} tokens. Send fewer pages of it.`,
+        `The ${name} is longer than the model's context of ${model.context} tokens. Send fewer pages.`,
         { code: 'context_length_exceeded' },
       );
     case 'protected':
-      return invalidField(loc, `The ${name} needs a password. Send it without protection.`);
+      return invalidField(loc, `The ${name} is password-protected. Remove the password, and send it again.`);
     case 'unreadable':
-      return invalidField(loc, `The ${name} cannot be read: it is damaged or of another type. Save it anew.`);
+      return invalidField(
+        loc,
+        `The ${name} cannot be read: it is damaged or has a different file type. Save it again, and check its type.`,
+      );
     case 'too_large':
       return invalidField(
         loc,
-        `Reading the ${name} takes too much time or memory. Send fewer pages of it, or its text.`,
+        `Reading the ${name} takes too much time or memory. Send fewer pages, or send its text.`,
       );
     default:
       return fault satisfies never;

@@ -22,7 +22,7 @@ export function findModel({ catalog }: Services, id: string, types: readonly Mod
   if (!types.includes(model.type)) {
     throw invalidField(
       ['body', 'model'],
-      `"${id}" is a model of type ${model.type}; this operation takes ${types.join(' or ')}.`,
+      `"${id}" is a model of type ${model.type}, but this endpoint accepts only ${types.join(' or ')} models.`,
     );
   }
   if (!catalog.isActive(model)) throw modelDisabled(id);

@@ -47,10 +47,10 @@ export async function redeemCode(
   if (outcome === 'released') {
     throw invalidField(
       ['body', 'code'],
-      'A balance cannot exceed 9 000 000 roubles. The code is still unused: redeem it when the balance has room.',
+      'The balance cannot exceed 9 000 000 roubles. The code was not used: redeem it when your balance is lower.',
       {
         msgRu:
-          'Баланс не может превышать 9 000 000 рублей. Код не использован: активируйте его, когда на балансе будет место.',
+          'Баланс не может превышать 9 000 000 рублей. Код не использован: активируйте его, когда баланс уменьшится.',
       },
     );
   }
@@ -68,21 +68,21 @@ async function rejectCode(
     case 'redeemed':
       return found.redeemed?.accountId === accountId
         ? invalidCode(
-            'This account has already redeemed this code: its balance holds what the code added.',
+            'This account has already redeemed this code: the amount was added to its balance.',
             'Этот аккаунт уже активировал этот код: сумма зачислена на баланс.',
           )
         : invalidCode(
-            'This code has already been used. Ask for another one where you got it.',
+            'This code has already been used. Request a new one where you got it.',
             'Этот код уже использован. Запросите другой там, где вы его получили.',
           );
     case 'expired':
       return invalidCode(
-        'This code has expired. Ask for another one where you got it.',
+        'This code has expired. Request a new one where you got it.',
         'Срок действия этого кода истёк. Запросите другой там, где вы его получили.',
       );
     case 'revoked':
       return invalidCode(
-        'This code was revoked. Ask for another one where you got it.',
+        'This code has been revoked. Request a new one where you got it.',
         'Этот код отозван. Запросите другой там, где вы его получили.',
       );
     case 'unused':
@@ -96,23 +96,21 @@ async function rejectCode(
 async function rejectUnknownCode(deps: RedeemDeps, accountId: string): Promise<AppError> {
   if ((await countUnknownCode(deps.redis, accountId)) < maxUnknownCodes) {
     return invalidCode(
-      'There is no such code. Check what you typed: guessing codes bans the account.',
-      'Такого кода нет. Проверьте ввод: за подбор кодов аккаунт блокируется.',
+      'This code does not exist. Check it for typos: accounts that guess codes are banned.',
+      'Такого кода нет. Проверьте, нет ли опечаток: за подбор кодов аккаунт блокируется.',
     );
   }
   await changeAccount(deps, accountId, { banned: true, banReason: 'guessed refill codes' });
   return new AppError('account_banned', {
-    message:
-      'This account is banned: it tried too many codes that do not exist. Ask the support of this service.',
-    messageRu:
-      'Аккаунт заблокирован: введено слишком много несуществующих кодов. Обратитесь в поддержку сервиса.',
+    message: 'This account is banned: too many codes that do not exist were entered. Contact support.',
+    messageRu: 'Аккаунт заблокирован: введено слишком много несуществующих кодов. Обратитесь в поддержку.',
   });
 }
 
 const noRefillCode = (): AppError =>
   invalidCode(
-    'A code has 20 letters and digits, such as 7KQM-2WXY-9ABC-DEFG-HJKM, without 0, 1, I, L and O. Check what you typed.',
-    'Код состоит из 20 латинских букв и цифр, например 7KQM-2WXY-9ABC-DEFG-HJKM, без 0, 1, I, L и O. Проверьте ввод.',
+    'A code consists of 20 letters and digits, such as 7KQM-2WXY-9ABC-DEFG-HJKM, and never contains 0, 1, I, L or O. Check it for typos.',
+    'Код состоит из 20 латинских букв и цифр, например 7KQM-2WXY-9ABC-DEFG-HJKM, и не содержит 0, 1, I, L и O. Проверьте, нет ли опечаток.',
   );
 
 const invalidCode = (message: string, messageRu: string): AppError =>

@@ -252,8 +252,8 @@ export class DurableJobs {
 const uncertainOutcome = (id: string, cause: unknown): AppError =>
   new AppError('service_unavailable', {
     message:
-      'A part of the service is away, and it is not known whether the job was made. Before you send the request again, ' +
-      `look for it with GET ${jobPath(id)}.`,
+      'Part of the service is unavailable, and the job may or may not have been created. Before you send the request ' +
+      `again, check whether the job exists with GET ${jobPath(id)}.`,
     expose: true,
     cause,
   });

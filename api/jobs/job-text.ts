@@ -22,7 +22,7 @@ export function frameJob(
   return [`${fields.slice(0, -1)},"response":`, '}'];
 }
 
-const unreadable = 'The response is kept, but it cannot be read now. Ask for the job again shortly.';
+const unreadable = 'The response is stored but cannot be read right now. Retrieve the job again shortly.';
 
 function presentFailure({ code, kind, publicMessage }: AppError): JobError {
   // The general text of the code does not explain that the job itself has succeeded.

@@ -133,7 +133,7 @@ export class PromptCounter {
 
 function tooLong({ context }: CatalogModel): AppError {
   const msg =
-    `This model's maximum context length is ${context} tokens, and the messages are longer; tools, files and pictures count as well. ` +
-    'Shorten them, or choose a model with a larger context.';
+    `This model's maximum context length is ${context} tokens, but the messages are longer. Tools, files and images count too. ` +
+    'Shorten the messages, or choose a model with a larger context.';
   return invalidField(['body', 'messages'], msg, { code: 'context_length_exceeded' });
 }

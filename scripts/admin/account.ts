@@ -167,8 +167,8 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   const changedNano = (await runRefill(redis, { amountNano, freeRequests, event })) ?? 0n;
   if (changedNano > amountNano) {
     context.warn(
-      `Took ${toRubNumber(-changedNano)} of ${toRubNumber(-amountNano)} roubles: no more was free. A balance cannot fall ` +
-        'below what its running requests have reserved.',
+      `Subtracted ${toRubNumber(-changedNano)} of ${toRubNumber(-amountNano)} roubles: the rest was not available. A ` +
+        'balance cannot fall below what running requests have reserved.',
     );
   }
   const account = await showAccount(context);
@@ -231,7 +231,7 @@ async function showWebhookSecret(context: AdminContext): Promise<unknown> {
   const secret = await secrets.getOrCreate(id);
   if (secret === null) {
     throw new RefusedError(
-      'The webhook secret of this account was stored under another MASTER_KEY. Set the former MASTER_KEY, or replace the secret with --rotate.',
+      'The webhook secret of this account was stored with a different MASTER_KEY. Restore the previous MASTER_KEY, or replace the secret with --rotate.',
     );
   }
   return { secret };

@@ -105,7 +105,7 @@ function describeCandidate(
         : {
             seconds: Math.ceil(state.cooldown.forMs / 1_000),
             because: state.cooldown.reason,
-            for: state.cooldown.isForAll ? 'all' : 'accounts that were refused',
+            for: state.cooldown.isForAll ? 'all' : 'accounts whose requests were rejected',
           },
     breaker: state.breaker,
     failed_accounts: state.failedAccounts,

@@ -170,7 +170,7 @@ async function findDemo(
 async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): Promise<void> {
   const names = Object.keys(leftovers);
   if (names.length === 0) return;
-  output.print(`Ending parts that an earlier start left running: ${names.join(', ')}`);
+  output.print(`Stopping processes that an earlier start left running: ${names.join(', ')}`);
   const isRole = (name: string): boolean => name === 'api' || name === 'worker';
   const pick = (isIncluded: (name: string) => boolean) =>
     names.filter(isIncluded).map((name) => leftovers[name]!);

@@ -29,7 +29,7 @@ export function stopOnSignals(env: NodeJS.ProcessEnv, handlers: StopHandlers): v
   const timer = setInterval(() => {
     if (!isNpmGone()) return;
     clearInterval(timer);
-    requestStop('npm is gone');
+    requestStop('npm has exited');
   }, parentPollMs);
   timer.unref();
 }

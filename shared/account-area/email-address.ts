@@ -48,7 +48,7 @@ const problems = {
     problemRu: 'должен содержать имя перед знаком @',
   },
   localIsNotAscii: {
-    problemEn: 'must have only Latin letters, digits and signs before the @',
+    problemEn: 'must have only Latin letters, digits and symbols before the @',
     problemRu: 'перед знаком @ допустимы только латинские буквы, цифры и знаки',
   },
   localIsTooLong: {
@@ -56,7 +56,7 @@ const problems = {
     problemRu: `перед знаком @ должно быть не более ${maxLocalLength} символов`,
   },
   localIsInvalid: {
-    problemEn: 'must have only letters, digits, signs and single dots between them before the @',
+    problemEn: 'must have only letters, digits, symbols and single dots between them before the @',
     problemRu: 'перед знаком @ допустимы только буквы, цифры, знаки и одиночные точки между ними',
   },
   hasNoDomain: {

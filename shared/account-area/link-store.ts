@@ -107,7 +107,7 @@ export class LinkStore {
 }
 
 function tooManyLinks(): AppError {
-  const message = `You have ${maxLinks} linked accounts already, which is the most there can be. Unlink one first.`;
-  const msgRu = `У вас уже ${maxLinks} привязанных аккаунтов: это предел. Сначала отвяжите один из них.`;
+  const message = `You have ${maxLinks} linked accounts already, which is the maximum. Unlink one first.`;
+  const msgRu = `У вас уже ${maxLinks} привязанных аккаунтов — это максимум. Сначала отвяжите один из них.`;
   return invalidField(['body', 'api_key'], message, { type: 'too_many_links', msgRu });
 }

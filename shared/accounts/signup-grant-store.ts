@@ -119,7 +119,7 @@ export class SignupGrantStore {
       await ignoreDuplicate(this.#codes.updateOne({ _id }, { $setOnInsert: document }, { upsert: true }));
       return await this.#codes.findOne({ _id });
     });
-    if (found === null) throw new Error(`The decision about the sign-up grant of ${userId} has disappeared.`);
+    if (found === null) throw new Error(`The decision about the sign-up grant of ${userId} is missing.`);
     return toDecision(found);
   }
 }

@@ -213,7 +213,7 @@ export class CatalogStore {
 export function unreadableCatalog(path: string, error: unknown): ConfigError {
   const reason = explainFileError(error, path);
   return new ConfigError(
-    `The catalog ${path} cannot be read: ${reason}. Set CATALOG to the file of your models.`,
+    `The catalog ${path} cannot be read: ${reason}. Set CATALOG to the path of your catalog file.`,
     {
       cause: error,
     },

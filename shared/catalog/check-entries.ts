@@ -50,7 +50,7 @@ export function checkUpstream(name: string, entry: UpstreamEntry, at: Location):
     issues.push({ location: [...at, ...location], message, part });
   };
   if (!upstreamName.test(name)) {
-    add([], 'must be named with at most 64 letters, digits, dots, dashes and underscores', 'key');
+    add([], 'must have a name of at most 64 letters, digits, dots, dashes and underscores', 'key');
   }
   const rules: UpstreamKindRules = upstreamKinds[entry.kind];
   if (rules.baseUrl === 'none') {
@@ -104,7 +104,7 @@ function findUrlProblem(text: string): string | null {
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return 'must be an http or https URL';
   if (url.username !== '' || url.password !== '')
-    return 'must not contain a user name or a password; keys go into apiKeys';
+    return 'must not contain a user name or a password; put keys in apiKeys';
   return null;
 }
 
@@ -120,7 +120,7 @@ export function checkModel(
   };
   const checkId = (id: string, location: Location): void => {
     if (!modelId.test(id))
-      add(location, 'must be at most 128 letters, digits and the characters . _ : / @ + -');
+      add(location, 'must have at most 128 characters: letters, digits and . _ : / @ + -');
     else if (reservedIds.has(id)) add(location, `must not be "${id}", which is a path of the API`);
   };
   checkId(model.id, ['id']);
@@ -129,12 +129,12 @@ export function checkModel(
   if (model.type === 'embedding') checkDimensions(model, add);
   else {
     for (const name of ['dimensions', 'embeddingCache', 'special_tokens'] as const) {
-      if (model[name] !== undefined) add([name], 'is for embedding models only', 'key');
+      if (model[name] !== undefined) add([name], 'is only allowed for embedding models', 'key');
     }
   }
   if (model.type === 'image') checkSizes(model, add);
   if (model.max_output_tokens !== undefined && model.max_output_tokens > model.context) {
-    add(['max_output_tokens'], 'must not be more than context');
+    add(['max_output_tokens'], 'must not exceed context');
   }
   for (const name of ['reasoning_effort', 'image_quality'] as const) {
     const option = model[name];
@@ -144,7 +144,7 @@ export function checkModel(
   }
   for (const [i, type] of (model.supported_file_types ?? []).entries()) {
     if (!/^[a-z0-9]+$/.test(type)) {
-      add(['supported_file_types', i], 'must be an extension in lower case without a dot, such as pdf');
+      add(['supported_file_types', i], 'must be a lowercase file extension without a dot, such as pdf');
     }
   }
   const routeNames = new Set<string>();
@@ -152,7 +152,7 @@ export function checkModel(
     checkDrops(route.drops, ['routes', i, 'drops'], add);
     const name = `${route.upstream} ${route.model ?? model.id}`;
     if (routeNames.has(name))
-      add(['routes', i], 'repeats a route of this model: give one of them more weight');
+      add(['routes', i], 'repeats a route of this model: remove one, and increase the weight of the other');
     routeNames.add(name);
   }
   issues.push(...checkPricing(model, [...at, 'pricing']));
@@ -179,7 +179,7 @@ type Add = (location: Location, message: string, part?: 'value' | 'key') => void
 function checkDrops(drops: readonly string[], location: Location, add: Add): void {
   for (const [i, name] of drops.entries()) {
     if (name.startsWith('default:') && name !== droppedDefault)
-      add([...location, i], `must be a field of requests, or ${droppedDefault}`);
+      add([...location, i], `must be a request field, or ${droppedDefault}`);
   }
 }
 
@@ -196,17 +196,17 @@ function checkDimensions({ dimensions }: ModelEntry, add: Add): void {
     ['max', max],
   ] as const) {
     if (bound !== undefined && adjustable === false) {
-      add(['dimensions', name], 'is for adjustable dimensions only', 'key');
+      add(['dimensions', name], 'is only allowed for adjustable dimensions', 'key');
     }
   }
   if (choices !== undefined && !choices.includes(length)) {
     add(['dimensions', 'default'], `must be one of: ${choices.join(', ')}`);
   }
-  if (max !== undefined && max < length) add(['dimensions', 'max'], 'must not be less than default');
+  if (max !== undefined && max < length) add(['dimensions', 'max'], 'must not be smaller than default');
 }
 
 function checkSizes({ size }: ModelEntry, add: Add): void {
-  if (size?.length === 0) add(['size'], 'must list a size or be omitted');
+  if (size?.length === 0) add(['size'], 'must list at least one size, or be omitted');
   for (const [i, text] of (size ?? []).entries()) {
     if (!imageSize.test(text)) add(['size', i], 'must be WIDTHxHEIGHT in pixels, such as 1024x1024');
   }

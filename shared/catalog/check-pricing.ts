@@ -26,7 +26,7 @@ export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssu
   for (const [i, { min_prompt_tokens: min }] of (pricing.overrides ?? []).entries()) {
     if (reached.has(min)) {
       const location = [...at, 'overrides', i, 'min_prompt_tokens'];
-      issues.push({ location, message: 'is the same as in an override above' });
+      issues.push({ location, message: 'repeats the value of an override above' });
     }
     reached.add(min);
   }
@@ -65,15 +65,15 @@ export function findSuspiciousPrices(model: ModelEntry, at: Location): CatalogIs
     .filter((name) => !used.includes(name))
     .map((name) => ({
       location: [...location, name],
-      message: `has no effect: the type of these prices is ${pricing.type}`,
+      message: `has no effect: pricing.type is ${pricing.type}`,
     }));
   if (given.some((name) => used.includes(name)) && !measuredBy[model.type].includes(pricing.type)) {
     const measured = measuredBy[model.type].join(', ');
     issues.push({
       location: [...location, 'type'],
       message:
-        `is not measured for models of type ${model.type}, so requests are free; ` +
-        `the measured types are ${measured}`,
+        `is not supported for models of type ${model.type}, so requests are free; ` +
+        `the supported types are ${measured}`,
     });
   }
   if (!given.some((name) => used.includes(name))) {
@@ -107,7 +107,7 @@ export function findUnlistedOptions(model: ModelEntry, at: Location, isOwn: bool
     ...(lacksSize ? [`only ${defaultImageSize} can be requested`] : []),
     ...(lacksQuality
       ? [
-          'no quality can be requested, and the vendor’s default is used (image_quality: null says that this is meant)',
+          'no quality can be requested, and the vendor’s default is used (set image_quality: null if that is intended)',
         ]
       : []),
   ];

@@ -176,7 +176,7 @@ function describeMissingKeys(
     )
     .map((model) => model.id);
   const effect =
-    inactive.length === 0 ? 'no model depends on it alone' : `inactive models: ${inactive.join(', ')}`;
+    inactive.length === 0 ? 'all its models have other upstreams' : `inactive models: ${inactive.join(', ')}`;
   return `upstream ${upstream} is skipped: ${reason}; ${effect}`;
 }
 

@@ -38,11 +38,11 @@ export interface YamlSource {
  * what was expected.
  */
 const safeMessages: Record<string, string> = {
-  BAD_ALIAS: 'an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
-  BAD_DIRECTIVE: 'a line beginning with "%" is a directive, and this one is not valid',
-  BAD_DQ_ESCAPE: 'this escape sequence of a double-quoted text is not valid',
+  BAD_ALIAS: 'invalid alias or anchor: quote the text if it is meant to begin with "*" or "&"',
+  BAD_DIRECTIVE: 'invalid directive: a line that begins with "%" is a directive',
+  BAD_DQ_ESCAPE: 'invalid escape sequence in a double-quoted text',
   RESOURCE_EXHAUSTION: 'the nesting is too deep',
-  TAG_RESOLVE_FAILED: 'an unquoted text beginning with "!" is a tag, and this one is not known',
+  TAG_RESOLVE_FAILED: 'unknown tag: quote the text if it is meant to begin with "!"',
 };
 
 function describe(code: string, message: string): string {
@@ -85,7 +85,7 @@ export function readYaml(text: string): YamlSource {
       value = document.toJS();
     } catch {
       // The only other failure is the parser's guard against excessive alias expansion.
-      problems.push(toProblem(0, 'aliases repeat too much of the file'));
+      problems.push(toProblem(0, 'aliases expand to too much data'));
     }
   }
   return {

@@ -10,7 +10,11 @@ export const ImageUrl = Type.Object(
         'An https URL of at most 2083 characters, or a base64 data URI (`data:image/…`) of at most 20 MB.',
     }),
     detail: Type.Optional(
-      Nullable(Type.String({ description: 'How closely the model looks, such as `low` or `high`.' })),
+      Nullable(
+        Type.String({
+          description: 'The level of detail at which the model processes the image, such as `low` or `high`.',
+        }),
+      ),
     ),
   },
   { title: 'ImageUrl' },
@@ -24,22 +28,33 @@ export const FilePart = Type.Object(
       ),
     ),
     filename: Type.Optional(
-      Nullable(Type.String({ description: 'Its extension must be one of `supported_file_types`.' })),
+      Nullable(
+        Type.String({
+          description: 'The file name. Its extension must be one of the model’s `supported_file_types`.',
+        }),
+      ),
     ),
     file_id: Type.Optional(
-      Nullable(Type.String({ description: 'Refused: the gateway keeps no files; send `file_data`.' })),
+      Nullable(
+        Type.String({
+          description: 'Not supported: the gateway does not store files. Send `file_data` instead.',
+        }),
+      ),
     ),
   },
-  { title: 'FilePart', description: 'For models with `supported_file_types`; others refuse it.' },
+  { title: 'FilePart', description: 'For models with `supported_file_types`; rejected for other models.' },
 );
 export type FilePart = Static<typeof FilePart>;
 
 export const AudioPart = Type.Object(
   {
-    data: Type.String({ minLength: 1, description: 'The sound in base64.' }),
-    format: Type.String({ minLength: 1, description: '`wav` or `mp3`; others where the vendor takes them.' }),
+    data: Type.String({ minLength: 1, description: 'The audio data in base64.' }),
+    format: Type.String({
+      minLength: 1,
+      description: '`wav` or `mp3`, or another format if the vendor supports it.',
+    }),
   },
-  { title: 'AudioPart', description: 'For models with `audio` among their `input_modalities`.' },
+  { title: 'AudioPart', description: 'For models whose `input_modalities` include `audio`.' },
 );
 
 export const ContentItem = Type.Object(
@@ -56,7 +71,7 @@ export const ContentItem = Type.Object(
     file: Type.Optional(Nullable(FilePart)),
     input_audio: Type.Optional(Nullable(AudioPart)),
     refusal: Type.Optional(
-      Nullable(Type.String({ description: 'Of an `assistant` message: why it would not answer.' })),
+      Nullable(Type.String({ description: 'In an `assistant` message: why the model refused to respond.' })),
     ),
   },
   { title: 'ContentItem' },
@@ -65,11 +80,15 @@ export type ContentItem = Static<typeof ContentItem>;
 
 export const ToolCall = Type.Object(
   {
-    id: Type.Optional(Type.String({ description: 'What the `tool_call_id` of its answer names.' })),
+    id: Type.Optional(
+      Type.String({ description: 'The id to send as `tool_call_id` in the `tool` message with the result.' }),
+    ),
     type: Type.Optional(StringEnum(['function'])),
     function: Type.Object({
       name: Type.String(),
-      arguments: Type.Optional(Type.String({ description: 'JSON as a text, as the model made it.' })),
+      arguments: Type.Optional(
+        Type.String({ description: 'The arguments as a JSON string, as the model generated it.' }),
+      ),
     }),
   },
   { title: 'ToolCall' },
@@ -86,37 +105,51 @@ export const Message = Type.Object(
         anyOf: [{ type: 'string' }, Type.Array(ContentItem), { type: 'null' }],
         default: '',
         description:
-          'A text, or a list of texts, images and files. A model takes the kinds of its `input_modalities`. May be empty ' +
-          'where another message says something.',
+          'A text, or an array of texts, images and files. A model accepts the types in its `input_modalities`. Can be ' +
+          'empty if another message is not.',
       }),
     ),
-    name: Type.Optional(Nullable(Type.String({ description: 'Tells apart speakers of one role.' }))),
+    name: Type.Optional(
+      Nullable(Type.String({ description: 'Distinguishes participants with the same role.' })),
+    ),
     tool_calls: Type.Optional(
-      Nullable(Type.Array(ToolCall, { description: 'Of an `assistant` message: the calls it made.' })),
+      Nullable(
+        Type.Array(ToolCall, {
+          description: 'In an `assistant` message: the tool calls that the model made.',
+        }),
+      ),
     ),
     refusal: Type.Optional(
-      Nullable(Type.String({ description: 'Of an `assistant` message: why it would not answer.' })),
+      Nullable(Type.String({ description: 'In an `assistant` message: why the model refused to respond.' })),
     ),
     reasoning_content: Type.Optional(
       Nullable(
         Type.String({
-          description: 'Of an `assistant` message: what it thought, for vendors that want it back.',
+          description:
+            'In an `assistant` message: the reasoning of the model, for vendors that require it back.',
         }),
       ),
     ),
     audio: Type.Optional(
       Nullable(
-        Type.Object({ id: Type.String() }, { description: 'Of an `assistant` message: what it said.' }),
+        Type.Object(
+          { id: Type.String() },
+          { description: 'In an `assistant` message: the audio that the model generated.' },
+        ),
       ),
     ),
     tool_call_id: Type.Optional(
-      Nullable(Type.String({ description: 'Of a `tool` message: the call that it answers.' })),
+      Nullable(
+        Type.String({
+          description: 'In a `tool` message: the id of the tool call that this is the result of.',
+        }),
+      ),
     ),
     function_call: Type.Optional(
       Nullable(
         Type.Object(
           { name: Type.String(), arguments: Type.Optional(Type.String()) },
-          { description: 'Of an `assistant` message: the older form of `tool_calls`.' },
+          { description: 'In an `assistant` message: the older form of `tool_calls`.' },
         ),
       ),
     ),

@@ -16,16 +16,16 @@ type IssueText = Pick<ValidationIssue, 'msg' | 'msgRu'>;
 
 const formatTexts: Readonly<Record<string, IssueText>> = {
   date: {
-    msg: 'must be a day of the calendar, written as YYYY-MM-DD',
-    msgRu: 'должно быть календарной датой в виде ГГГГ-ММ-ДД',
+    msg: 'must be a valid date in the format YYYY-MM-DD',
+    msgRu: 'должно быть существующей датой в формате ГГГГ-ММ-ДД',
   },
   'image-url': {
-    msg: 'must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB',
+    msg: 'must be an https URL of at most 2083 characters or a base64 data URI of an image (data:image/…) of at most 20 MB',
     msgRu:
       'должно быть https-адресом не длиннее 2083 символов или base64 data URI изображения (data:image/…) не больше 20 МБ',
   },
   'plain-text': {
-    msg: 'must be one line of text with at least one visible character, without control characters and characters that change the direction of the text',
+    msg: 'must be one line of text with at least one visible character and without control characters or characters that change the text direction',
     msgRu:
       'должно быть одной строкой хотя бы с одним видимым символом, без управляющих символов и символов, меняющих направление текста',
   },

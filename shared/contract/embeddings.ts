@@ -27,8 +27,8 @@ export const maxTokenId = 100_255;
 
 const TokenId = {
   type: 'integer',
-  description: `The number of a token of \`${tokenEncoding}\`, from 0 to ${maxTokenId}.`,
-  [wrongTypeHint]: 'an array of token numbers holds nothing else',
+  description: `A token ID of the \`${tokenEncoding}\` encoding, from 0 to ${maxTokenId}.`,
+  [wrongTypeHint]: 'do not mix token IDs with other values in one array',
 };
 
 /**
@@ -42,7 +42,11 @@ const EmbeddingInput = {
     { type: 'string', minLength: 1 },
     {
       type: 'array',
-      items: { type: 'string', minLength: 1, [wrongTypeHint]: 'an array of texts holds nothing else' },
+      items: {
+        type: 'string',
+        minLength: 1,
+        [wrongTypeHint]: 'do not mix texts with other values in one array',
+      },
       minItems: 1,
       maxItems: maxEmbeddingInputs,
     },
@@ -53,7 +57,7 @@ const EmbeddingInput = {
         type: 'array',
         [lateItems]: TokenId,
         minItems: 1,
-        [wrongTypeHint]: 'an array of arrays of token numbers holds nothing else',
+        [wrongTypeHint]: 'do not mix arrays of token IDs with other values in one array',
       },
       minItems: 1,
       maxItems: maxEmbeddingInputs,
@@ -73,9 +77,9 @@ export const EmbeddingRequest = Type.Object(
     input: Type.Unsafe<EmbeddingInput>({
       ...EmbeddingInput,
       description:
-        'A text, or up to 2048 of them, each of at most 8192 tokens or the model’s `context`, if that is less. ' +
-        'A longer one is refused, not cut. A text may also be sent as an array of token numbers of ' +
-        `\`${tokenEncoding}\`, whichever the model: \`[9906, 1917]\` is \`Hello world\`.`,
+        'A text, or an array of up to 2048 texts. Each may have at most 8192 tokens, or the model’s `context` if that ' +
+        'is less. A longer text is rejected, not truncated. A text can also be sent as an array of token IDs of the ' +
+        `\`${tokenEncoding}\` encoding, for any model: \`[9906, 1917]\` is \`Hello world\`.`,
     }),
     dimensions: Type.Optional(
       Nullable(
@@ -83,8 +87,8 @@ export const EmbeddingRequest = Type.Object(
           minimum: 1,
           maximum: 65_536,
           description:
-            'The length of the vectors, for models that can shorten them; others take only their own. null is the ' +
-            'model’s own length.',
+            'The length of the vectors, for models that can shorten them. Other models accept only their own length. ' +
+            'If null, the model’s own length is used.',
         }),
       ),
     ),
@@ -92,7 +96,7 @@ export const EmbeddingRequest = Type.Object(
       Nullable(
         StringEnum(['float', 'base64'], {
           default: 'float',
-          description: '`base64` is less than half of the size: float32, little-endian.',
+          description: '`base64` encodes little-endian float32 and is less than half the size.',
         }),
       ),
     ),
@@ -105,7 +109,7 @@ export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
 export const EmbeddingUsage = Type.Object(
   {
     prompt_tokens: Type.Integer({ description: 'Tokens of all inputs.' }),
-    total_tokens: Type.Integer({ description: 'The same: vectors have no tokens.' }),
+    total_tokens: Type.Integer({ description: 'The same as `prompt_tokens`: vectors have no tokens.' }),
     total_time: Nullable(TotalTime),
     cost_request: Nullable(CostRequest),
     free_request: FreeRequest,
@@ -119,9 +123,9 @@ export const Embedding = Type.Object(
     object: Type.Literal('embedding'),
     embedding: Type.Unsafe<number[] | string>({
       anyOf: [{ type: 'array', items: { type: 'number' } }, { type: 'string' }],
-      description: 'Numbers, with as many digits as a float32 has, or base64 of little-endian float32.',
+      description: 'An array of numbers with float32 precision, or base64 of little-endian float32.',
     }),
-    index: Type.Integer({ description: 'The place of its text in `input`, from 0.' }),
+    index: Type.Integer({ description: 'The index of the text in `input`, starting at 0.' }),
   },
   { title: 'Embedding' },
 );
@@ -131,7 +135,7 @@ export const EmbeddingResponse = Type.Object(
     id: RequestId,
     created: CreatedSeconds,
     object: Type.Literal('list'),
-    data: Type.Array(Embedding, { description: 'One for each text, in the order of `input`.' }),
+    data: Type.Array(Embedding, { description: 'One embedding per text, in the order of `input`.' }),
     model: Type.String(),
     usage: EmbeddingUsage,
   },
@@ -141,11 +145,12 @@ export const EmbeddingResponse = Type.Object(
 export const createEmbedding = defineOperation({
   operationId: 'createEmbedding',
   tag: 'Embeddings',
-  summary: 'Turn texts into vectors',
+  summary: 'Create embeddings',
   description:
-    'Texts of similar meaning get vectors that point in similar directions. Many texts in one request cost the same ' +
-    'as one by one, and are quicker. If you close the connection, inputs that still wait are dropped and free; those that ' +
-    'the model was asked for are charged. With an `Idempotency-Key` all are computed and kept.',
+    'Converts texts to vectors. Texts with similar meanings get vectors that point in similar directions. Sending many ' +
+    'texts in one request costs the same as sending them one by one, and is faster. If you close the connection, inputs ' +
+    'that are still queued are dropped and not charged; inputs already sent to the model are charged. With an ' +
+    '`Idempotency-Key`, all inputs are computed and the response is stored.',
   method: 'post',
   path: '/embeddings',
   auth: 'key',

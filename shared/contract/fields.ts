@@ -45,49 +45,51 @@ export const Page = Type.Integer({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
   default: 1,
-  description: 'Counts from 1, which holds the newest; a page beyond the last is empty.',
+  description: 'Page number, starting at 1 with the newest items. A page past the last one is empty.',
 });
 export const PageSize = Type.Integer({
   minimum: 1,
   maximum: 100,
   default: 20,
-  description: 'The most items of one page.',
+  description: 'Maximum number of items per page.',
 });
 
 /** One page of a list, newest first. A page past the last is empty. */
 export function PageOf<T extends TSchema>(item: T) {
   return Type.Object({
-    total_count: Type.Integer({ description: 'Items on all pages.' }),
-    total_pages: Type.Integer({ description: '0 where there are no items.' }),
-    page: Type.Integer({ description: 'Which page this is.' }),
-    page_size: Type.Integer({ description: 'Items on a full page.' }),
+    total_count: Type.Integer({ description: 'Total number of items on all pages.' }),
+    total_pages: Type.Integer({ description: 'Total number of pages; 0 if there are no items.' }),
+    page: Type.Integer({ description: 'The number of this page.' }),
+    page_size: Type.Integer({ description: 'Maximum number of items per page.' }),
     items: Type.Array(item, { description: 'Newest first.' }),
   });
 }
 
 export const RequestId = Type.String({
-  description: 'The id of the request: the same as in the `x-request-id` header and in the request log.',
+  description: 'The id of the request, as in the `x-request-id` header and in the request log.',
 });
 
-export const CreatedSeconds = Type.Integer({ description: 'When the answer was begun, in Unix seconds.' });
+export const CreatedSeconds = Type.Integer({
+  description: 'When the response was started, in Unix seconds.',
+});
 
 export const TotalTime = Type.Number({
-  description: 'From admission to the end of the work, in seconds; waiting in the queue counts.',
+  description: 'Seconds from acceptance of the request to its completion, including the time in the queue.',
 });
 
 export const CostRequest = Type.Number({
-  description: 'What was debited, in roubles, exact to nine decimals; 0 for a free request.',
+  description: 'The amount charged, in roubles, exact to nine decimal places; 0 for a free request.',
 });
 
 export const FreeRequest = Nullable(
-  Type.Boolean({ description: 'Whether one of the free requests paid for it.' }),
+  Type.Boolean({ description: 'Whether the request was paid for with a free request.' }),
 );
 
 export const EndUser = Type.Optional(
   Nullable(
     Type.String({
       maxLength: 512,
-      description: 'Your own id of the end user, kept in the log against abuse.',
+      description: 'Your own id for the end user. It is logged to help detect abuse.',
     }),
   ),
 );

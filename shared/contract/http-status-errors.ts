@@ -19,42 +19,42 @@ export const httpStatusErrors: Readonly<Record<number, HttpStatusError>> = {
   },
   408: {
     type,
-    en: 'The request, or its body, did not arrive in time. Send it again, whole.',
-    ru: 'Запрос или его тело не поступили вовремя. Отправьте запрос снова, целиком.',
+    en: 'The request or its body was not received in time. Send the complete request again.',
+    ru: 'Запрос или его тело не получены вовремя. Отправьте весь запрос снова.',
   },
   409: {
     type,
-    en: 'The job that does this request was cancelled. Send the request again to have it done by another.',
-    ru: 'Задача, выполнявшая этот запрос, отменена. Отправьте запрос снова, чтобы его выполнила другая.',
+    en: 'The job for this request was cancelled. Send the request again to start a new job.',
+    ru: 'Задача, выполнявшая этот запрос, отменена. Отправьте запрос снова, чтобы создать новую.',
   },
   412: {
     type,
-    en: 'What the request is conditional on does not hold: the file is another version. Send it without If-Match and If-Unmodified-Since.',
+    en: 'The precondition of the request failed: the file is a different version. Send the request without If-Match and If-Unmodified-Since.',
     ru: 'Условие запроса не выполнено: версия файла другая. Отправьте запрос без If-Match и If-Unmodified-Since.',
   },
   416: {
     type,
-    en: 'The file ends before the bytes that the Range header asks for. Ask for bytes within the length that Content-Range tells.',
-    ru: 'Файл заканчивается раньше байтов из заголовка Range. Запросите байты в пределах длины из заголовка Content-Range.',
+    en: 'The requested range is outside the file. Request bytes within the length given in the Content-Range header.',
+    ru: 'Запрошенный диапазон находится за пределами файла. Запросите байты в пределах длины из заголовка Content-Range.',
   },
   417: {
     type,
-    en: 'The Expect header is not known here. Send "Expect: 100-continue", or none.',
+    en: 'The value of the Expect header is not supported. Send "Expect: 100-continue", or remove the header.',
     ru: 'Значение заголовка Expect не поддерживается. Передайте «Expect: 100-continue» или уберите заголовок.',
   },
   431: {
     type,
-    en: 'The headers of the request are too large, or too many. Send fewer or shorter ones.',
+    en: 'The request headers are too large or too many. Send fewer or shorter headers.',
     ru: 'Заголовки запроса слишком велики, или их слишком много. Отправьте меньше заголовков или сократите их.',
   },
   501: {
     type,
-    en: 'No address takes this method. The Allow header lists the methods there are.',
+    en: 'No endpoint supports this method. The Allow header lists the supported methods.',
     ru: 'Ни один адрес не поддерживает такой метод. Допустимые методы — в заголовке Allow.',
   },
   505: {
     type,
-    en: 'This version of HTTP is not spoken here. Use HTTP/1.1.',
+    en: 'This HTTP version is not supported. Use HTTP/1.1.',
     ru: 'Эта версия HTTP не поддерживается. Используйте HTTP/1.1.',
   },
 };

@@ -18,14 +18,14 @@ const commonFields = {
   model: Type.String({ minLength: 1, description: 'The id of an `image` model.' }),
   prompt: Type.String({
     minLength: 3,
-    [lengthHint]: 'a rule of this service, not of the model',
-    description: 'What the image shows, or what is changed in it.',
+    [lengthHint]: 'this limit is set by this service, not by the model',
+    description: 'A description of the image to generate, or of the edit to make.',
   }),
   negative_prompt: Type.Optional(
     Nullable(
       Type.String({
         description:
-          'What it must not show; counts as part of the prompt. For models without such a field it is worked into the ' +
+          'What the image must not show. Billed as part of the prompt. For models without such a field, it is added to the ' +
           'prompt.',
       }),
     ),
@@ -36,7 +36,7 @@ const commonFields = {
         minimum: 1,
         maximum: 4,
         default: 1,
-        description: 'How many images; at most the model’s `max_image_count`. Each is paid for.',
+        description: 'How many images to generate, at most the model’s `max_image_count`. You pay for each.',
       }),
     ),
   ),
@@ -44,23 +44,24 @@ const commonFields = {
     Nullable(
       StringEnum(['url', 'b64_json'], {
         default: 'b64_json',
-        description: '`url` answers with links that work for 24 hours.',
+        description: '`url` returns links that work for 24 hours, `b64_json` the images in base64.',
       }),
     ),
   ),
   // No `default` keyword: a model without this size uses its first size if the caller specifies none.
   size: option(
-    `One of the model’s sizes, as \`WIDTHxHEIGHT\`. ${defaultImageSize} unless set, or where it is \`auto\`; ` +
-      'the model’s first size where it lacks that one. A model that lists no sizes makes that one only, unless its ' +
-      'price is by tokens or time.',
+    `One of the model’s sizes, as \`WIDTHxHEIGHT\`. Defaults to ${defaultImageSize}, also for \`auto\`, or to the ` +
+      `model’s first size if it does not have that one. A model that lists no sizes supports only ${defaultImageSize}, ` +
+      'unless it is priced by tokens or time.',
   ),
   quality: option(
-    'One of the model’s `image_quality.choices`; may change the price. Its default where it is `auto` or `standard`.',
+    'One of the model’s `image_quality.choices`. Can affect the price. `auto` and `standard` select the model’s default.',
   ),
   style: Type.Optional(
     Nullable(
       Type.String({
-        description: 'Depends on the model, such as `vivid` or `natural`; counts as part of the prompt.',
+        description:
+          'The style, such as `vivid` or `natural`; the values depend on the model. Billed as part of the prompt.',
       }),
     ),
   ),
@@ -70,18 +71,18 @@ const commonFields = {
 const openAiFields = {
   background: choice(
     ['transparent', 'opaque', 'auto'],
-    'Of the image, for models that know it; `transparent` needs `png` or `webp`.',
+    'The background of the image, for models that support it. `transparent` requires `png` or `webp`.',
   ),
   output_format: choice(
     ['png', 'jpeg', 'webp'],
-    'The format of the image; the model’s own where it is left out.',
+    'The format of the image. Defaults to the model’s own format.',
   ),
   output_compression: Type.Optional(
     Nullable(
       Type.Integer({
         minimum: 0,
         maximum: 100,
-        description: 'Of `jpeg` and `webp`: 100 is the best quality and the largest file.',
+        description: 'The quality of `jpeg` and `webp` files: 100 is the best quality and the largest file.',
       }),
     ),
   ),
@@ -89,7 +90,7 @@ const openAiFields = {
     Nullable(
       Type.Boolean({
         default: false,
-        description: 'Whether the answer comes as an event stream; for one image, as `b64_json`.',
+        description: 'Whether to send the response as an event stream. Requires `n` of 1 and `b64_json`.',
       }),
     ),
   ),
@@ -99,14 +100,15 @@ const openAiFields = {
         minimum: 0,
         maximum: 3,
         description:
-          'How many previews a stream shows where the model makes any and is not priced per image; it may show fewer.',
+          'Maximum number of previews in a stream, for models that generate previews and are not priced per image.',
       }),
     ),
   ),
   user: EndUser,
 };
 
-const imageText = 'an https URL, a data URI or base64, of a PNG, JPEG, WebP or GIF of at most 20 MB';
+const imageText =
+  'an https URL, a data URI or plain base64 of a PNG, JPEG, WebP or GIF image of at most 20 MB';
 
 const oneOrMore = (description: string) =>
   Type.Optional(
@@ -123,7 +125,13 @@ const oneOrMore = (description: string) =>
 /** OpenAI's form of an image in a JSON body. */
 const ImageReference = Type.Object({
   image_url: Type.Optional(Nullable(Type.String({ description: `${capitalize(imageText)}.` }))),
-  file_id: Type.Optional(Nullable(Type.String({ description: 'Refused: no files are kept here.' }))),
+  file_id: Type.Optional(
+    Nullable(
+      Type.String({
+        description: 'Not supported: the gateway does not store files. Send `image_url` instead.',
+      }),
+    ),
+  ),
 });
 export type ImageReference = Static<typeof ImageReference>;
 
@@ -131,11 +139,11 @@ export const ImageRequest = Type.Object(
   {
     ...commonFields,
     image_url: oneOrMore(
-      `Input images, each ${imageText}. With them the request is an edit; for models whose ` +
+      `Input images, each ${imageText}. They make the request an edit. For models whose ` +
         '`input_modalities` include `image`.',
     ),
     ...openAiFields,
-    moderation: choice(['low', 'auto'], 'How strictly the vendor moderates, where it takes this.'),
+    moderation: choice(['low', 'auto'], 'How strictly the vendor moderates content, if it supports this.'),
   },
   { title: 'ImageRequest' },
 );
@@ -145,8 +153,8 @@ const editFields = {
   ...openAiFields,
   input_fidelity: choice(
     ['high', 'low'],
-    'How closely the result keeps to the input images, where the vendor takes this. `high` is refused where the ' +
-      'price does not cover it.',
+    'How closely the result matches the input images, if the vendor supports this. `high` is rejected if the ' +
+      'model’s price does not cover it.',
   ),
 };
 
@@ -154,21 +162,24 @@ export const ImageEditRequest = Type.Object(
   {
     ...commonFields,
     image_url: oneOrMore(
-      `The images to edit or to go by, each ${imageText}. Joined in this order with \`image\` and \`images\`; at ` +
-        'least one in all, at most the model’s `max_file_count`.',
+      `The images to edit or to use as references, each ${imageText}. Combined with \`image\` and \`images\`, in this ` +
+        'order: at least one image in total, and at most the model’s `max_file_count`.',
     ),
-    image: oneOrMore('The same under OpenAI’s name.'),
+    image: oneOrMore('The same as `image_url`, under OpenAI’s name.'),
     images: Type.Optional(
       Nullable(
-        Type.Array(ImageReference, { maxItems: defaultMaxInputImages, description: 'The same as objects.' }),
+        Type.Array(ImageReference, {
+          maxItems: defaultMaxInputImages,
+          description: 'The same as `image_url`, as objects.',
+        }),
       ),
     ),
     mask: Type.Optional(
       Type.Unsafe<string | ImageReference | null>({
         anyOf: [{ type: 'string' }, ImageReference, { type: 'null' }],
         description:
-          'A PNG with an alpha channel, under 4 MB, with the dimensions of the first input image: where it is transparent ' +
-          'the image may change.',
+          'A PNG with an alpha channel, smaller than 4 MB and with the dimensions of the first input image. Transparent ' +
+          'areas mark where the image may be changed.',
       }),
     ),
     ...editFields,
@@ -204,12 +215,12 @@ export const ImageEditForm: TSchema = Type.Object(
     image: Type.Optional(
       Type.Array(file('One image.'), {
         description:
-          'The images to edit, in their order: a part for each, all of them named `image`, or `image[]` as OpenAI’s ' +
-          'clients name several.',
+          'The images to edit, in order, one part per image. Name each part `image`, or `image[]` as OpenAI’s clients do ' +
+          'for several images.',
       }),
     ),
     image_url: Type.Optional(Nullable(Type.String({ description: `${capitalize(imageText)}.` }))),
-    mask: Type.Optional(file('A PNG with an alpha channel, as large as the first image.')),
+    mask: Type.Optional(file('A PNG with an alpha channel and the dimensions of the first image.')),
     ...editFields,
   },
   { title: 'ImageEditForm' },

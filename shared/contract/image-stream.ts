@@ -11,19 +11,19 @@ export const ImageEvent = Type.Object(
   {
     type: Type.String({
       description:
-        '`image_generation.partial_image` and `image_generation.completed`, or `image_edit.…` of an edit.',
+        '`image_generation.partial_image` or `image_generation.completed`; for an edit, `image_edit.…`.',
     }),
-    b64_json: Type.String({ description: 'The preview or the image, in base64.' }),
+    b64_json: Type.String({ description: 'The preview or the final image, in base64.' }),
     created_at: Type.Integer({ description: 'Unix seconds.' }),
-    size: Type.String({ description: 'As it was asked of the vendor.' }),
+    size: Type.String({ description: 'The size requested from the vendor.' }),
     quality: Type.String(),
     background: Type.String(),
     output_format: Type.String({ description: '`png`, `jpeg` or `webp`.' }),
     partial_image_index: Type.Optional(
-      Type.Integer({ description: 'Counts the previews from 0; absent from the last event.' }),
+      Type.Integer({ description: 'The index of the preview, starting at 0; absent from the last event.' }),
     ),
     revised_prompt: Type.Optional(
-      Nullable(Type.String({ description: 'Of the last event: the prompt as the vendor changed it.' })),
+      Nullable(Type.String({ description: 'In the last event: the prompt as revised by the vendor.' })),
     ),
     usage: Type.Optional(ImageUsage),
   },
@@ -55,12 +55,13 @@ export function createImageStream(kind: ImageEventKind, body: object): Additiona
     responseType: 'text/event-stream',
     response: ImageEvent,
     description:
-      'With `"stream": true` the answer is server-sent events: a line `event: ` with the type, a line `data: ` with the ' +
-      `JSON of one event, then an empty line. Up to \`partial_images\` previews come as \`${kind}.partial_image\`, ` +
-      `where the model makes any; the image comes as \`${kind}.completed\`, with usage and cost, and ends the stream.\n\n` +
-      'While nothing is there to send a comment goes out at least every 10 s: `: keep-alive`. A failure before the first ' +
-      'event is an error with its own status, as listed below. After it, the last event is `data: {"error": …}` with the ' +
-      'body of that error.',
+      'With `"stream": true`, the response is a stream of server-sent events. Each event is a line `event: ` with the type ' +
+      'and a line `data: ` with the JSON, followed by an empty line. If the model generates previews, up to ' +
+      `\`partial_images\` of them are sent as \`${kind}.partial_image\`. The final image is sent as ` +
+      `\`${kind}.completed\`, with usage and cost, and ends the stream.\n\n` +
+      'While there is nothing to send, a comment is sent at least every 10 s: `: keep-alive`. If the request fails before ' +
+      'the first event, the response is an error with its own status, as listed below. If it fails later, the last event ' +
+      'is `data: {"error": …}` with the body of that error.',
     example: {
       body: { ...body, stream: true, partial_images: 1 },
       response: `event: ${completed.type}\ndata: ${JSON.stringify(completed)}\n\n`,

@@ -36,14 +36,15 @@ export function findImageUrlProblem(value: string): ImageUrlProblem | null {
         msg: `this URL has ${value.length} characters`,
         msgRu: `в этом адресе символов: ${value.length}`,
       };
-    return URL.canParse(value)
-      ? null
-      : { msg: 'this URL is not valid', msgRu: 'этот адрес неправильно записан' };
+    return URL.canParse(value) ? null : { msg: 'this URL is not valid', msgRu: 'этот адрес некорректен' };
   }
   if (/^http:\/\//i.test(value))
-    return { msg: 'this is an http link, without TLS', msgRu: 'это ссылка http, без TLS' };
+    return { msg: 'this is an http URL without TLS', msgRu: 'это адрес http без TLS' };
   if (!/^data:/i.test(value))
-    return { msg: 'this starts as neither', msgRu: 'начало не похоже ни на то, ни на другое' };
+    return {
+      msg: 'this starts with neither https:// nor data:',
+      msgRu: 'значение не начинается ни с https://, ни с data:',
+    };
   const start = dataUriStart.exec(value.slice(0, 200))?.[0].length;
   if (start === undefined) {
     return {
@@ -53,14 +54,17 @@ export function findImageUrlProblem(value: string): ImageUrlProblem | null {
   }
   if (!startsAsImage(value.slice(start))) {
     return {
-      msg: 'the bytes of this data URI are not those of an image, or not in base64',
-      msgRu: 'данные этого data URI — не изображение или не в base64',
+      msg: 'this data URI does not contain a base64-encoded image',
+      msgRu: 'этот data URI не содержит изображение в base64',
     };
   }
   const megabytes = ((value.length - start) * 3) / 4 / 1_000_000;
   return megabytes * 1_000_000 <= maxDataUriBytes
     ? null
-    : { msg: `this one has ${megabytes.toFixed(1)} MB`, msgRu: `здесь ${megabytes.toFixed(1)} МБ` };
+    : {
+        msg: `this data URI has ${megabytes.toFixed(1)} MB`,
+        msgRu: `в этом data URI ${megabytes.toFixed(1)} МБ`,
+      };
 }
 
 function startsAsImage(base64: string): boolean {

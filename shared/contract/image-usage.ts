@@ -7,13 +7,13 @@ const tokens = (description: string) => Type.Integer({ minimum: 0, description }
 export const ImageUsage = Type.Object(
   {
     input_tokens: tokens(
-      'Of the prompt and the input images, as the vendor counted; 0 where it did not say.',
+      'Tokens of the prompt and the input images, as reported by the vendor; 0 if not reported.',
     ),
-    output_tokens: tokens('Of the images, as the vendor counted; 0 where it did not say.'),
-    total_tokens: tokens('The sum of both.'),
+    output_tokens: tokens('Tokens of the generated images, as reported by the vendor; 0 if not reported.'),
+    total_tokens: tokens('The sum of `input_tokens` and `output_tokens`.'),
     input_tokens_details: Type.Object({
-      text_tokens: tokens('Of the prompt.'),
-      image_tokens: tokens('Of the input images; 0 where the vendor did not tell them apart.'),
+      text_tokens: tokens('Tokens of the prompt.'),
+      image_tokens: tokens('Tokens of the input images; 0 if the vendor does not report them separately.'),
     }),
     total_time: TotalTime,
     cost_request: CostRequest,

@@ -8,11 +8,13 @@ import { creationErrors, defineOperation } from './operation.ts';
 export const Image = Type.Object(
   {
     revised_prompt: Nullable(
-      Type.String({ description: 'The prompt as the vendor changed it; null where it did not say.' }),
+      Type.String({ description: 'The prompt as revised by the vendor; null if not reported.' }),
     ),
-    b64_json: Nullable(Type.String({ description: 'The image in base64; null where a link was asked for.' })),
+    b64_json: Nullable(Type.String({ description: 'The image in base64; null with `url`.' })),
     url: Nullable(
-      Type.String({ description: 'A link that needs no key and works for 24 hours; null with `b64_json`.' }),
+      Type.String({
+        description: 'A link to the image that works without a key for 24 hours; null with `b64_json`.',
+      }),
     ),
   },
   { title: 'Image' },
@@ -22,16 +24,16 @@ export const ImageResponse = Type.Object(
   {
     id: RequestId,
     created: CreatedSeconds,
-    data: Type.Array(Image, { description: 'As many as `n`.' }),
+    data: Type.Array(Image, { description: 'The generated images, as many as `n`.' }),
     usage: ImageUsage,
   },
   { title: 'ImageResponse' },
 );
 
 const howLong =
-  'Images take seconds to minutes: set your client’s timeout accordingly. If you close the connection, work that ' +
-  'still waits is dropped and free, unless it has an `Idempotency-Key`; once the model was asked, the images are ' +
-  'made to the end and charged.';
+  'Generation takes seconds to minutes: set your client’s timeout accordingly. If you close the connection while the ' +
+  'request is still queued, it is dropped and not charged, unless it has an `Idempotency-Key`. Once the request has been ' +
+  'sent to the model, the images are generated to the end and charged.';
 
 /** For JSON bodies and for the parts of a form. */
 const bodyLimitBytes = 32_000_000;
@@ -81,7 +83,7 @@ const editExample = {
 export const editImage = defineOperation({
   operationId: 'editImage',
   tag: 'Images',
-  summary: 'Edit images by a prompt',
+  summary: 'Edit images with a prompt',
   description: `For models whose \`input_modalities\` include \`image\`. ${howLong}`,
   method: 'post',
   path: '/images/edits',

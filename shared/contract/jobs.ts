@@ -19,9 +19,9 @@ import { defineOperation, type AdditionalResponse, type Operation } from './oper
 
 export const JobError = Type.Object(
   {
-    code: StringEnum(Object.keys(errorKinds) as ErrorCode[], { description: 'As in the body of an error.' }),
+    code: StringEnum(Object.keys(errorKinds) as ErrorCode[], { description: 'As in the error body.' }),
     message: Type.String(),
-    type: Type.String({ description: 'As in the body of an error.' }),
+    type: Type.String({ description: 'As in the error body.' }),
   },
   { title: 'JobError' },
 );
@@ -31,12 +31,18 @@ export const JobWebhook = Type.Object(
   {
     url: Type.String(),
     status: StringEnum(['pending', 'delivered', 'failed']),
-    attempts: Type.Integer({ description: 'How often it was sent.' }),
+    attempts: Type.Integer({ description: 'How many times delivery was attempted.' }),
     last_status: Nullable(
-      Type.Integer({ description: 'The HTTP status of the last response; null where there was none.' }),
+      Type.Integer({
+        description: 'The HTTP status of the last response from your server; null if there was none.',
+      }),
     ),
-    last_error: Nullable(Type.String({ description: 'Why the last attempt failed; null if it did not.' })),
-    next_attempt_at: Nullable(Time('When it is sent next, in UTC; null unless it is pending.')),
+    last_error: Nullable(
+      Type.String({ description: 'Why the last attempt failed; null if it did not fail.' }),
+    ),
+    next_attempt_at: Nullable(
+      Time('When the next attempt is made, in UTC; null unless the status is `pending`.'),
+    ),
   },
   { title: 'JobWebhook' },
 );
@@ -45,39 +51,40 @@ export type JobWebhook = Static<typeof JobWebhook>;
 const summaryFields = {
   id: Type.String({
     description:
-      'The id of the job: the `x-request-id` of the call that created it, and the id of its log row.',
+      'The id of the job. It is also the `x-request-id` of the call that created it, and its id in the request log.',
   }),
   object: Type.Literal('job'),
   status: StringEnum(jobStatuses, {
     description:
-      '`queued` until a vendor is asked, then `active`. A job whose worker dies is `queued` again. The others are final.',
+      '`queued` until the request is sent to a vendor, then `active`. If its worker crashes, the job is `queued` again. ' +
+      'All other statuses are final.',
   }),
-  operation: StringEnum(jobOperations, { description: 'What created it.' }),
+  operation: StringEnum(jobOperations, { description: 'The operation that created the job.' }),
   model: Type.String({ description: 'The id of the model.' }),
-  created_at: Time('When it was created, in UTC.'),
-  started_at: Nullable(Time('When it first became `active`.')),
-  ended_at: Nullable(Time('When it ended.')),
-  expires_at: Nullable(Time('Until when the job and its response are kept: 24 hours after it ended.')),
+  created_at: Time('When the job was created, in UTC.'),
+  started_at: Nullable(Time('When the job first became `active`, in UTC.')),
+  ended_at: Nullable(Time('When the job ended, in UTC.')),
+  expires_at: Nullable(Time('When the job and its response are deleted: 24 hours after the job ended.')),
   deadline_at: Nullable(
-    Time('While it is `queued`: when it fails with `deadline_exceeded` unless it has started.'),
+    Time('While the job is `queued`: when it fails with `deadline_exceeded` if it has not started.'),
   ),
-  attempts: Type.Integer({ description: 'How many workers have taken it.' }),
-  cancel_requested: Type.Boolean({ description: 'It is being cancelled, or was.' }),
+  attempts: Type.Integer({ description: 'How many times a worker has started the job.' }),
+  cancel_requested: Type.Boolean({ description: 'Whether cancellation was requested.' }),
   position: Nullable(
     Type.Integer({
       description:
-        'While it is `queued`: how many jobs for the same model start before it; 0 is the next. Never rises.',
+        'While the job is `queued`: how many jobs for the same model are ahead of it. 0 means that it is next. Never increases.',
     }),
   ),
   eta_seconds: Nullable(
-    Type.Number({ description: 'An estimate of the seconds until it has ended; null if nothing is known.' }),
+    Type.Number({ description: 'Estimated number of seconds until the job ends; null if unknown.' }),
   ),
   progress: Type.Number({
     minimum: 0,
     maximum: 1,
     description:
-      'How much is done, from 0 to 1: of an active chat the share of its `max_tokens`, of images and embeddings that take ' +
-      'several calls the share that is there.',
+      'Progress from 0 to 1. For an active chat, the share of `max_tokens` generated. For images and embeddings that take ' +
+      'several calls, the share completed.',
   }),
   cost_request: Nullable(CostRequest),
   free_request: FreeRequest,
@@ -95,14 +102,15 @@ export const Job = Type.Object(
     response_error: Nullable({
       ...JobError,
       description:
-        'Why the `response` of a job that has succeeded is null: it cannot be read now. The job is not affected by that, ' +
-        'and its response is kept until `expires_at`: ask for the job again shortly. Null in every other case.',
+        'Why `response` is null although the job has succeeded: the stored response cannot be read at the moment. The job ' +
+        'is not affected, and its response is stored until `expires_at`. Request the job again shortly. Null in all other ' +
+        'cases.',
     }),
     response: Type.Unsafe<object | null>({
       anyOf: [ChatResponse, ImageResponse, EmbeddingResponse, { type: 'null' }],
       description:
-        'The body that the synchronous call would have been answered with; null until it has succeeded, and while ' +
-        '`response_error` says that it cannot be read.',
+        'The body that the synchronous call would have returned. Null until the job has succeeded, and while ' +
+        '`response_error` is set.',
     }),
   },
   { title: 'Job' },
@@ -118,22 +126,22 @@ export function withAsyncResponse<const T extends Operation>(operation: T, jobOp
     status: 202,
     response: Job,
     description:
-      'To `Prefer: respond-async`: the job that does the work. `Location` is its address; its `response` is what the ' +
-      'call would have answered.',
+      'With `Prefer: respond-async`: the job that processes the request. Its URL is in `Location`. When it has succeeded, ' +
+      'its `response` is what the synchronous call would have returned.',
     example: createAcceptedExample(jobOperation, asked?.model ?? ''),
   };
   return { ...operation, additionalResponses: [...(operation.additionalResponses ?? []), jobAccepted] };
 }
 
 export const JobPath = Type.Object({
-  job_id: Type.String({ description: 'The `id` of the job. One of another account is a 404.' }),
+  job_id: Type.String({ description: 'The `id` of the job. Returns 404 for a job of another account.' }),
 });
 export type JobPath = Static<typeof JobPath>;
 
 export const JobListQuery = Type.Object({
   page: Page,
   page_size: PageSize,
-  status: Type.Optional(StringEnum(jobStatuses, { description: 'Only jobs with this status.' })),
+  status: Type.Optional(StringEnum(jobStatuses, { description: 'Return only jobs with this status.' })),
 });
 export type JobListQuery = Static<typeof JobListQuery>;
 
@@ -142,7 +150,7 @@ export const listJobs = defineOperation({
   tag: 'Jobs',
   summary: 'List the jobs of the account',
   description:
-    'Jobs that have not ended, and those that ended within the last 24 hours. `response` is left out.',
+    'Lists jobs that have not ended and jobs that ended within the last 24 hours. `response` is omitted.',
   method: 'get',
   path: '/jobs',
   auth: 'key',
@@ -155,10 +163,10 @@ export const listJobs = defineOperation({
 export const getJob = defineOperation({
   operationId: 'getJob',
   tag: 'Jobs',
-  summary: 'Show a job',
+  summary: 'Get a job',
   description:
-    'Once it has succeeded, `response` is the body that the synchronous call would have been answered with. The job is ' +
-    'shown also while its response cannot be read; `response_error` says so then.',
+    'Once the job has succeeded, `response` is the body that the synchronous call would have returned. If the stored ' +
+    'response cannot be read at the moment, the job is returned with `response_error` instead.',
   method: 'get',
   path: '/jobs/{job_id}',
   auth: 'key',
@@ -173,10 +181,10 @@ export const cancelJob = defineOperation({
   tag: 'Jobs',
   summary: 'Cancel a job',
   description:
-    'A job that still waits is cancelled at once and costs nothing. Of one that is `active`, the call to the vendor is ended. ' +
-    'A chat is charged for what was generated by then; images and inputs that the model was asked for are charged in full, although ' +
-    'there is no response. The answer comes when the job has ended, or after 2 seconds with `cancel_requested: true`. A ' +
-    'job that has ended stays as it is.',
+    'A `queued` job is cancelled immediately and is not charged. For an `active` job, the call to the vendor is aborted: ' +
+    'a chat is charged for what was generated until then; images and embedding inputs already sent to the model are ' +
+    'charged in full, although there is no response. This call returns when the job has ended, or after 2 seconds with ' +
+    '`cancel_requested: true`. A job that has already ended is not changed.',
   method: 'delete',
   path: '/jobs/{job_id}',
   auth: 'key',
@@ -190,7 +198,7 @@ export const JobEventsQuery = Type.Object({
   last_event_id: Type.Optional(
     Type.String({
       description:
-        'The same as the `Last-Event-ID` header, for clients that cannot set one. The header wins.',
+        'The same as the `Last-Event-ID` header, for clients that cannot set it. The header takes precedence.',
     }),
   ),
 });
@@ -201,11 +209,11 @@ export const streamJobEvents = defineOperation({
   tag: 'Jobs',
   summary: 'Follow a job',
   description:
-    'An event stream: one event for each change of the status, named after it, and for each change of the position or ' +
-    'the progress. The data is the job; that of the last event includes its `response`, or says in `response_error` why ' +
-    'it has to be asked for by `GET /v1/jobs/{job_id}` later. The stream ends after it. ' +
-    'Every event has an id: a client that connects again and sends the last one as `Last-Event-ID` misses nothing and ' +
-    'gets nothing twice.',
+    'Returns a stream of server-sent events: one for each change of the status, named after the new status, and one for ' +
+    'each change of the position or progress. The data of an event is the job. The last event includes the `response`; ' +
+    'if the response cannot be read at the moment, `response_error` is set, and you can get it later from ' +
+    '`GET /v1/jobs/{job_id}`. The stream then ends. Every event has an id. To resume without missed or repeated events, ' +
+    'reconnect and send the last id as `Last-Event-ID`.',
   method: 'get',
   path: '/jobs/{job_id}/events',
   auth: 'key',
@@ -217,7 +225,7 @@ export const streamJobEvents = defineOperation({
     {
       status: 204,
       response: Type.Null(),
-      description: 'The job has ended and `Last-Event-ID` names its last event: do not connect again.',
+      description: 'The job has ended and `Last-Event-ID` is the id of its last event. Do not reconnect.',
       example: {},
     },
   ],
@@ -230,10 +238,10 @@ export const streamJobOutput = defineOperation({
   tag: 'Jobs',
   summary: 'Resume a stream',
   description:
-    `Continues a streamed chat that was sent with \`${onDisconnectHeader}: continue\`. Its id is the \`x-request-id\` of that ` +
-    'call. The events are those of the chat, and each has an id: what came after `Last-Event-ID` is sent, nothing of it ' +
-    'twice, then the rest as it is generated. Several readers may follow one stream. It is kept until ' +
-    `${resumableMinutes} minutes after its end.`,
+    `Resumes a streamed chat that was sent with \`${onDisconnectHeader}: continue\`. The \`job_id\` is the \`x-request-id\` ` +
+    'of that call. The events are those of the chat, each with an id. The events after `Last-Event-ID` are sent first, ' +
+    'without repetition, and then new ones as they are generated. Several clients can read the same stream. It can be ' +
+    `resumed until ${resumableMinutes} minutes after its end.`,
   method: 'get',
   path: '/jobs/{job_id}/stream',
   auth: 'key',
@@ -245,7 +253,7 @@ export const streamJobOutput = defineOperation({
     {
       status: 204,
       response: Type.Null(),
-      description: 'The stream has ended and `Last-Event-ID` names its last event: do not connect again.',
+      description: 'The stream has ended and `Last-Event-ID` is the id of its last event. Do not reconnect.',
       example: {},
     },
   ],

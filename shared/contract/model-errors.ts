@@ -7,7 +7,7 @@ import { AppError, invalidField } from './errors.ts';
  */
 export function modelNotFound(id: string, loc: readonly string[] = [], similar?: string): AppError {
   const hint = similar === undefined ? '' : ` Did you mean "${similar}"?`;
-  const msg = `There is no model "${shorten(id)}".${hint} GET /v1/models lists those there are.`;
+  const msg = `The model "${shorten(id)}" does not exist.${hint} GET /v1/models lists the available models.`;
   const issues = loc.length === 0 ? [] : [{ loc, msg, type: 'model_not_found' }];
   return new AppError('model_not_found', { message: msg, issues });
 }
@@ -16,7 +16,7 @@ export function modelNotFound(id: string, loc: readonly string[] = [], similar?:
 export function modelDisabled(id?: string): AppError {
   const subject = id === undefined ? 'This model' : `The model "${shorten(id)}"`;
   const msg =
-    `${subject} is switched off, or no vendor serves it now. Choose one that GET /v1/models shows as active, ` +
+    `${subject} is disabled, or no vendor currently serves it. Choose a model that GET /v1/models lists as active, ` +
     'or try again later.';
   return invalidField(['body', 'model'], msg, { code: 'model_disabled' });
 }

@@ -14,17 +14,17 @@ export type PricingType = Static<typeof PricingType>;
 const price = (description: string) =>
   Type.Optional(Nullable(Type.Number({ minimum: 0, description: `${description}, in roubles.` })));
 const tokenPrices = {
-  prompt: price('A million tokens of prompt'),
-  completion: price('A million tokens of answer'),
-  input_cache_read: price('A million tokens that the vendor read from its cache'),
-  input_cache_write: price('A million tokens that the vendor wrote to its cache'),
+  prompt: price('Price per million prompt tokens'),
+  completion: price('Price per million completion tokens'),
+  input_cache_read: price('Price per million tokens that the vendor read from its cache'),
+  input_cache_write: price('Price per million tokens that the vendor wrote to its cache'),
 };
 
 export const PriceOverride = Type.Object(
   {
     min_prompt_tokens: Type.Integer({
       exclusiveMinimum: 0,
-      description: 'The override applies to requests whose prompt has at least so many tokens.',
+      description: 'The override applies to requests whose prompt has at least this many tokens.',
     }),
     ...tokenPrices,
   },
@@ -44,7 +44,7 @@ const PricesBySize = {
 export const CostPerImageQuality = Type.Unsafe<Record<string, number | Record<string, number>>>({
   type: 'object',
   description:
-    'A picture, in roubles, by quality, or by quality and then size: `{"hd": 8}` or `{"hd": {"1024x1024": 8}}`.',
+    'Price per image, in roubles, by quality, or by quality and size: `{"hd": 8}` or `{"hd": {"1024x1024": 8}}`.',
   additionalProperties: {
     anyOf: [{ type: 'number', minimum: 0 }, PricesBySize],
   },
@@ -56,27 +56,30 @@ export const Pricing = Type.Object(
     type: Type.Unsafe<PricingType>({
       ...PricingType,
       default: 'tokens',
-      description: 'What is paid for; the fields of the other types are null.',
+      description: 'What is billed. The price fields of the other types are null.',
     }),
-    in_cost_per_million: price('A million tokens of prompt, where `prompt` is null'),
-    out_cost_per_million: price('A million tokens of answer, where `completion` is null'),
+    in_cost_per_million: price('Price per million prompt tokens if `prompt` is null'),
+    out_cost_per_million: price('Price per million completion tokens if `completion` is null'),
     cost_per_million: price(
-      'A million characters where `type` is `characters`, else a million tokens of any kind',
+      'Price per million characters if `type` is `characters`, otherwise per million tokens of any kind',
     ),
-    cost_per_image: price('A picture, where `cost_per_image_quality` does not say otherwise'),
+    cost_per_image: price('Price per image, unless `cost_per_image_quality` sets another one'),
     cost_per_image_quality: Type.Optional(Nullable(CostPerImageQuality)),
-    cost_per_second: price('A second of the vendor’s work, where `type` is `time`'),
-    cost_per_request: price('A request, where `type` is `request`'),
+    cost_per_second: price('Price per second of the vendor’s processing time if `type` is `time`'),
+    cost_per_request: price('Price per request if `type` is `request`'),
     ...tokenPrices,
     overrides: Type.Optional(
       Nullable(
         Type.Array(PriceOverride, {
           description:
-            'Prices of long prompts: of those that apply, the one with the most `min_prompt_tokens`.',
+            'Prices for long prompts. If several apply, the one with the largest `min_prompt_tokens` is used.',
         }),
       ),
     ),
-    free_requests: Type.Boolean({ default: false, description: 'Whether free requests pay for it.' }),
+    free_requests: Type.Boolean({
+      default: false,
+      description: 'Whether free requests can be used for this model.',
+    }),
   },
   { title: 'Pricing' },
 );
@@ -84,8 +87,8 @@ export type Pricing = Static<typeof Pricing>;
 
 export const OptionSpec = Type.Object(
   {
-    default: Nullable(Type.String({ description: 'What holds where the field is left out.' })),
-    choices: Nullable(Type.Array(Type.String(), { description: 'Other values are refused.' })),
+    default: Nullable(Type.String({ description: 'The value used if the field is omitted.' })),
+    choices: Nullable(Type.Array(Type.String(), { description: 'The allowed values; others are rejected.' })),
   },
   { title: 'OptionSpec' },
 );
@@ -98,36 +101,42 @@ const flag = (description: string) => Nullable(Type.Boolean({ description }));
 
 export const Model = Type.Object(
   {
-    id: Type.String({ description: 'What requests name it by.' }),
+    id: Type.String({ description: 'The model’s id, to send as `model` in requests.' }),
     object: StringEnum(['model', 'proxy']),
     created: Type.Integer({ description: 'Unix seconds.' }),
     context: Type.Integer({
-      description: 'The most tokens of prompt and answer together; of one input, for embeddings.',
+      description:
+        'Maximum number of prompt and completion tokens together; for embedding models, of tokens per input.',
     }),
-    size: strings('Sizes of the pictures it makes; null where any is taken or it makes none.'),
+    size: strings(
+      'Sizes of the images that the model generates; null if it accepts any size or generates no images.',
+    ),
     type: ModelType,
-    active: Type.Boolean({ description: 'Whether it can be used now; requests for others are refused.' }),
-    name: text('For people to read.'),
-    description: text('For people to read.'),
-    img: text('URL of a picture of it.'),
-    reasoning: flag('Whether it thinks before it answers.'),
+    active: Type.Boolean({
+      description: 'Whether the model can be used now. Requests to an inactive model are rejected.',
+    }),
+    name: text('Display name.'),
+    description: text('Display description.'),
+    img: text('URL of an image that represents the model.'),
+    reasoning: flag('Whether the model reasons before it responds.'),
     reasoning_effort: Nullable(OptionSpec),
     image_quality: Nullable(OptionSpec),
-    web_search: flag('Whether it can search the web; null where that makes no sense.'),
-    input_modalities: strings('What it reads: `text`, `image`, `audio`, `file`.'),
-    output_modalities: strings('What it makes: `text`, `image`, `embedding`.'),
+    web_search: flag('Whether the model can search the web; null if not applicable.'),
+    input_modalities: strings('Input types: `text`, `image`, `audio`, `file`.'),
+    output_modalities: strings('Output types: `text`, `image`, `embedding`.'),
     supported_file_types: strings(
-      'Extensions of the files it reads, such as `pdf`; null where it reads none.',
+      'Extensions of the files that the model accepts, such as `pdf`; null if it accepts none.',
     ),
-    max_image_count: count('The most pictures of one request.'),
-    max_file_count: count('The most files of one request.'),
-    architecture: text('As its maker describes it.'),
-    quantization: text('As its host runs it, such as `fp8`.'),
+    max_image_count: count('Maximum number of images per request.'),
+    max_file_count: count('Maximum number of files per request.'),
+    architecture: text('The architecture, as stated by the model’s developer.'),
+    quantization: text('The quantization that the host uses, such as `fp8`.'),
     pricing: Pricing,
-    owned_by: Type.String({ description: 'Who made it or offers it.' }),
+    owned_by: Type.String({ description: 'The developer or provider of the model.' }),
     rpm_coefficient: Type.Integer({
       default: 1,
-      description: 'How many of the account’s requests per minute one request to it takes up.',
+      description:
+        'How many requests one request to this model counts as towards the account’s requests per minute.',
     }),
   },
   { title: 'Model' },
@@ -137,7 +146,7 @@ export type Model = Static<typeof Model>;
 export const ModelList = Type.Object(
   {
     object: Nullable(Type.String({ default: 'list' })),
-    data: Nullable(Type.Array(Model, { description: 'In the operator’s order.' })),
+    data: Nullable(Type.Array(Model, { description: 'The models, in the order set by the operator.' })),
   },
   { title: 'ModelList' },
 );
@@ -190,19 +199,23 @@ export const listModels = defineOperation({
   tag: 'Models',
   summary: 'List the models and their prices',
   description:
-    'The models of this service. One that its operator disabled is listed with `"active": false`. Models for which the ' +
-    'service has no key or address are left out, unless `active=all` is sent; `GET /v1/models/{model_id}` shows them too.',
+    'Lists the models of this service. A model that the operator has disabled is listed with `"active": false`. Models ' +
+    'for which the service has no vendor key or URL are omitted, unless you send `active=all`; ' +
+    '`GET /v1/models/{model_id}` returns them too.',
   method: 'get',
   path: '/models',
   auth: 'none',
   hasETag: true,
   query: Type.Object({
     type: Type.Optional(
-      Type.Unsafe<ModelType>({ ...ModelType, description: 'Only models of this type; all, where left out.' }),
+      Type.Unsafe<ModelType>({
+        ...ModelType,
+        description: 'Return only models of this type. Defaults to all types.',
+      }),
     ),
     active: Type.Optional(
       StringEnum(['all'], {
-        description: '`all`: also models for which this service has no key or address.',
+        description: '`all`: also return models for which this service has no vendor key or URL.',
       }),
     ),
   }),
@@ -214,13 +227,15 @@ export const listModels = defineOperation({
 export const getModel = defineOperation({
   operationId: 'getModel',
   tag: 'Models',
-  summary: 'Show one model, by its id or its alternative id',
+  summary: 'Get a model by its id or alternative id',
   method: 'get',
   path: '/models/{model_id}',
   auth: 'none',
   hasETag: true,
   pathParameters: Type.Object({
-    model_id: Type.String({ description: 'Slashes in it may be written as they are or as `%2F`.' }),
+    model_id: Type.String({
+      description: 'The id of the model. Slashes can be sent as they are or as `%2F`.',
+    }),
   }),
   response: Model,
   errors: ['model_not_found'],
@@ -231,8 +246,8 @@ export const StatusMessage = StringEnum(
   ['Good', 'Normal', 'Acceptable', 'Bad', 'Dead', 'Disabled', 'Not enough data'],
   {
     description:
-      'By the success rate: `Good` above 90, `Normal` above 80, `Acceptable` above 70, `Bad` above 60, else `Dead`. ' +
-      '`Not enough data` below five judged requests; `Disabled` where the model cannot be used now.',
+      'Based on the success rate: `Good` above 90, `Normal` above 80, `Acceptable` above 70, `Bad` above 60, otherwise ' +
+      '`Dead`. `Not enough data` if fewer than five requests were counted, `Disabled` if the model cannot be used now.',
   },
 );
 export type StatusMessage = Static<typeof StatusMessage>;
@@ -244,23 +259,23 @@ export const ModelStatus = Type.Object(
       minimum: 0,
       maximum: 100,
       description:
-        'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. A request counts ' +
-        'against the model where it failed with a status of 500 or more; one that the model refused, or whose caller ' +
-        'left, is not judged.',
+        'Percentage of the counted requests that succeeded, with two decimal places; 0 if none were counted. Requests ' +
+        'that failed with a status of 500 or higher count as failures. Requests that the model rejected, or whose ' +
+        'caller disconnected, are not counted.',
     }),
     tps: Type.Optional(
       Nullable(
         Type.Number({
           description:
-            'Tokens a second of the successes: completion tokens of chat and vision models, prompt tokens of embedding ' +
-            'models, over the time that the vendor took. Null where unknown; image models have none.',
+            'Tokens per second of the vendor’s processing time in successful requests: completion tokens for chat and ' +
+            'vision models, prompt tokens for embedding models. Null if unknown; absent for image models.',
         }),
       ),
     ),
     art: Nullable(
       Type.Number({
         description:
-          'Average time of the successes, from admission to settlement, in seconds. Null where unknown.',
+          'Average time of successful requests, from acceptance to final charge, in seconds. Null if unknown.',
       }),
     ),
   },
@@ -270,7 +285,7 @@ export type ModelStatus = Static<typeof ModelStatus>;
 
 export const ModelStatuses = Type.Unsafe<Record<string, ModelStatus>>({
   type: 'object',
-  description: 'Every model of the list, by its id.',
+  description: 'The status of every listed model, by model id.',
   additionalProperties: ModelStatus,
 });
 export type ModelStatuses = Static<typeof ModelStatuses>;
@@ -278,10 +293,10 @@ export type ModelStatuses = Static<typeof ModelStatuses>;
 export const getModelsStatus = defineOperation({
   operationId: 'getModelsStatus',
   tag: 'Models',
-  summary: 'Show how well each model works',
+  summary: 'Get the status of each model',
   description:
-    'Over the last 30 minutes, refreshed every 30 seconds and the same on every server. A model that is turned off is ' +
-    '`Disabled` at once.',
+    'Covers the last 30 minutes. Refreshed every 30 seconds and the same on every server. A model that is disabled is ' +
+    'shown as `Disabled` immediately.',
   method: 'get',
   path: '/models/status',
   auth: 'none',

@@ -25,7 +25,11 @@ export function readQuery(
       issues.push({ loc: [part, name], msg, msgRu, type });
     };
     if (Array.isArray(value)) {
-      refuse('repeated', 'is given more than once: give it once', 'указано несколько раз: укажите один раз');
+      refuse(
+        'repeated',
+        'is specified more than once: specify it once',
+        'указано несколько раз: укажите один раз',
+      );
     } else if (type !== 'integer' || value === undefined) {
       continue;
     } else if (typeof value === 'string' && decimal.test(value)) {
@@ -33,8 +37,8 @@ export function readQuery(
     } else {
       refuse(
         'type',
-        'must be an integer in decimal digits, such as 2',
-        'должно быть целым числом из десятичных цифр, например 2',
+        'must be a decimal integer, such as 2',
+        'должно быть целым числом в десятичной записи, например 2',
       );
     }
   }

@@ -10,14 +10,15 @@ const check = (description: string) => StringEnum(['ok', 'down'], { description 
 export const Health = Type.Object(
   {
     status: StringEnum(['ok', 'degraded', 'down'], {
-      description: '`degraded`: something is away and the rest works. `down`: no request is admitted.',
+      description:
+        '`degraded`: part of the service is unavailable, the rest works. `down`: no requests are accepted.',
     }),
-    version: Type.String({ description: 'Of this interface.' }),
+    version: Type.String({ description: 'The version of the API.' }),
     checks: Type.Object({
-      redis: check('Without it nothing is admitted.'),
-      mongodb: check('Without it only keys in recent use work.'),
-      s3: check('Without it there are no links to images.'),
-      workers: check('Without one for each queue, requests of that queue are not answered.'),
+      redis: check('If it is down, no requests are accepted.'),
+      mongodb: check('If it is down, only recently used keys work.'),
+      s3: check('If it is down, links to images are not available.'),
+      workers: check('`down` if a queue has no worker. Requests in that queue are not processed.'),
     }),
   },
   { title: 'Health' },
@@ -33,8 +34,8 @@ const healthExample = {
 export const getHealth = defineOperation({
   operationId: 'getHealth',
   tag: 'System',
-  summary: 'Tell whether the service works',
-  description: 'Looked up at most once a second, however often it is asked for.',
+  summary: 'Check whether the service works',
+  description: 'The checks run at most once per second, regardless of how often you call this.',
   method: 'get',
   path: '/health',
   auth: 'none',
@@ -57,14 +58,14 @@ export const getHealth = defineOperation({
 export const getDescription = defineOperation({
   operationId: 'getDescription',
   tag: 'System',
-  summary: 'Describe this interface for machines',
-  description: 'An OpenAPI 3.1 document, for generators of clients and for tools that try an interface out.',
+  summary: 'Get the OpenAPI description',
+  description: 'Returns an OpenAPI 3.1 document, for client generators and API tools.',
   method: 'get',
   path: '/openapi.json',
   auth: 'none',
   hasETag: true,
   response: Type.Object({
-    openapi: Type.String({ description: 'The version of OpenAPI.' }),
+    openapi: Type.String({ description: 'The OpenAPI version.' }),
     info: Type.Object({ title: Type.String(), version: Type.String() }),
     paths: Type.Object({}),
   }),
@@ -77,14 +78,14 @@ export const getDescription = defineOperation({
 export const getDocs = defineOperation({
   operationId: 'getDocs',
   tag: 'System',
-  summary: 'Describe this interface for people',
-  description: 'The page of the description: all that it says, to read.',
+  summary: 'Get the API reference',
+  description: 'Returns the OpenAPI description as an HTML page.',
   method: 'get',
   path: '/docs',
   atRoot: true,
   auth: 'none',
   hasETag: true,
-  response: Type.String({ description: 'A page that needs no script and loads nothing.' }),
+  response: Type.String({ description: 'A page without scripts and external resources.' }),
   responseType: 'text/html',
   errors: [],
   example: { response: '<!doctype html>\n<html lang="en">…</html>\n' },
@@ -92,16 +93,16 @@ export const getDocs = defineOperation({
 
 export const LogsSummary = Type.Object(
   {
-    version: Type.String({ description: 'Version of the interface.' }),
-    period_hours: Type.Integer({ description: 'How far back it counts: 24.' }),
-    total_requests: Type.Integer({ description: 'Requests that reached a model, however they went.' }),
+    version: Type.String({ description: 'The version of the API.' }),
+    period_hours: Type.Integer({ description: 'The length of the period in hours: 24.' }),
+    total_requests: Type.Integer({ description: 'Requests that reached a model, successful or not.' }),
     total_tokens: Type.Integer({ description: 'Prompt and completion tokens of those requests.' }),
     success_rate: Type.Number({
       minimum: 0,
       maximum: 100,
       description:
-        'Percent of the judged requests that succeeded, with two decimals; 0 where none was judged. Judged as in ' +
-        '`/models/status`.',
+        'Percentage of the counted requests that succeeded, with two decimal places; 0 if none were counted. Requests ' +
+        'are counted as in `/models/status`.',
     }),
   },
   { title: 'LogsSummary' },
@@ -111,7 +112,7 @@ export type LogsSummary = Static<typeof LogsSummary>;
 export const getLogsSummary = defineOperation({
   operationId: 'getLogsSummary',
   tag: 'System',
-  summary: 'Sum up the last 24 hours of all requests',
+  summary: 'Get a summary of all requests in the last 24 hours',
   description: 'Refreshed every 30 seconds and the same on every server.',
   method: 'get',
   path: '/logs/summary',
@@ -133,10 +134,10 @@ export const getLogsSummary = defineOperation({
 export const Server = Type.Object(
   {
     name: StringEnum(['main', 'backup', 'direct']),
-    description: Nullable(Type.String({ description: 'For people to read.' })),
-    base_url: Type.String({ description: 'With the version segment, as clients take it.' }),
-    health_url: Type.String({ description: 'Answers 200 while the server works.' }),
-    server_url: Type.String({ description: 'Without the version segment.' }),
+    description: Nullable(Type.String({ description: 'A description for users.' })),
+    base_url: Type.String({ description: 'The base URL for clients, with the version segment.' }),
+    health_url: Type.String({ description: 'Returns 200 while the server works.' }),
+    server_url: Type.String({ description: 'The base URL without the version segment.' }),
   },
   { title: 'Server' },
 );
@@ -145,8 +146,8 @@ export type Server = Static<typeof Server>;
 export const listServers = defineOperation({
   operationId: 'listServers',
   tag: 'System',
-  summary: 'List the addresses of the service',
-  description: 'They serve the same models and accounts: a key that one knows works on all.',
+  summary: 'List the servers of the service',
+  description: 'All servers have the same models and accounts: a key works on every server.',
   method: 'get',
   path: '/servers',
   auth: 'none',
@@ -168,12 +169,12 @@ export const listServers = defineOperation({
 
 export const WebConfig = Type.Object(
   {
-    name: Type.String({ description: 'What this service is called.' }),
+    name: Type.String({ description: 'The name of this service.' }),
     api_base_url: Type.String({
-      description: 'The address for clients of the API, with the version segment.',
+      description: 'The base URL for API clients, with the version segment.',
     }),
     support_email: Nullable(
-      Type.String({ description: 'Where users ask for help; null where there is no such address.' }),
+      Type.String({ description: 'The email address for support; null if there is none.' }),
     ),
     signup_enabled: Type.Boolean({ description: 'Whether new users can sign up.' }),
     captcha_required: Type.Boolean({
@@ -181,11 +182,13 @@ export const WebConfig = Type.Object(
     }),
     captcha_mode: StringEnum(['on', 'optional', 'off'], {
       description:
-        '`on`: a `captcha_token` is required. `optional`: it may be left out, within stricter limits. `off`: none is needed.',
+        '`on`: a `captcha_token` is required. `optional`: it can be omitted, with stricter limits. `off`: it is not needed.',
     }),
-    default_account_label: Type.String({ description: 'The label of an account that was given none.' }),
+    default_account_label: Type.String({
+      description: 'The label of an account that was created or linked without one.',
+    }),
     currency: Type.Literal('RUB'),
-    code_ttl_seconds: Type.Integer({ description: 'How long a mailed code can be used.' }),
+    code_ttl_seconds: Type.Integer({ description: 'How long an emailed code is valid, in seconds.' }),
   },
   { title: 'WebConfig' },
 );

@@ -7,13 +7,13 @@ export interface ErrorText {
 }
 
 export const noSuchLinkText = (linkId: number): ErrorText => ({
-  message: `You have no account ${linkId}. GET /v1/web/api-accounts lists those you have.`,
+  message: `You have no account ${linkId}. GET /v1/web/api-accounts lists your accounts.`,
   messageRu: `У вас нет аккаунта ${linkId}. Список ваших аккаунтов: GET /v1/web/api-accounts.`,
 });
 
 export const noSuchSessionText = (sessionId: string): ErrorText => ({
-  message: `There is no session ${sessionId}. GET /v1/web/auth/sessions lists those there are.`,
-  messageRu: `Сессии ${sessionId} нет. Список сессий: GET /v1/web/auth/sessions.`,
+  message: `Session ${sessionId} does not exist. GET /v1/web/auth/sessions lists your sessions.`,
+  messageRu: `Сессии ${sessionId} не существует. Список ваших сессий: GET /v1/web/auth/sessions.`,
 });
 
 /**
@@ -21,7 +21,7 @@ export const noSuchSessionText = (sessionId: string): ErrorText => ({
  * would only retry the wrong key.
  */
 export const unknownKeyText = {
-  message: 'No account has this API key. Check what you pasted: a key is "mg-" and 43 characters.',
-  messageRu: 'Аккаунта с таким API-ключом нет. Проверьте, что вы вставили: ключ — это «mg-» и 43 символа.',
+  message: 'No account has this API key. Check the key: it is "mg-" followed by 43 characters.',
+  messageRu: 'Аккаунта с таким API-ключом нет. Проверьте ключ: он состоит из «mg-» и 43 символов.',
   param: 'api_key',
 } as const satisfies ErrorText;

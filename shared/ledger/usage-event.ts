@@ -251,7 +251,7 @@ function findDamage(
   if (event === null) return 'its event is not a JSON object';
   if (event['v'] !== 1) return `its event has version ${shorten(JSON.stringify(event['v']) ?? 'none', 40)}`;
   for (const [name, id] of Object.entries(ids))
-    if (event[name] !== id) return `its event has another ${name}`;
+    if (event[name] !== id) return `its event has a different ${name}`;
   for (const [name, check] of checks) if (!check(event[name])) return `its event has an invalid ${name}`;
   return null;
 }

@@ -21,53 +21,53 @@ const isWavOrMp3 = (format: string): boolean => format === 'wav' || format === '
 
 const severalChoices: Need = {
   field: 'n',
-  why: 'gives one answer a request',
+  why: 'supports only one choice per request',
   isRequested: ({ n }) => (n ?? 1) > 1,
 };
 const logprobs: Need = {
   field: 'logprobs',
-  why: 'does not tell probabilities',
+  why: 'does not return log probabilities',
   isRequested: (body) => body.logprobs === true || (body.top_logprobs ?? 0) > 0,
 };
 const logitBias: Need = {
   field: 'logit_bias',
-  why: 'has tokens of its own, which this cannot name',
+  why: 'does not support `logit_bias`',
   isRequested: (body) => Object.keys(body.logit_bias ?? {}).length > 0,
 };
 const jsonObject: Need = {
   field: 'response_format',
-  why: 'takes a json_schema, and no json_object',
+  why: 'supports `json_schema` but not `json_object`',
   isRequested: (body) => body.response_format?.type === 'json_object',
 };
 const audioOutput: Need = {
   field: 'modalities',
-  why: 'does not answer in sound',
+  why: 'does not generate audio',
   isRequested: (body) => body.modalities?.includes('audio') === true || (body.audio ?? null) !== null,
 };
 const imageOutput: Need = {
   field: 'modalities',
-  why: 'draws no pictures',
+  why: 'does not generate images',
   isRequested: (body) => body.modalities?.includes('image') === true,
 };
 const audioInput: Need = {
   field: 'input_audio',
-  why: 'does not hear',
+  why: 'does not accept audio input',
   isRequested: (body) => findParts(body).some((part) => (part.input_audio ?? null) !== null),
 };
 
 const manyStopSequences: Need = {
   field: 'stop',
-  why: 'takes at most 5 texts in `stop`',
+  why: 'accepts at most 5 strings in `stop`',
   isRequested: ({ stop }) => Array.isArray(stop) && stop.filter((text) => text !== '').length > 5,
 };
 const otherAudioFormat: Need = {
   field: 'input_audio',
-  why: 'hears wav and mp3 alone',
+  why: 'accepts only wav and mp3 audio',
   isRequested: (body) => findParts(body).some(({ input_audio: sound }) => sound && !isWavOrMp3(sound.format)),
 };
 const otherFileType: Need = {
   field: 'file',
-  why: 'reads PDF and text files alone',
+  why: 'accepts only PDF and text files',
   isRequested: (body) =>
     findParts(body).some(({ file }) => {
       const mediaType = readDataType(file?.file_data ?? '');
@@ -77,7 +77,7 @@ const otherFileType: Need = {
 
 const audioHistory: Need = {
   field: 'audio',
-  why: 'knows nothing of what another model said in sound',
+  why: 'cannot use audio that another model generated',
   isRequested: ({ messages }) => messages.some((message) => (message.audio ?? null) !== null),
 };
 

@@ -40,32 +40,32 @@ export const geminiInlineBytes = 20_000_000;
 
 export const noMask: ImageNeed = {
   field: 'mask',
-  why: 'takes no mask and edits whole images',
+  why: 'does not support masks and edits the whole image',
   isRequested: ({ hasMask }) => hasMask,
 };
 const noTransparency: ImageNeed = {
   field: 'background',
-  why: 'makes no transparent background',
+  why: 'does not support transparent backgrounds',
   isRequested: ({ background }) => background === 'transparent',
 };
 const noInputs: ImageNeed = {
   field: 'image_url',
-  why: 'makes images from words alone',
+  why: 'generates images from text only and does not accept input images',
   isRequested: ({ inputs }) => inputs > 0,
 };
 const oneInput: ImageNeed = {
   field: 'image_url',
-  why: 'takes one image a request',
+  why: 'accepts only one input image per request',
   isRequested: ({ inputs }) => inputs > 1,
 };
 const someInput: ImageNeed = {
   field: 'image_url',
-  why: 'edits images and needs at least one',
+  why: 'edits images and requires at least one input image',
   isRequested: ({ inputs }) => inputs === 0,
 };
 export const fewerInputBytes: ImageNeed = {
   field: 'image_url',
-  why: `takes images of up to ${geminiInlineBytes / 1e6} MB in base64 in one request`,
+  why: `accepts at most ${geminiInlineBytes / 1e6} MB of base64-encoded images per request`,
   isRequested: ({ inputBytes }) => countInlineBytes(inputBytes ?? 0) > geminiInlineBytes,
 };
 

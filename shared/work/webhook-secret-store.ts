@@ -63,7 +63,7 @@ export class WebhookSecretStore {
     const current = this.#tryToDecrypt(encrypted);
     if (current === null) {
       throw new Error(
-        `The webhook secret of account ${accountId} was stored under another MASTER_KEY. Set the former MASTER_KEY, or rotate the secret.`,
+        `The webhook secret of account ${accountId} was stored with a different MASTER_KEY. Restore the previous MASTER_KEY, or rotate the secret.`,
       );
     }
     const isExpired = previous === null || previous.validUntil.getTime() <= this.#nowMs();

@@ -342,17 +342,17 @@ const cases: Readonly<Record<string, Case>> = {
   'a token ID among arrays of token IDs': invalidInput([[9906], 1917], ['input', 1], /array/),
   'an empty array among arrays of token IDs': invalidInput([[9906], []], ['input', 1], /must not be empty/),
   'a fraction among token IDs': invalidInput([9906, 0.5], ['input', 1], /integer/),
-  'a negative token ID': invalidInput([9906, -1], ['input', 1], /^input\.1: -1 is not a token number/),
+  'a negative token ID': invalidInput([9906, -1], ['input', 1], /^input\.1: -1 is not a token ID/),
   'a token ID beyond the maximum': invalidInput(
     [[9906], [1917, 200_000]],
     ['input', 1, 1],
-    /^input\.1\.1: 200000 is not a token number of cl100k_base \(0 to 100255\)$/,
+    /^input\.1\.1: 200000 is not a token ID of cl100k_base \(0 to 100255\)$/,
   ),
   'a special token': invalidInput([[9906, 100_257]], ['input', 0, 1], /100257 .* special token/),
   'a string in an array of arrays of token IDs': invalidInput(
     [[9906], ['x', null, [1], 0.5]],
     ['input', 1, 0],
-    /^input\.1\.0: must be a token number of cl100k_base \(0 to 100255\), not a string \(and 3 more\)$/,
+    /^input\.1\.0: must be a token ID of cl100k_base \(0 to 100255\), not a string \(and 3 more\)$/,
   ),
   '2049 arrays of token IDs': invalidInput(
     Array.from({ length: 2049 }, () => [9906]),

@@ -196,7 +196,7 @@ test('an unreadable PDF is rejected with advice', async (t) => {
     '> >> /ID [<00> <00>]';
   for (const [bytes, message] of [
     [Buffer.from('%PDF-1.4 nothing but a head'), /cannot be read: it is damaged/],
-    [makePdf(['secret'], { trailer: encrypt }), /needs a password/],
+    [makePdf(['secret'], { trailer: encrypt }), /is password-protected/],
   ] as const) {
     const { status, result } = await chat(account, { model: 'large', messages: pdf(bytes) });
     t.is(status, 422);
@@ -247,7 +247,7 @@ test('an unsupported content part is rejected with its position', async (t) => {
     const { status, result } = await send(model, part);
     t.is(status, 422);
     t.deepEqual(result.detail?.[0]?.loc, ['body', 'messages', 1, 'content', 1]);
-    t.regex(result.error.message, /leave this part out, or choose another model/);
+    t.regex(result.error.message, /remove this part, or choose another model/);
   }
   t.is((await send('hears', audioPart)).status, 200);
   t.is((await send('unknown', imagePart)).status, 200);
@@ -260,7 +260,7 @@ test('if no model edits images, an input image is rejected, but an empty one is 
     const { status, result } = await draw(account, { ...body, image_url });
     t.is(status, 422);
     t.deepEqual(result.detail?.[0]?.loc, ['body', 'image_url']);
-    t.regex(result.error.message, /leave image_url out/);
+    t.regex(result.error.message, /remove image_url/);
   }
   for (const image_url of [null, '', []]) t.is((await draw(account, { ...body, image_url })).status, 200);
 });

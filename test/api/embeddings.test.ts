@@ -308,7 +308,7 @@ test('if a vector is not all finite numbers, its request fails but is still char
   t.is(result.body.error.code, 'upstream_rejected');
   t.is(
     result.body.error.message,
-    'The model gave input.1 a vector that is not all finite numbers. (1 of 2 inputs was embedded, and charged.)',
+    'The model returned a vector with non-finite numbers for input.1. (1 of 2 inputs was embedded and charged.)',
   );
   await waitForNoReservation(stack);
   t.is(await readAmountCharged(stack, account.id, '100'), 7_770n);

@@ -120,7 +120,7 @@ test('if the vector of an input is not finite, the inputs already embedded are c
   t.is(result.error!.code, 'upstream_rejected');
   t.is(
     result.error!.message,
-    'The model gave input.25 a vector that is not all finite numbers. (29 of 60 inputs were embedded, and charged.)',
+    'The model returned a vector with non-finite numbers for input.25. (29 of 60 inputs were embedded and charged.)',
   );
   t.deepEqual(callsOf('emb+overflow'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
   t.is(charged, 58n * nanoPerToken);
@@ -152,7 +152,7 @@ test('if one of several images is rejected, the others are returned and charged 
   t.is(calledModels.filter((model) => model === 'some-refused').length, 4);
   t.is(charged, 3n * 2_000_000_000n);
   t.like(row, { success: true, images: 3 });
-  t.is(row.details, '3 of 4 images were made: The model refused to make this picture (IMAGE_SAFETY).');
+  t.is(row.details, '3 of 4 images were generated: The model refused to generate this image (IMAGE_SAFETY).');
 });
 
 test('if all images of a request are rejected, it fails, is not charged, and is not retried', async (t) => {
@@ -173,7 +173,7 @@ test('if a model priced per token responds without an image, the caller pays for
   t.is(result.error!.code, 'upstream_rejected');
   t.is(
     result.error!.message,
-    'The model ended without making this picture (STOP). (Charged as the vendor counted it.)',
+    'The model stopped without generating this image (STOP). (You are charged for this call.)',
   );
   t.is(calledModels.filter((model) => model === 'all-text').length, 4);
   t.is(charged, 4n * 120n * nanoPerToken);

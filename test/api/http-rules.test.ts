@@ -150,7 +150,7 @@ test('numbers in queries are decimal digits, and known parameters may be given o
   for (const query of ['type=chat&type=image', 'type=&type=chat']) {
     const response = await get(`/v1/models?${query}`);
     t.is(response.status, 422);
-    t.regex(((await response.json()) as ErrorBody).error.message, /^type: is given more than once/);
+    t.regex(((await response.json()) as ErrorBody).error.message, /^type: is specified more than once/);
   }
 });
 
@@ -178,13 +178,13 @@ test('the response to a rejected key explains why, in the message and in the cha
   const unknownKey = `mg-${'A'.repeat(43)}`;
   for (const [authorization, messagePattern, expected] of [
     [null, /has no API key/, challenge],
-    ['Basic dXNlcjpwYXNzd29yZA==', /not of the form "Bearer <API_KEY>"/, challenge],
-    [unknownKey, /not of the form "Bearer <API_KEY>"/, challenge],
-    ['Bearer two words', /not of the form "Bearer <API_KEY>"/, challenge],
+    ['Basic dXNlcjpwYXNzd29yZA==', /does not have the form "Bearer <API_KEY>"/, challenge],
+    [unknownKey, /does not have the form "Bearer <API_KEY>"/, challenge],
+    ['Bearer two words', /does not have the form "Bearer <API_KEY>"/, challenge],
     ['Bearer', /The API key is empty/, challenge],
     ['bearer   ', /The API key is empty/, challenge],
-    ['Bearer sk-of-another-service', /no API key of this gateway/, `${challenge}, error="invalid_token"`],
-    [`Bearer ${unknownKey}`, /unknown, or was replaced/, `${challenge}, error="invalid_token"`],
+    ['Bearer sk-of-another-service', /not an API key of this gateway/, `${challenge}, error="invalid_token"`],
+    [`Bearer ${unknownKey}`, /does not exist or has been replaced/, `${challenge}, error="invalid_token"`],
   ] as const) {
     for (const path of ['/v1/users/profile', '/v1/chat/completions']) {
       const response = await fetch(`${stack.url}${path}`, {

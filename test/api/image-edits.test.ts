@@ -230,7 +230,7 @@ test('a form is accepted only where the operation supports it, and a broken one 
     body: '--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nblu',
   });
   t.is(truncatedForm.status, 422);
-  t.regex(await truncatedForm.text(), /not a whole form/);
+  t.regex(await truncatedForm.text(), /not a complete multipart\/form-data form/);
 });
 
 test('an invalid image from a vendor is an upstream error and is not charged', async (t) => {
@@ -251,7 +251,7 @@ test('a valid image next to an invalid one is returned and charged, and the vend
   const { id, data } = (await response.json()) as { id: string; data: object[] };
   t.is(data.length, 1);
   t.is(halfCalls, 1);
-  t.regex((await findRow(stack, id)).details ?? '', /^1 of 2 images were made/);
+  t.regex((await findRow(stack, id)).details ?? '', /^1 of 2 images were generated/);
   t.is(await readAmountCharged(stack, account.id, '100'), parseRub('3.02')!);
 });
 

@@ -59,8 +59,8 @@ for (const [what, send] of Object.entries(ways)) {
     const account = await stack.createAccount();
     const user = `refused ${what}`;
     for (const [fields, param, message] of [
-      [{ quality: 'high' }, 'quality', /must be left out or be auto: flat has only one quality/],
-      [{ size: '8192x8192' }, 'size', /must be 1024x1024 or auto: flat has no other size/],
+      [{ quality: 'high' }, 'quality', /must be omitted or auto: flat has only one quality/],
+      [{ size: '8192x8192' }, 'size', /must be 1024x1024 or auto: flat supports no other size/],
     ] as const) {
       const response = await send(account, { model: 'flat', user, ...fields });
       t.is(response.status, 422);

@@ -273,13 +273,13 @@ for (const [model, status, code] of [
 test('images that time out are not retried on any route, because their vendor may still be drawing them', async (t) => {
   const account = await stack.createAccount({ freeRequests: 1 });
   for (const [n, subject, advice] of [
-    [4, '4 pictures', 'for fewer at once, or '],
-    [1, 'this picture', ''],
+    [4, '4 images', 'Request fewer images at once, a smaller size or a lower quality'],
+    [1, 'this image', 'Request a smaller size or a lower quality'],
   ] as const) {
     const before = findRequestsTo('gpt-image-dawdling+slow-20000').length;
     const { status, result, requestId } = await draw(account, 'dawdling', { n });
     t.is(status, 504);
-    const message = `The model took too long to make ${subject}, and was not asked again. Nothing is charged: what it may still make is the operator's to pay. Ask ${advice}for a smaller size or a lower quality; sent again as it is, the request most likely takes as long.`;
+    const message = `The model took too long to generate ${subject}. You are not charged. ${advice}: the same request would most likely time out again.`;
     t.like(result.error, { code: 'upstream_timeout', message });
     // On a busy machine, the vendor may read the call after it timed out.
     await waitFor('the call', () => findRequestsTo('gpt-image-dawdling+slow-20000').length > before);

@@ -366,7 +366,7 @@ test('if another caller cancels the job that a caller waits for, the waiting cal
   };
   t.is(error.code, 'job_cancelled');
   t.is(error.type, 'invalid_request_error');
-  t.regex(error.message, /job of the same Idempotency-Key.*cancelled.*charged.*Send/);
+  t.regex(error.message, /job with the same Idempotency-Key.*cancelled.*charged.*Send/);
   t.notRegex(error.message, /connection/);
   t.regex(detail.message_ru, /Задача.*отменена/);
   const again = await createJob(stack, account, chats, body, key);

@@ -24,21 +24,25 @@ test('a path of another API, or a wrong base URL, is a 404 that states what to u
     ['POST', '/v1beta/models/gemini-2.5-pro:generateContent', /Use POST \/v1\/chat\/completions/],
     ['POST', '/v1/audio/transcriptions', /POST \/v1\/chat\/completions/],
     ['POST', '/v1/files', /as file\.file_data/],
-    ['POST', '/v1/assistants', /Send all messages to POST \/v1\/chat\/completions/],
-    ['POST', '/v1/threads/thread_1/runs', /Send all messages to POST \/v1\/chat\/completions/],
+    ['POST', '/v1/assistants', /Send all messages with each request to POST \/v1\/chat\/completions/],
+    [
+      'POST',
+      '/v1/threads/thread_1/runs',
+      /Send all messages with each request to POST \/v1\/chat\/completions/,
+    ],
     ['POST', '/v1/vector_stores', /POST \/v1\/embeddings/],
-    ['POST', '/v1/batches', /POST \/v1\/embeddings takes 2048 inputs/],
-    ['POST', '/v1/moderations', /not served here/],
-    ['POST', '/chat/completions', /lacks the \/v1 that the base URL ends in/],
-    ['GET', '/models/gpt', /lacks the \/v1/],
+    ['POST', '/v1/batches', /POST \/v1\/embeddings accepts 2048 inputs/],
+    ['POST', '/v1/moderations', /not supported/],
+    ['POST', '/chat/completions', /lacks \/v1\. Check the base URL, which must end in \/v1/],
+    ['GET', '/models/gpt', /lacks \/v1/],
     ['POST', '/v1/v1/chat/completions', /\/v1 twice/],
-    ['GET', '/nothing', /\/docs lists what there is/],
+    ['GET', '/nothing', /See \/docs for the available endpoints/],
   ] as const) {
     const response = await fetch(`${stack.url}${path}`, { method });
     const { error, detail } = (await response.json()) as NotFound;
     t.is(response.status, 404, path);
     t.is(error.code, 'not_found', path);
-    t.true(error.message.startsWith(`There is nothing at ${method} ${path}. `), error.message);
+    t.true(error.message.startsWith(`There is no endpoint ${method} ${path}. `), error.message);
     t.regex(error.message, advice);
     t.is(detail.message_en, error.message);
     // The specific advice follows the general text.
@@ -50,5 +54,5 @@ test('a path of another API, or a wrong base URL, is a 404 that states what to u
 test('the error for an unknown model states where to find the existing ones', async (t) => {
   const response = await fetch(`${stack.url}/v1/models/gpt-unknown`);
   const { error } = (await response.json()) as NotFound;
-  t.is(error.message, 'There is no model "gpt-unknown". GET /v1/models lists those there are.');
+  t.is(error.message, 'The model "gpt-unknown" does not exist. GET /v1/models lists the available models.');
 });

@@ -121,7 +121,7 @@ test('a code in Cyrillic letters is redeemed, and what cannot be a code does not
     const { status, body } = await redeem(apiKey, `ABCD-EFGH-${i}`);
     t.is(status, 422);
     t.is(body.error.code, 'invalid_code');
-    t.regex(body.error.message, /has 20 letters and digits/);
+    t.regex(body.error.message, /consists of 20 letters and digits/);
   }
   const code = await createCode();
   const cyrillic = code.replaceAll(

@@ -188,7 +188,7 @@ test('an account that stores too much in Redis is asked to wait or omit the head
   t.is(rejected.headers.get('x-ratelimit-limit-requests'), '100000');
   const { error } = JSON.parse(rejected.text) as { error: { code: string; message: string } };
   t.is(error.code, 'too_many_jobs');
-  t.regex(error.message, /Idempotency-Key.*Send .* without the header, or later.* within a day/);
+  t.regex(error.message, /Idempotency-Key.*Send .* without the header, or try again later.* within 24 hours/);
   t.is((await send(account, chatOf(1), {})).status, 200, 'without the header');
   t.is((await send(account, chatOf(1), key)).text, stored.text, 'a replay');
   t.is((await send(other, chatOf(1), createKey())).status, 200);

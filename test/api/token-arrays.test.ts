@@ -157,5 +157,5 @@ test('a body may contain more token IDs than other values, but the text that the
     input: inflating,
   });
   t.is(response.status, 413);
-  t.regex(await response.text(), /The text of the tokens in the body is larger than the 80 MB/);
+  t.regex(await response.text(), /The text decoded from the token IDs is larger than 80 MB/);
 });

@@ -77,7 +77,7 @@ const toReceipt = ({ id, accountId, receipt }: JobRecord): Receipt => ({
 });
 
 /** A job fails after its worker has died three times. No other failure is expected, because no vendor call fails. */
-const abandonedMessage = /^The work failed repeatedly/;
+const abandonedMessage = /^The job failed because its worker crashed/;
 
 function findProblems(job: JobRecord): string[] {
   const problems: string[] = [];

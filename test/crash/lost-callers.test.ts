@@ -53,7 +53,7 @@ testWithOwnStore('Redis')('charges for only part of a stream if a Redis outage i
   }
   t.regex(text, /"code":"service_unavailable"/);
   const lastEvent = text.slice(text.lastIndexOf('data: '));
-  t.true(lastEvent.includes('It may still have been charged, for what was generated.'), lastEvent);
+  t.true(lastEvent.includes('You may have been charged for output that was generated.'), lastEvent);
   t.true(lastEvent.includes(response.headers.get('x-request-id')!), lastEvent);
   await stack.restartRedis();
   await waitUntilReady(stack.redis);

@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** A caller that gets an error for a request that may have been charged is told so, and how to find out. */
 
-const charge = 'It may still have been charged, for what was generated.';
+const charge = 'You may have been charged for output that was generated.';
 const question = { model: 'slow-chat', messages: [{ role: 'user', content: 'one two three' }] };
 
 const messageOf = async (response: Response): Promise<string> =>
@@ -30,7 +30,7 @@ testWithOwnStore('Redis')(
     const id = lost.headers.get('x-request-id')!;
     const message = await messageOf(lost);
     t.true(
-      message.includes(`${charge} Before you send it again, look for its x-request-id, ${id},`),
+      message.includes(`${charge} Before you send the request again, look up its x-request-id, ${id},`),
       message,
     );
     const refused = await stack.post('/v1/chat/completions', account.apiKey, question);
@@ -59,7 +59,9 @@ testWithOwnStore('Redis')(
     const lost = await pending;
     t.is(lost.status, 503);
     t.is(lost.headers.get('x-should-retry'), null);
-    t.true((await messageOf(lost)).includes(`${charge} Send it again with the same Idempotency-Key`));
+    t.true(
+      (await messageOf(lost)).includes(`${charge} Send the request again with the same Idempotency-Key`),
+    );
     await stack.restartRedis();
     await waitUntilReady(stack.redis);
     const response = await waitFor('all connections of the api to be back', async () => {

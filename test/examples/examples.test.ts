@@ -113,7 +113,7 @@ test('an error that the user can fix is reported in one line', async (t) => {
     [['chat', 'Hi'], { ...env, MODEL_GATEWAY_URL: 'nonsense' }, /^"nonsense" is no address/],
     [['chat', 'Hi'], { ...env, MODEL_GATEWAY_URL: 'http://127.0.0.1:1' }, /^The gateway does not answer/],
     [['chat', 'Hi'], { ...env, OPENAI_API_KEY: `mg-${'x'.repeat(43)}` }, /^The gateway refused: 401 /],
-    [['chat', 'Hi', '--model', 'none'], env, /^The gateway refused: 404 There is no model "none"/],
+    [['chat', 'Hi', '--model', 'none'], env, /^The gateway refused: 404 The model "none" does not exist/],
     [['chat', '--colour'], env, /^Unknown option '--colour'/],
     [['semantic-search', 'no-such-file', 'why?'], env, /^ENOENT: no such file/],
     [['semantic-search', hints], env, /^Usage: semantic-search <file>/],

@@ -169,7 +169,7 @@ test.serial(
     t.is(statuses.get(200)! + statuses.get(429)!, 250);
     for (const { code, message, retryAfter } of refused) {
       t.is(code, 'rate_limit_exceeded');
-      t.regex(message, /128 calls of this kind under way at once/);
+      t.regex(message, /at most 128 requests that do not call a model/);
       t.true(Number(retryAfter) > 0);
     }
     t.is((await client.request('GET', `/api-accounts/${linkId}/request-logs`)).status, 200);

@@ -55,7 +55,7 @@ test('if one account sends 500 simultaneous reads, those over the limit are reje
   t.is(statuses.get(200)! + statuses.get(429)!, 500);
   for (const { code, message, retryAfter } of refused) {
     t.is(code, 'rate_limit_exceeded');
-    t.regex(message, /128 calls of this kind under way at once/);
+    t.regex(message, /at most 128 requests that do not call a model/);
     t.true(Number(retryAfter) > 0);
   }
   // The limit no longer applies after the attack.

@@ -23,7 +23,7 @@ models:
   await vendor.ended;
   const row = await findRow(stack, requestId);
   t.is(row.responseCode, 499);
-  t.regex(row.details ?? '', /did not read/);
+  t.regex(row.details ?? '', /stopped reading/);
   const access = await waitForLine((line) => line['requestId'] === requestId);
   t.like(access, { msg: 'request', status: 499, reason: 'client did not read the response' });
   await waitForNoReservation(stack, account.id);

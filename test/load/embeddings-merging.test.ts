@@ -218,7 +218,7 @@ test('an invalid vector fails only its own request, not the others in the same c
     ['7: 400'],
   );
   t.is(results[7]!.body.error?.code, 'upstream_rejected');
-  t.is(results[7]!.body.error?.message, 'The model gave the input a vector that is not all finite numbers.');
+  t.is(results[7]!.body.error?.message, 'The model returned a vector with non-finite numbers for the input.');
   t.is(await readAmountCharged(rig.stack, accounts[7]!.id, '100'), 0n);
   t.is(rig.vendor.requests.counters.total, 2, 'one call for the blocker, and one for all twelve inputs');
   for (const [i, { body }] of results.entries()) {

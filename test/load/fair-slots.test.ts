@@ -70,7 +70,7 @@ test('if another account waits, unread streams lose their route slots, and their
   t.true(performance.now() - startedAtMs < 20_000);
   const row = await Promise.race(unread.map(async ({ id }) => await findRow(stack, id)));
   t.is(row.responseCode, 499);
-  t.regex(row.details ?? '', /did not read/);
+  t.regex(row.details ?? '', /stopped reading/);
   t.true(row.completionTokens > 1_000);
   for (const { request } of unread) request.destroy();
   await waitForNoReservation(stack, unreadAccount.id);

@@ -235,13 +235,13 @@ test('bodies that arrive too slowly or not at all are rejected with a 408', asyn
   const slow = await readResult(trickling);
   clearInterval(timer);
   t.is(slow.status, 408);
-  t.regex(slow.text, /comes at less than 32 KB a second/);
+  t.regex(slow.text, /arrives at less than 32 KB per second/);
   t.true(slow.afterMs > 5_000 && slow.afterMs < 20_000, `after ${slow.afterMs} ms`);
   const [missing, stopped] = await Promise.all([readResult(never), readResult(stalled)]);
   t.is(missing.status, 408);
-  t.regex(missing.text, /has not come within 30 s/);
+  t.regex(missing.text, /was not received within 30 s/);
   t.is(stopped.status, 408);
-  t.regex(stopped.text, /Nothing more of the body has come for 30 s/);
+  t.regex(stopped.text, /No more of the body was received for 30 s/);
   t.true(stopped.isClosed);
   const body = JSON.stringify({ model: 'nope', input: 'a'.repeat(1_500_000) });
   await waitFor(

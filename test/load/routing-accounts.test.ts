@@ -57,7 +57,7 @@ const cases: readonly FailureCase[] = [
       { error: { message: 'Slower.', code: 'rate_limit_exceeded' } },
       { 'retry-after': '60' },
     ),
-    expected: { status: 502, message: 'at their limits' },
+    expected: { status: 502, message: 'have reached their rate limits' },
   },
   {
     what: 'a response that ends in a malformed call',

@@ -40,7 +40,7 @@ export function deliverVectors(
   const { kept } = bill;
   const broken = new Set(response.broken);
   if (broken.size === inputs.length) {
-    throw new UpstreamError('unavailable', 'the upstream sent no vector of finite numbers');
+    throw new UpstreamError('unavailable', 'the upstream sent only vectors with non-finite numbers');
   }
   const embedded: DeliveredInput[] = [];
   for (const [i, input] of inputs.entries()) {
@@ -63,6 +63,6 @@ export function deliverVectors(
 /** Treats an invalid vector as a rejection of the input, because the model returns the same on a retry. */
 export function describeInvalidVector({ request: { task }, index }: InputClaim): AppError {
   const input = task.inputs.length === 1 ? 'the input' : `input.${index}`;
-  const message = `The model gave ${input} a vector that is not all finite numbers.`;
+  const message = `The model returned a vector with non-finite numbers for ${input}.`;
   return new AppError('upstream_rejected', { message, cause: new UpstreamError('rejected', message) });
 }

@@ -102,7 +102,7 @@ export class FaultSearch {
     if (part.length === 0) return;
     if (search.callsLeft <= 0) {
       const retryable = new AppError('upstream_error', {
-        message: 'The model refused inputs of other requests that this one shared its call with. Try again.',
+        message: 'The model rejected inputs of other requests that were batched with this one. Try again.',
       });
       failInputs(part, () => retryable);
       return;

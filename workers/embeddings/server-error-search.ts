@@ -209,7 +209,8 @@ function isAtLeastAsLarge(inputs: readonly PendingInput[], others: readonly Pend
 function toRejection(error: unknown, isAlone: boolean): AppError {
   const { message, status } = findServerError(error)!;
   // Without a status, the message is ours, and for operators.
-  const words = isAlone && status !== null ? `: ${message}` : ', and others in the same call were served.';
+  const words =
+    isAlone && status !== null ? `: ${message}` : ', although it processed other inputs in the same call.';
   const text = `The model cannot process an input of this request${words}`;
   return new AppError('upstream_rejected', {
     message: text,

@@ -259,7 +259,7 @@ export class JobIntake implements Running {
 
 const disabledError = {
   code: 'model_disabled',
-  message: 'The model was turned off before the job could start, and nothing was charged.',
+  message: 'The model was disabled before the job could start, and nothing was charged.',
 } as const;
 
 const bodyLostError = {

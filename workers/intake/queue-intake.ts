@@ -171,6 +171,7 @@ async function failRequests(options: QueuedIntakeOptions, bullJob: BullJob<Queue
   for (const request of requestsOf(item)) {
     await releaseReservation(dependencies.redis, request);
     const reply = new ReplyWriter(publisher, item.replyChannel, request, bullJob.attemptsStarted + 1);
-    reply.error({ code: 'upstream_error', message: 'The work failed repeatedly and was given up.' });
+    const message = 'The request failed because its worker crashed on every attempt.';
+    reply.error({ code: 'upstream_error', message });
   }
 }

@@ -92,7 +92,7 @@ class ShardFailures {
     if (error instanceof TooManyDeadLetters) {
       this.#faults.fail(
         readingPartOf(shard),
-        `${error.message} than the ${maxDeadLetters} that are kept. If a later release writes such entries, run workers of ` +
+        `${error.message} than the ${maxDeadLetters} that are stored. If a later release writes such entries, run workers of ` +
           'that release. Otherwise read them with "admin ledger dead", and delete them with "admin ledger discard"',
       );
       return;
@@ -104,7 +104,7 @@ class ShardFailures {
     }
     if (this.#shardsInOutage.size === 0) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#log.warn({ reason }, 'the ledger waits: Redis or MongoDB does not respond');
+      this.#log.warn({ reason }, 'ledger paused: Redis or MongoDB does not respond');
     }
     this.#shardsInOutage.add(shard);
   }
@@ -125,7 +125,7 @@ class ShardFailures {
 
   #endWait(shard: number): void {
     if (this.#shardsInOutage.delete(shard) && this.#shardsInOutage.size === 0)
-      this.#log.info('the ledger continues');
+      this.#log.info('ledger resumed');
   }
 }
 

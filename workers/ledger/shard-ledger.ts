@@ -159,9 +159,9 @@ export class ShardLedger {
     const repeated = await applyEntries(store, entries);
     // Restore the accounts before trimming: if this fails, the batch is read again and the same accounts are found
     // again.
-    await this.#restore(repeated, 'Redis lost a balance change and made it again; the account is restored');
+    await this.#restore(repeated, 'Redis lost a balance change and applied it twice; restoring the account');
     const uncounted = findUncountedAccounts(shard, unreadEntries);
-    await this.#restore(uncounted, 'an entry of the account does not count; the account is restored');
+    await this.#restore(uncounted, 'a ledger entry of the account is not counted; restoring the account');
     await store.writeCheckpoint(shard, last);
     const values = {
       stream: redisKeys.ledgerStream(shard),
@@ -200,7 +200,7 @@ function parseBatch(shard: number, raw: readonly RawEntry[]): Batch {
     try {
       const entry = parseLedgerEntry(streamId, fields);
       if (shardOf(entry.event.accountId) !== shard)
-        throw new UnreadableEntry('its account is of another shard');
+        throw new UnreadableEntry('its account belongs to another shard');
       entries.push(entry);
       if (entry.damage === null) continue;
       unreadEntries.push({ streamId, accountId: readAccount(fields), reason: entry.damage, isCounted: true });

@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 
-const text = 'Changed with each heartbeat of a model-gateway worker that Redis has accepted.\n';
+const text = 'Updated with each heartbeat of a model-gateway worker that Redis accepts.\n';
 
 /**
  * A file whose modification time shows health checks on the same machine when Redis last accepted a heartbeat
@@ -66,7 +66,7 @@ export async function findHealthProblem(path: string, nowMs = Date.now()): Promi
   try {
     acceptedAtMs = (await stat(path)).mtimeMs;
   } catch (error) {
-    return `${path} cannot be read: ${explainFileError(error, path)}. Does a worker run with --health-file ${path}?`;
+    return `${path} cannot be read: ${explainFileError(error, path)}. Is a worker running with --health-file ${path}?`;
   }
   if (acceptedAtMs === 0) return 'Redis has not accepted a heartbeat of this worker yet.';
   // If the clock was set back, the modification time is in the future. It must not pass for a recent heartbeat until

@@ -37,5 +37,5 @@ export const tooSlow: ImageProblem = {
 };
 export const crashedDecoder: ImageProblem = {
   problem:
-    'could not be decoded: its decoder ran out of memory or failed. Send it with fewer pixels, or as a JPEG',
+    'could not be decoded: the decoder failed or ran out of memory. Send it with fewer pixels, or as a JPEG',
 };

@@ -109,14 +109,14 @@ class InputLoad {
     const loc = ['body', 'mask'];
     const bytes = await this.#loadBytes(url, loc);
     const requirement =
-      'must be a PNG with an alpha channel, of less than 4 MB, as large as the first input image';
+      'must be a PNG with an alpha channel, smaller than 4 MB and with the same dimensions as the first input image';
     if (bytes.length >= maxMaskBytes || sniffImageType(bytes) !== 'image/png')
       throw invalidField(loc, requirement);
     const mask = await this.#reencode(bytes, loc);
-    if (!mask.hasAlpha) throw invalidField(loc, `${requirement}: this one has no alpha channel`);
+    if (!mask.hasAlpha) throw invalidField(loc, `${requirement}: the mask has no alpha channel`);
     if (mask.width !== first?.width || mask.height !== first.height) {
       const size = ({ width, height }: InputImage): string => `${width}x${height}`;
-      const sizes = first === undefined ? '' : `: it is ${size(mask)}, the image ${size(first)}`;
+      const sizes = first === undefined ? '' : `: the mask is ${size(mask)}, the image is ${size(first)}`;
       throw invalidField(loc, `${requirement}${sizes}`);
     }
     return mask;
@@ -136,8 +136,8 @@ class InputLoad {
     if (bytes !== null && bytes.length <= maxImageBytes) return bytes;
     const msg =
       bytes === null
-        ? 'must hold base64 in the standard alphabet, padded and without white space'
-        : `must hold at most ${maxImageBytes / 1e6} MB`;
+        ? 'must contain padded base64 in the standard alphabet, without whitespace'
+        : `must contain at most ${maxImageBytes / 1e6} MB`;
     throw invalidField(loc, msg);
   }
 
@@ -165,10 +165,10 @@ class InputLoad {
     if (image.bytes.length > maxImageBytes)
       throw invalidField(
         loc,
-        `the image has more than ${maxImageBytes / 1e6} MB of pixels. Send a smaller one`,
+        `the image is larger than ${maxImageBytes / 1e6} MB when encoded again. Send a smaller image`,
       );
     if (this.#bytes > maxRequestBytes) {
-      const msg = `the images have more than ${maxRequestBytes / 1e6} MB together. Send smaller or fewer ones`;
+      const msg = `the images exceed ${maxRequestBytes / 1e6} MB in total. Send fewer or smaller images`;
       throw invalidField(loc, msg);
     }
     return image;

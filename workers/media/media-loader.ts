@@ -116,13 +116,12 @@ class RequestMediaLoader implements RequestMedia {
     signal.throwIfAborted();
     this.#images += 1;
     if (this.#images > maxRequestImages)
-      throw refuse(`the messages hold more than ${maxRequestImages} pictures`);
+      throw refuse(`the messages contain more than ${maxRequestImages} images`);
     const base64 = isDataUri(url) ? readBase64(url) : null;
     const bytes = base64 === null ? await this.#fetch(url, signal) : await this.#decode(base64);
     signal.throwIfAborted();
     this.#bytes += bytes.length;
-    if (this.#bytes > maxRequestBytes)
-      throw refuse(`the pictures are larger than ${maxRequestBytes / 1e6} MB together`);
+    if (this.#bytes > maxRequestBytes) throw refuse(`the images exceed ${maxRequestBytes / 1e6} MB in total`);
     const mediaType = await this.#check(url, bytes, signal);
     return { mediaType, base64: base64 ?? (await encodeBase64(bytes, this.#request.accountId)) };
   }
@@ -180,7 +179,7 @@ class RequestMediaLoader implements RequestMedia {
       if ('problem' in checked) throw refuse(`${nameSource(url)} ${checked.problem}`);
       this.#pixels += checked.pixels;
       if (this.#pixels > maxRequestPixels) {
-        throw refuse(`the pictures have more than ${maxRequestPixels / 1e6} million pixels together`);
+        throw refuse(`the images have more than ${maxRequestPixels / 1e6} million pixels in total`);
       }
       return checked.mediaType;
     } finally {
@@ -199,19 +198,19 @@ function countBase64(bytes: number): number {
 }
 
 const malformedDataUri =
-  'the data URI of an image_url is not of the form data:<type>;base64,<data>, with data in the standard alphabet, padded and without white space';
+  'the data URI of an image_url must have the form data:<type>;base64,<data>, with padded base64 in the standard alphabet, without whitespace';
 
 function readBase64(url: string): string {
   const base64 = splitDataUri(url)?.base64 ?? null;
   if (base64 === null) throw refuse(malformedDataUri);
   if (countBase64Bytes(base64) > maxImageBytes) {
-    throw refuse(`the data URI of an image_url holds more than ${maxImageBytes / 1e6} MB`);
+    throw refuse(`the data URI of an image_url contains more than ${maxImageBytes / 1e6} MB`);
   }
   return base64;
 }
 
 function nameSource(url: string): string {
-  return isDataUri(url) ? 'the picture in a data URI' : `the picture at ${showUrl(url)}`;
+  return isDataUri(url) ? 'the image in a data URI' : `the image at ${showUrl(url)}`;
 }
 
 function refuse(why: string): AppError {

@@ -12,7 +12,7 @@ export async function readBoundedBody(
   maxBytes: number,
 ): Promise<BoundedBody> {
   const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  if (encoding !== '' && encoding !== 'identity') return { problem: 'its answer is compressed' };
+  if (encoding !== '' && encoding !== 'identity') return { problem: 'its response is compressed' };
   const tooLong = { problem: `it is larger than ${Math.floor(maxBytes / 1e6)} MB` };
   if (Number(headers['content-length']) > maxBytes) return tooLong;
   // An untrusted server may send megabytes in one-byte chunks.
@@ -23,7 +23,7 @@ export async function readBoundedBody(
       if (chunks.length > maxBytes) return tooLong;
     }
   } catch (cause) {
-    return { problem: 'its answer was cut off', cause };
+    return { problem: 'its response was cut off', cause };
   }
   return { bytes: chunks.take() };
 }

@@ -88,7 +88,7 @@ export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetch
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (timeout.signal.aborted)
-          throw fetchFailed(url, `it took over ${settings.totalMs / 1000} s`, error);
+          throw fetchFailed(url, `it took longer than ${settings.totalMs / 1000} s`, error);
         throw error;
       } finally {
         clearTimeout(timer);
@@ -135,7 +135,7 @@ class SafeFetch {
     const { signal } = this.#limits;
     const addresses = await findPublicAddresses(url, this.#settings, this.#settings.refusalStepMs, signal);
     if (addresses !== null) return addresses;
-    const problem = 'has a host without an address on the public internet';
+    const problem = 'has a host that is not on the public internet';
     throw urlRejected(this.#text, problem, this.#redirects > 0);
   }
 
@@ -154,7 +154,7 @@ class SafeFetch {
       body.on('error', () => undefined);
       const location = headers['location'];
       if (redirectStatuses.has(statusCode) && typeof location === 'string') return { location };
-      if (statusCode !== 200) throw fetchFailed(this.#text, `its server answers with status ${statusCode}`);
+      if (statusCode !== 200) throw fetchFailed(this.#text, `its server responded with status ${statusCode}`);
       const readResult = await readBoundedBody(headers, body, maxBytes);
       if ('problem' in readResult) throw fetchFailed(this.#text, readResult.problem, readResult.cause);
       const contentType = headers['content-type'];
@@ -178,7 +178,7 @@ class SafeFetch {
         reset: true,
       });
     } catch (error) {
-      throw fetchFailed(this.#text, 'its server does not answer over https with a valid certificate', error);
+      throw fetchFailed(this.#text, 'its server did not respond over https with a valid certificate', error);
     }
   }
 }

@@ -17,7 +17,7 @@ export function showUrl(text: string): string {
 
 /** Creates the error for a URL that must not be fetched, or that redirects to one. */
 export function urlRejected(text: string, problem: UrlProblem, isRedirected: boolean): AppError {
-  const subject = isRedirected ? `${showUrl(text)} redirects to one that` : showUrl(text);
+  const subject = isRedirected ? `${showUrl(text)} redirects to a URL that` : showUrl(text);
   return invalidField(['body', 'messages'], `The URL ${subject} ${problem}, so it is not fetched.`, {
     code: 'unsafe_url',
   });

@@ -320,15 +320,14 @@ function logFailure(
   if (failure === 'missing')
     log.error(
       fields,
-      'a route is configured wrong: its upstream does not have the model or address, or sends other vectors',
+      'route misconfigured: the upstream lacks the model or path, or returns vectors of another length',
     );
   else log.warn(fields, 'upstream call failed');
 }
 
 function noCandidate(): AppError {
   return new AppError('upstream_error', {
-    message:
-      'No vendor of this model can be called at the moment. Try again shortly, or choose another model.',
+    message: 'This model is currently unavailable. Try again shortly, or choose another model.',
   });
 }
 
@@ -362,14 +361,14 @@ function toCallerError(error: UpstreamError): AppError {
       // The vendor's message contains the operator's account.
       return new AppError('upstream_rejected', {
         message:
-          'The request has more tokens than the vendors of this model take in a minute. Send fewer at once.',
+          'The request has more tokens than the vendors of this model accept per minute. Send fewer tokens at once.',
         cause: error,
       });
     case 'timeout':
       return new AppError('upstream_timeout', { cause: error });
     case 'rate_limited':
       return new AppError('upstream_error', {
-        message: 'The vendors of this model are at their limits. Try again shortly.',
+        message: 'The vendors of this model have reached their rate limits. Try again shortly.',
         headers: retryAfter(chooseRateLimitMs(error)),
         cause: error,
       });

@@ -146,7 +146,7 @@ export function findCooldown(error: UpstreamError): KeyCooldown | null {
       return {
         scope: 'keyOnRoute',
         forMs: chooseRateLimitMs(error),
-        reason: 'over its limit',
+        reason: 'rate limit reached',
       };
     case 'rejected':
     case 'missing':

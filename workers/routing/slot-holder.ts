@@ -78,7 +78,7 @@ export class SlotHolder {
     this.#aliveSinceMs = -Infinity;
     if (redis.status !== 'ready') return;
     await retireHolder(redis, this.name).catch((error: unknown) =>
-      log.debug({ err: error }, 'retiring from the holders of call slots failed'),
+      log.debug({ err: error }, 'unregistering as a holder of call slots failed'),
     );
   }
 

@@ -185,7 +185,7 @@ export class Conversation {
           call.close();
           this.#meter.end();
         }
-        if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream stopped without an end.');
+        if (!this.#finished) throw new UpstreamError('unavailable', 'The upstream response is incomplete.');
       },
     }).finally(() => context.media.release());
     // If the caller has disconnected, the response was still read to its end and is settled from the vendor's report.

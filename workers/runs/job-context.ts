@@ -147,7 +147,7 @@ export function createVendorSignal(
 /** The error for a request that ran but could not be settled, so that its caller does not wait forever. */
 export const notSettled = {
   code: 'service_unavailable',
-  message: 'The request could not be settled.',
+  message: 'The cost of the request could not be recorded.',
   isPossiblyCharged: true,
 } as const;
 
@@ -175,13 +175,13 @@ export function describeFailure(error: unknown): ErrorPayload {
 
 function describeCaller(error: CallerGone): string {
   if (error instanceof JobCancelled)
-    return 'The job was cancelled while it ran. What the vendor had done by then is charged: cost_request says how much.';
+    return 'The job was cancelled while running. You are charged for the work already done; see cost_request for the amount.';
   if (error instanceof CallerStalled)
-    return 'The stream was ended because its caller did not read it for too long. Read streams as they come.';
+    return 'The stream was closed because the client stopped reading it. Read streams as they arrive.';
   return error.isOurFault
-    ? 'The answer could not reach its caller any more, by a fault of the gateway. Send the request again.'
-    : 'The connection was closed before the answer was complete. Give the client a longer timeout, or send an ' +
-        'Idempotency-Key to ask for the answer later.';
+    ? 'The response could not be delivered because of a fault in the gateway. Send the request again.'
+    : 'The connection was closed before the response was complete. Increase the timeout of the client, or send an ' +
+        'Idempotency-Key to retrieve the response later.';
 }
 
 /**

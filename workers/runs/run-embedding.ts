@@ -130,7 +130,7 @@ function describePartFailure(
 ): ReturnType<typeof describeFailure> {
   const { code, message } = describeFailure(error);
   if (!isRefusal(error) || embedded === 0) return { code, message };
-  const summary = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded, and charged.`;
+  const summary = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded and charged.`;
   return { code, message: `${message} (${summary})` };
 }
 

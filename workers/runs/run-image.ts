@@ -148,13 +148,15 @@ function isCausedByVendorTimeout(error: unknown): boolean {
 }
 
 function describeTimeout({ n }: ImageJob): ReturnType<typeof describeFailure> {
-  const [what, fewer] = n === 1 ? ['this picture', ''] : [`${n} pictures`, 'for fewer at once, or '];
+  const [what, advice] =
+    n === 1
+      ? ['this image', 'Request a smaller size or a lower quality']
+      : [`${n} images`, 'Request fewer images at once, a smaller size or a lower quality'];
   return {
     code: 'upstream_timeout',
     message:
-      `The model took too long to make ${what}, and was not asked again. Nothing is charged: what it may still make is ` +
-      `the operator's to pay. Ask ${fewer}for a smaller size or a lower quality; sent again as it is, the request most ` +
-      'likely takes as long.',
+      `The model took too long to generate ${what}. You are not charged. ${advice}: the same request would most ` +
+      'likely time out again.',
   };
 }
 
@@ -170,7 +172,7 @@ function describeNoImages(
   const reason = shortfallReason?.message ?? 'The model returned no image.';
   return {
     code: 'upstream_rejected',
-    message: charged ? `${reason} (Charged as the vendor counted it.)` : reason,
+    message: charged ? `${reason} (You are charged for this call.)` : reason,
   };
 }
 
@@ -181,7 +183,7 @@ function describeNoImages(
 function describeShortfall({ n }: ImageJob, { images, shortfallReason }: ImageResponse): string | null {
   if (images.length >= n) return null;
   const reason = shortfallReason?.failure === 'rejected' ? `: ${shortfallReason.message}` : '';
-  return `${images.length} of ${n} images were made${reason}`;
+  return `${images.length} of ${n} images were generated${reason}`;
 }
 
 /**

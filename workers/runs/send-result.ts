@@ -88,7 +88,7 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     log.warn({ err: error }, 'sending a response failed');
     reply.error({
       code: 'service_unavailable',
-      message: 'The answer was lost on its way.',
+      message: 'The response could not be delivered.',
       isPossiblyCharged: true,
     });
   }

@@ -69,7 +69,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     signal.addEventListener('abort', this.#onAbort, { once: true });
     this.#totalTimer = setTimeout(() => {
       // A vendor that was responding has not failed: the request took longer than the limit.
-      this.#fail(this.#timeout(`the call took over ${timeouts.totalMs} ms`, this.#hasBody));
+      this.#fail(this.#timeout(`the call took longer than ${timeouts.totalMs} ms`, this.#hasBody));
     }, timeouts.totalMs);
   }
 

@@ -13,9 +13,5 @@ export function createFinishWordWarning(): WarnOfFinishWord {
     { intervalMs: dayMs },
   );
   return (word, log) =>
-    warn(
-      'the upstream ended an answer with an unknown finish reason; the caller got the answer, with "length"',
-      word,
-      log,
-    );
+    warn('unknown finish reason from upstream; reported to the caller as "length"', word, log);
 }

@@ -48,7 +48,7 @@ export function createVendorError(parts: VendorErrorParts): UpstreamError {
 function describe({ failure, status, name, message, apiKey }: VendorErrorParts): string {
   const text = cleanVendorText(message, apiKey);
   const label = name === null ? '' : ` (${shorten(cleanVendorText(name, apiKey), maxNameChars)})`;
-  const head = `the upstream answered ${status}${label}`;
+  const head = `the upstream responded with ${status}${label}`;
   if (failure === 'auth') {
     // Vendors often include the key here, in forms that redaction may miss. Status and code are enough.
     return head;

@@ -73,7 +73,7 @@ async function readIcon(name: IconName, weight: IconWeight): Promise<Outline> {
   const data = /^<svg[^>]*><path d="([^"]*)"\/><\/svg>\s*$/.exec(await readFile(path, 'utf8'))?.[1];
   if (data === undefined) {
     throw new Error(
-      `${path} is not an SVG of one path. Is @phosphor-icons/core the version of the lock file?`,
+      `${path} is not an SVG with a single path. Install @phosphor-icons/core in the version of the lock file.`,
     );
   }
   return parseOutline(data);

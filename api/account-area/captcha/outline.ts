@@ -60,7 +60,7 @@ export function parseOutline(data: string): Outline {
           break;
         default:
           throw new Error(
-            `An icon has the path command ${command}, which cannot be bent. Leave that icon out.`,
+            `An icon uses the path command ${command}, which cannot be distorted. Exclude this icon.`,
           );
       }
     });

@@ -124,9 +124,9 @@ const alreadyLinked = (isOwn: boolean): AppError =>
         }
       : {
           message:
-            'Another user has linked this account. That user must unlink it first; if it is yours, ask support.',
+            'This account is linked to another user, who must unlink it first. If the account is yours, contact support.',
           messageRu:
-            'Этот аккаунт привязал другой пользователь. Сначала он должен его отвязать; если аккаунт ваш, обратитесь в поддержку.',
+            'Этот аккаунт привязан к другому пользователю, и сначала тот должен его отвязать. Если это ваш аккаунт, обратитесь в поддержку.',
         },
   );
 

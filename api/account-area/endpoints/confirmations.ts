@@ -64,7 +64,7 @@ const createRequestConfirmation = (action: ConfirmedAction, check: Check<Target>
       const user = await findUser(services, context);
       if (user.email !== email) {
         throw invalidField(['body', 'email'], 'must be the email address you are signed in with', {
-          msgRu: 'должен быть адрес, с которым вы вошли',
+          msgRu: 'укажите адрес, с которым вы вошли',
         });
       }
       await limits.take([
@@ -156,9 +156,9 @@ const findRevealable: Check<KeyTarget> = async (services, context) => {
 const noKeyToShow = (): AppError =>
   new AppError('not_found', {
     message:
-      'This service keeps no copy of the key that could be shown. The key still works; if it is lost, replace it.',
+      'This service does not store keys in a form that can be shown. Your key still works; if you have lost it, replace it.',
     messageRu:
-      'Сервис не хранит копию ключа, которую можно показать. Ключ продолжает работать; если он потерян, замените его.',
+      'Сервис не хранит ключи в виде, в котором их можно показать. Ключ продолжает работать; если вы его потеряли, замените его.',
   });
 
 export const requestRevealCode = defineEndpoint(

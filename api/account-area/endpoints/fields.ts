@@ -30,11 +30,11 @@ export function readTimeZone(text: string): string {
 export const invalidMailedCode = (): AppError =>
   invalidField(
     ['body', 'code'],
-    'The code is wrong, used or expired, or was mailed for something else. Check what you typed; after five attempts, ask for another code.',
+    'The code is incorrect, expired or already used, or was sent for a different action. Check it for typos; after five attempts, request a new code.',
     {
       code: 'invalid_code',
       type: 'invalid_code',
       msgRu:
-        'Код неверен, использован, просрочен или выслан для другого действия. Проверьте ввод; после пяти попыток запросите другой код.',
+        'Код неверен, просрочен, уже использован или выслан для другого действия. Проверьте, нет ли опечаток; после пяти попыток запросите новый код.',
     },
   );

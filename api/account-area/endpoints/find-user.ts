@@ -8,6 +8,9 @@ export async function findUser(services: Services, context: ApiContext): Promise
   const { userId } = await currentSession(services, context);
   const user = await services.web.users.findById(userId);
   if (user === null || user.bannedAt !== null)
-    throw unauthenticated('The user of this session is banned.', 'Пользователь этой сессии заблокирован.');
+    throw unauthenticated(
+      'The user of this session is banned. Contact support to find out why.',
+      'Пользователь этой сессии заблокирован. Чтобы узнать причину, обратитесь в поддержку.',
+    );
   return user;
 }

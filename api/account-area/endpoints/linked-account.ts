@@ -28,7 +28,7 @@ export const noSuchLink = (linkId: number): AppError => new AppError('not_found'
 
 export const accountGone = (): AppError =>
   new AppError('not_found', {
-    message: 'This account does not exist any more.',
+    message: 'This account no longer exists.',
     messageRu: 'Этого аккаунта больше нет.',
   });
 

@@ -62,8 +62,8 @@ export const refreshSession = defineEndpoint(operations.refreshSession, changeFr
       const action = { action: 'refresh-replayed', userId, sessionId } as const;
       await record(services, context, action, () => Promise.resolve());
       throw unauthenticated(
-        'This refresh token was used before, so its session has been ended. Sign in again; send one refresh at a time.',
-        'Этот токен обновления уже использован, поэтому его сессия завершена. Войдите снова; отправляйте обновления по одному.',
+        'This refresh token was already used, so its session was ended. Sign in again, and send only one refresh request at a time.',
+        'Этот токен обновления уже использован, поэтому сессия завершена. Войдите снова и отправляйте запросы на обновление по одному.',
       );
     });
   };

@@ -68,10 +68,10 @@ function checkPurpose({ config }: Services, purpose: SignInPurpose): void {
   if (purpose === 'login' || config.signup.isOpen) return;
   throw invalidField(
     ['body', 'purpose'],
-    'must be login: this service takes no new users. Users that exist sign in with the purpose login.',
+    'must be login: this service does not accept new users. Existing users can still sign in.',
     {
       msgRu:
-        'допустимо только login: сервис не регистрирует новых пользователей. Зарегистрированные входят с purpose login.',
+        'допустимо только значение login: сервис не регистрирует новых пользователей. Существующие пользователи могут войти.',
     },
   );
 }
@@ -89,16 +89,16 @@ async function checkCaptcha(
   if (token === null) {
     if (captchaMode === 'optional') return false;
     throw captchaFailed(
-      'is missing. Get a captcha from POST /v1/web/auth/captcha/challenge, and send its clicks to ' +
+      'is required. Get a captcha from POST /v1/web/auth/captcha/challenge, and send the clicks to ' +
         'POST /v1/web/auth/captcha/verify, which returns the token.',
-      'не указан. Получите капчу: POST /v1/web/auth/captcha/challenge, и отправьте клики: POST /v1/web/auth/captcha/verify — ' +
-        'в ответе будет токен.',
+      'не указан. Получите капчу через POST /v1/web/auth/captcha/challenge и отправьте клики в ' +
+        'POST /v1/web/auth/captcha/verify: токен будет в ответе.',
     );
   }
   if (await captcha.redeemToken(token, purpose, network)) return true;
   throw captchaFailed(
-    'is unknown, used or expired, or was given for another purpose or network. Solve another captcha.',
-    'неизвестен, использован, просрочен или выдан для другой цели или сети. Пройдите другую капчу.',
+    'is unknown, expired or already used, or was issued for a different purpose or network. Solve a new captcha.',
+    'неизвестен, просрочен, уже использован или выдан для другой цели или сети. Пройдите новую капчу.',
   );
 }
 
@@ -159,6 +159,6 @@ export const verifyCode = defineEndpoint(
 /** Reveals the ban only to someone who can read the user's mail. */
 const userBanned = (): AppError =>
   new AppError('account_banned', {
-    message: 'This user is banned. Ask the support of this service why.',
-    messageRu: 'Пользователь заблокирован. Причину сообщит поддержка сервиса.',
+    message: 'This user is banned. Contact support to find out why.',
+    messageRu: 'Пользователь заблокирован. Чтобы узнать причину, обратитесь в поддержку.',
   });

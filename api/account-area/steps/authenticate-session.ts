@@ -74,7 +74,7 @@ function setSession(context: ApiContext, cookie: SessionCookie, session: WebSess
 
 const sessionEnded = (): AppError =>
   unauthenticated(
-    'The session has ended, or its cookie has expired. Refresh it, or sign in again.',
+    'The session has ended, or its cookie has expired. Refresh the session, or sign in again.',
     'Сессия завершена, или срок действия её cookie истёк. Обновите сессию или войдите снова.',
   );
 
@@ -100,6 +100,6 @@ export const unauthenticated = (message: string, messageRu: string): AppError =>
 export function sessionOf(context: ApiContext): WebSession {
   const { session } = context.state;
   if (session === undefined)
-    throw unauthenticated('The request has no session. Sign in.', 'У запроса нет сессии. Войдите.');
+    throw unauthenticated('The request has no session. Sign in.', 'В запросе нет сессии. Войдите.');
   return session;
 }

@@ -17,14 +17,14 @@ function checkToken(session: WebSession, token: string): void {
   throw token === ''
     ? new AppError('csrf_failed', {
         message:
-          'The X-CSRF-Token header is missing. Send the csrf_token of the last sign-in or refresh of this session.',
+          'The X-CSRF-Token header is missing. Send the csrf_token from the last sign-in or refresh of this session.',
         messageRu:
-          'Нет заголовка X-CSRF-Token. Передайте в нём csrf_token последнего входа или обновления этой сессии.',
+          'Заголовок X-CSRF-Token отсутствует. Передайте csrf_token, полученный при последнем входе или обновлении сессии.',
       })
     : new AppError('csrf_failed', {
         message:
-          'The X-CSRF-Token header is not the csrf_token of the last sign-in or refresh of this session. Send that one; POST /v1/web/auth/refresh returns a new one.',
+          'The X-CSRF-Token header is incorrect. Send the csrf_token from the last sign-in or refresh of this session; POST /v1/web/auth/refresh returns a new one.',
         messageRu:
-          'В заголовке X-CSRF-Token не тот csrf_token, который вернул последний вход или обновление этой сессии. Передайте его; POST /v1/web/auth/refresh вернёт новый.',
+          'Заголовок X-CSRF-Token неверен. Передайте csrf_token, полученный при последнем входе или обновлении сессии; POST /v1/web/auth/refresh вернёт новый.',
       });
 }

@@ -48,10 +48,10 @@ function originNotAllowed(
   { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
 ): AppError {
   const isUnset = config.publicUrl === null;
-  const advice = isUnset ? ' If it is reached under a name, its operator must set PUBLIC_URL.' : '';
+  const advice = isUnset ? ' If the service has a domain name, its operator must set PUBLIC_URL.' : '';
   const adviceRu = isUnset ? ' Если у сервиса есть доменное имя, оператор должен задать PUBLIC_URL.' : '';
   return new AppError('origin_refused', {
-    message: `Requests from ${origin} are refused. Send them from a page of this service: its address is ${publicUrl}.${advice}`,
-    messageRu: `Запросы с ${origin} не принимаются. Отправляйте их со страницы этого сервиса: его адрес — ${publicUrl}.${adviceRu}`,
+    message: `Requests from ${origin} are not allowed. Send them from a page of this service at ${publicUrl}.${advice}`,
+    messageRu: `Запросы с ${origin} не принимаются. Отправляйте их со страницы этого сервиса: ${publicUrl}.${adviceRu}`,
   });
 }

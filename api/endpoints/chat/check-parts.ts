@@ -42,7 +42,7 @@ export function checkContents(messages: readonly Message[]): void {
   const last = messages.length - 1;
   throw invalidField(
     ['body', 'messages', last, 'content'],
-    'must not be empty, as no message says anything: write what the model is to answer',
+    'must not be empty, because no message has any content: add the text that the model is to respond to',
   );
 }
 
@@ -63,7 +63,7 @@ function checkModalities(messages: readonly Message[], { id, published }: Catalo
       for (const [kind, modality] of Object.entries(modalityOfPart)) {
         const isPresent = part.type === kind || Boolean(part[kind as keyof typeof modalityOfPart]);
         if (!isPresent || modalities.includes(modality)) continue;
-        const msg = `${id} takes ${joinWords(modalities, 'and')} only: leave this part out, or choose another model`;
+        const msg = `${id} accepts only ${joinWords(modalities, 'and')} input: remove this part, or choose another model`;
         throw invalidField(['body', 'messages', i, 'content', j], msg);
       }
     }
@@ -79,9 +79,10 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
       if (part.type !== 'file' && !part.file) continue;
       const at = ['body', 'messages', i, 'content', j];
       if (acceptedTypes.length === 0)
-        throw invalidField(at, `${id} takes no files: leave this part out, or choose another model`);
+        throw invalidField(at, `${id} does not accept files: remove this part, or choose another model`);
       const { file_data: data, file_id: fileId, filename } = part.file ?? {};
-      if (fileId) throw invalidField([...at, 'file', 'file_id'], 'no files are kept here: send file_data');
+      if (fileId)
+        throw invalidField([...at, 'file', 'file_id'], 'is not supported: send the file as file_data');
       const mediaType = readDataType(data ?? '');
       if (mediaType === null) {
         const example = 'data:application/pdf;base64,…';
@@ -97,7 +98,7 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
       // Some vendors decide by the media type alone how to read a file, and bill video and audio by duration. So a
       // document must not be declared as either.
       if (isVideoOrAudio(mediaType) && extensionOfDocument.test(extension)) {
-        const msg = `says that it is ${mediaType}, and its filename that it is ${extension}: make them agree`;
+        const msg = `has the media type ${mediaType}, but its filename ends in .${extension}: make them match`;
         throw invalidField([...at, 'file', 'file_data'], msg);
       }
       count += 1;
@@ -107,7 +108,7 @@ function checkFiles(messages: readonly Message[], { id, published }: CatalogMode
   if (maxFiles !== null && count > maxFiles) {
     throw invalidField(
       ['body', 'messages'],
-      `must hold at most ${maxFiles} files for ${id}: leave the others out, or send them with another request`,
+      `must contain at most ${maxFiles} files for ${id}: remove the others, or send them in another request`,
     );
   }
 }

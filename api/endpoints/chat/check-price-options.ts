@@ -20,7 +20,7 @@ export function checkPriceOptions(body: ChatRequest, model: CatalogModel): void 
   const { id, alwaysMaySearch, published } = model;
   if (requestsSearch(body) && published.web_search !== true && !alwaysMaySearch) {
     const name = body.web_search ? 'web_search' : 'web_search_options';
-    const msg = `must be left out: the price of a request to ${id} does not cover searches`;
+    const msg = `must be omitted: the price of a request to ${id} does not include web search`;
     throw invalidField(['body', name], msg);
   }
 }
@@ -41,7 +41,7 @@ function checkImageOptions(body: ChatRequest, { id, pricing, published }: Catalo
     if (qualities.length > 0) throw invalidField(['body', name], `must be one of: ${qualities.join(', ')}`);
     const mayMakeImages = published.output_modalities?.includes('image') ?? true;
     if (isFixedPrice(pricing) && mayMakeImages)
-      throw invalidField(['body', name], `must be left out or be auto: ${id} has only one quality`);
+      throw invalidField(['body', name], `must be omitted or auto: ${id} has only one quality`);
   }
   const size = body.size ?? null;
   const sizes = published.size ?? [];
@@ -59,7 +59,7 @@ function checkEffort(
     if (!spec.choices.includes(effort))
       throw invalidField(['body', 'reasoning_effort'], `must be one of: ${spec.choices.join(', ')}`);
   } else if (isFixedPrice(pricing) && published.reasoning !== false) {
-    const msg = `must be left out: the price of a request to ${id} does not depend on it`;
+    const msg = `must be omitted: a request to ${id} costs the same at every reasoning effort`;
     throw invalidField(['body', 'reasoning_effort'], msg);
   }
 }

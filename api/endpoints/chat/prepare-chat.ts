@@ -70,7 +70,7 @@ function checkOptions(body: ChatRequest, { id, published }: CatalogModel): void 
     const name = body.web_search ? 'web_search' : 'web_search_options';
     throw invalidField(
       ['body', name],
-      `${id} cannot search the web: leave this field out, or choose another model`,
+      `${id} does not support web search: remove this field, or choose another model`,
     );
   }
   const outputModalities = published.output_modalities;
@@ -115,7 +115,7 @@ function checkNeeds(body: ChatRequest, { id, routes }: CatalogModel): void {
   const first = unmet[0] ?? null;
   if (first === null || unmet.includes(null)) return;
   const field = Object.hasOwn(body, first.field) ? first.field : 'messages';
-  throw invalidField(['body', field], `${id} ${first.why}: change that, or choose another model`);
+  throw invalidField(['body', field], `${id} ${first.why}: change the request, or choose another model`);
 }
 
 function pick(value: object, names: readonly string[]): Record<string, unknown> {

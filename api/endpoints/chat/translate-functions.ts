@@ -23,7 +23,7 @@ export function translateFunctions(body: ChatRequest): TranslatedChat {
   const translated: ChatRequest = messages === body.messages ? rest : { ...rest, messages };
   if (!isOlder) return { body: translated, wantsFunctionCall: false };
   if (body.tools !== undefined && body.tools !== null && body.tools.length > 0)
-    throw invalidField(['body', 'functions'], 'is the older form of tools: send one of the two');
+    throw invalidField(['body', 'functions'], 'is the deprecated form of tools: send only one of the two');
   return {
     body: {
       ...translated,
@@ -52,7 +52,7 @@ function translateMessages(messages: readonly Message[]): Message[] {
       if (made === undefined || id === undefined) {
         throw invalidField(
           ['body', 'messages', i, 'name'],
-          'must be the function of an earlier function_call of the assistant that has no result yet',
+          'must be the name of the function in an earlier function_call that has no result yet',
         );
       }
       made.answered += 1;

@@ -163,7 +163,7 @@ function chooseDimensions({ dimensions }: EmbeddingRequest, model: CatalogModel)
   if (dimensions === null || dimensions === undefined || dimensions === spec.default) return null;
   const invalidDimensions = (msg: string): AppError => invalidField(['body', 'dimensions'], msg);
   if (!spec.adjustable)
-    throw invalidDimensions(`${model.id} always gives ${spec.default} dimensions; leave the field out`);
+    throw invalidDimensions(`${model.id} always returns ${spec.default} dimensions: omit this field`);
   if (spec.choices !== undefined && !spec.choices.includes(dimensions)) {
     throw invalidDimensions(`must be one of: ${spec.choices.join(', ')}`);
   }

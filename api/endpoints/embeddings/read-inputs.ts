@@ -80,10 +80,10 @@ const specialTokens: ReadonlySet<number> = new Set([100_257, 100_258, 100_259, 1
 
 function describeIssue(location: readonly number[], value: unknown): ValidationIssue {
   const loc = ['body', 'input', ...location];
-  const known = `token number of ${tokenEncoding} (0 to ${maxTokenId})`;
+  const known = `token ID of ${tokenEncoding} (0 to ${maxTokenId})`;
   if (!Number.isInteger(value))
     return { loc, msg: `must be a ${known}, not ${describeValue(value)}`, type: 'type' };
-  const special = specialTokens.has(value as number) ? ': it is a special token, which is no text' : '';
+  const special = specialTokens.has(value as number) ? ': it is a special token, which has no text' : '';
   return { loc, msg: `${String(value)} is not a ${known}${special}`, type: 'value_error' };
 }
 

@@ -109,5 +109,5 @@ const failedPrecondition = (): AppError => new AppError('validation_failed', { s
 const tooManyDownloads = (): AppError =>
   new AppError('queue_full', {
     message:
-      'Too many files are being downloaded from your address. Read those that are, and try again shortly.',
+      'Too many files are being downloaded from your network. Finish the current downloads, and try again.',
   });

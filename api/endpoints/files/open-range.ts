@@ -67,6 +67,6 @@ function chunkFile(file: RangeSource, { from, end }: ByteRange, start: Buffer): 
 const unsatisfiableRange = (byteLength: number): AppError =>
   new AppError('validation_failed', {
     status: 416,
-    message: `The file ends before the bytes that the Range header asks for: it has ${byteLength} bytes. Ask for those.`,
+    message: `The Range header requests bytes beyond the end of the file, which has ${byteLength} bytes. Request a range within it.`,
     headers: { 'content-range': formatContentRange(null, byteLength) },
   });

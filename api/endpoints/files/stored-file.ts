@@ -61,5 +61,6 @@ export class StoredFile {
 
 export const missingFile = (): AppError =>
   new AppError('not_found', {
-    message: 'There is no such file. Files are kept for 24 hours: ask for the image again.',
+    message:
+      'This file does not exist or has expired. Files are stored for 24 hours: generate the image again.',
   });

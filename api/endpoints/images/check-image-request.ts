@@ -63,7 +63,7 @@ function checkNeeds(checked: CheckedImageRequest, { id, routes }: CatalogModel):
   const loc = first.field === 'image_url' ? checked.inputLocs[0] : undefined;
   throw invalidField(
     loc ?? ['body', first.field],
-    `${id} ${first.why}: change that, or choose another model`,
+    `${id} ${first.why}: change the request, or choose another model`,
   );
 }
 
@@ -82,7 +82,10 @@ function chooseSize({ size: requested }: AnyImageRequest, { id, pricing, publish
   if (requested && requested !== autoChoice) {
     if (sizes.length > 0) throw invalidField(['body', 'size'], `must be one of: ${sizes.join(', ')}`);
     if (isFixedPrice(pricing) && requested !== defaultImageSize) {
-      throw invalidField(['body', 'size'], `must be ${defaultImageSize} or auto: ${id} has no other size`);
+      throw invalidField(
+        ['body', 'size'],
+        `must be ${defaultImageSize} or auto: ${id} supports no other size`,
+      );
     }
     return requested;
   }
@@ -102,7 +105,7 @@ function chooseQuality(
     throw invalidField(['body', 'quality'], `must be one of: ${qualities.join(', ')}`);
   }
   if (isFixedPrice(pricing)) {
-    throw invalidField(['body', 'quality'], `must be left out or be auto: ${id} has only one quality`);
+    throw invalidField(['body', 'quality'], `must be omitted or auto: ${id} has only one quality`);
   }
   return requested;
 }
@@ -116,12 +119,12 @@ function readInputs(
   const takesImages = model.published.input_modalities?.includes('image') ?? false;
   if (isEdit && !takesImages) {
     const msg =
-      `${model.id} makes images from words alone. Choose a model whose input_modalities include "image" ` +
-      '(GET /v1/models?type=image), or send the prompt to /v1/images/generations.';
+      `${model.id} generates images from text only and does not accept input images. Choose a model whose ` +
+      'input_modalities include "image" (GET /v1/models?type=image), or send the prompt to /v1/images/generations.';
     throw invalidField(['body', 'model'], msg);
   }
   if (!takesImages && (body.image_url ?? '').length > 0) {
-    const msg = `${model.id} makes images from words alone: leave image_url out`;
+    const msg = `${model.id} generates images from text only: remove image_url, or choose another model`;
     throw invalidField(['body', 'image_url'], msg);
   }
   const inputs = listImageInputs(body, model);
@@ -143,11 +146,11 @@ function readOptions(body: AnyImageRequest, { id, pricing, routes }: CatalogMode
     input_fidelity: inputFidelity = null,
   } = body;
   if (inputFidelity === 'high' && isFixedPrice(pricing) && routes.some(sendsInputFidelity)) {
-    const msg = `must be low or left out: the price of ${id} does not cover input images of high fidelity`;
+    const msg = `must be low or omitted: the price of ${id} does not include high-fidelity input images`;
     throw invalidField(['body', 'input_fidelity'], msg);
   }
   if (background === 'transparent' && outputFormat === 'jpeg') {
-    const msg = 'cannot be transparent in a JPEG: ask for output_format png or webp';
+    const msg = 'cannot be transparent in a JPEG: set output_format to png or webp';
     throw invalidField(['body', 'background'], msg);
   }
   return {
@@ -162,9 +165,10 @@ function readOptions(body: AnyImageRequest, { id, pricing, routes }: CatalogMode
 /** Returns the number of partial images to stream; null if the response is not streamed. */
 function readPartialImages(body: AnyImageRequest, n: number): number | null {
   if (body.stream !== true) return null;
-  if (n > 1) throw invalidField(['body', 'n'], 'must be 1 with stream: a stream shows one image');
+  if (n > 1)
+    throw invalidField(['body', 'n'], 'must be 1 when stream is true: only one image can be streamed');
   if (body.response_format === 'url') {
-    const msg = 'must be b64_json with stream: the events of a stream hold the image itself';
+    const msg = 'must be b64_json when stream is true: the events contain the image itself';
     throw invalidField(['body', 'response_format'], msg);
   }
   return body.partial_images ?? 0;

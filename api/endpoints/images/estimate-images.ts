@@ -52,8 +52,8 @@ async function countPrompt(
     const limit = model.context - promptTokens;
     const tokens = await countTokensAsync(text, { limit, turn, encoding: model.tokenizer });
     if (tokens === null) {
-      const whole = field === 'prompt' ? 'The prompt is' : `The prompt and its ${field} together are`;
-      const msg = `${whole} longer than the model's context of ${model.context} tokens. Shorten it.`;
+      const whole = field === 'prompt' ? 'The prompt is' : `The prompt and the ${field} together are`;
+      const msg = `${whole} longer than the model's context of ${model.context} tokens. Shorten the text.`;
       throw invalidField(['body', field], msg, { code: 'content_too_long' });
     }
     promptTokens += tokens + (field === 'prompt' ? 0 : labelTokens);

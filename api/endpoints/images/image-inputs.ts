@@ -37,7 +37,7 @@ export function listImageInputs(body: ImageFields, model: CatalogModel): ImageIn
     model.published.max_file_count ?? (isFixedPrice(model.pricing) ? 1 : defaultMaxInputImages);
   const firstExcess = inputs[maxInputs];
   if (firstExcess !== undefined) {
-    const msg = `is one image too many: ${model.id} takes at most ${maxInputs} input image${maxInputs === 1 ? '' : 's'}. Send fewer.`;
+    const msg = `exceeds the limit: ${model.id} accepts at most ${maxInputs} input image${maxInputs === 1 ? '' : 's'}. Send fewer.`;
     throw invalidField(firstExcess.loc, msg);
   }
   return inputs;
@@ -59,7 +59,7 @@ function listTexts(value: string | readonly string[] | null | undefined, field: 
 
 function readReference({ image_url: url, file_id: fileId }: ImageReference, loc: Location): ImageInput {
   if (typeof fileId === 'string') {
-    const msg = 'no files are kept here. Send the image itself as image_url: an https URL or a data URI.';
+    const msg = 'is not supported. Send the image as image_url: an https URL or a data URI.';
     throw invalidField([...loc, 'file_id'], msg);
   }
   const urlLoc = [...loc, 'image_url'];
@@ -69,7 +69,7 @@ function readReference({ image_url: url, file_id: fileId }: ImageReference, loc:
 
 const sniffedChars = 64;
 const notAnImage =
-  'must be a PNG, JPEG, WebP or GIF of at most 20 MB, as a file of a form, a data URI or base64, or an https URL of at ' +
+  'must be a PNG, JPEG, WebP or GIF image of at most 20 MB (a form file, a data URI or base64), or an https URL of at ' +
   'most 2083 characters';
 
 function readText(text: string, loc: Location): ImageInput {

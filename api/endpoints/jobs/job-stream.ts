@@ -51,9 +51,9 @@ export const streamJobOutput = defineEndpoint(
 const noSuchStream = (): AppError =>
   new AppError('not_found', {
     message:
-      'There is no stream of this id in this account. A streamed chat that was sent with "X-On-Disconnect: continue" ' +
-      `is kept until ${resumableMinutes} minutes after its end, under the x-request-id of its answer.`,
+      'This account has no stream with this ID. A chat streamed with "X-On-Disconnect: continue" is stored for ' +
+      `${resumableMinutes} minutes after it ends; its ID is the x-request-id of the response.`,
     messageRu:
-      'В этом аккаунте нет потока с таким идентификатором. Поток чата, отправленного с «X-On-Disconnect: continue», ' +
-      `хранится ${resumableMinutes} минут после завершения под x-request-id его ответа.`,
+      'В этом аккаунте нет потока с таким идентификатором. Поток чата с заголовком «X-On-Disconnect: continue» ' +
+      `хранится ${resumableMinutes} минут после завершения; его идентификатор — x-request-id ответа.`,
   });

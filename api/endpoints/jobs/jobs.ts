@@ -96,7 +96,7 @@ export function readJobId({ state }: JobContext): string {
 const noSuchJob = (): AppError =>
   new AppError('not_found', {
     message:
-      'There is no such job in this account. Jobs are kept for 24 hours after they ended; GET /v1/jobs lists them.',
+      'This account has no such job. Jobs are stored for 24 hours after they end; GET /v1/jobs lists them.',
     messageRu:
-      'В этом аккаунте нет такой задачи. Задачи хранятся 24 часа после завершения; их список — GET /v1/jobs.',
+      'В этом аккаунте нет такой задачи. Задачи хранятся 24 часа после завершения. Список задач: GET /v1/jobs.',
   });

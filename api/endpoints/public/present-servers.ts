@@ -1,9 +1,10 @@
 import type { Server } from '../../../shared/contract/system.ts';
 
 const descriptions = {
-  main: 'The address to use.',
-  backup: 'For when the main server does not answer.',
-  direct: 'Without a load balancer before it: for automation that has trouble behind one.',
+  main: 'Main server. Use it by default.',
+  backup: 'Backup server. Use it when the main server does not respond.',
+  direct:
+    'Direct connection, without a load balancer. Use it for automation software that has trouble with load balancers.',
 } as const satisfies Record<Server['name'], string>;
 
 /** @param url without a trailing slash and without the version segment */

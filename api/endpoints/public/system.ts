@@ -39,7 +39,7 @@ async function checkHealth({ redis, mongo, objects, workers }: Services): Promis
     succeeds(async (signal) => await objects.check(signal)),
     succeeds(async () => {
       const loads = await Promise.all(queueNames.map((queue) => workers.sumLoads(queue)));
-      if (loads.some(({ taking }) => taking === 0)) throw new Error('no worker takes work off a queue');
+      if (loads.some(({ taking }) => taking === 0)) throw new Error('no worker takes jobs from a queue');
       if (loads.some(({ faults }) => faults > 0)) throw new Error('a worker reports faults');
     }),
   ]);

@@ -22,14 +22,14 @@ export function readPeriod(query: StatsQuery, now: Date): StatsPeriod {
     if (day < earliest) {
       throw invalidField(
         ['query', name],
-        `must not be before ${earliest}: statistics reach ${daysBack} days back`,
-        { msgRu: `не может быть раньше ${earliest}: статистика доступна за ${daysBack} дней` },
+        `must not be before ${earliest}: statistics are available for the last ${daysBack} days`,
+        { msgRu: `не может быть раньше ${earliest}: статистика доступна за последние ${daysBack} дней` },
       );
     }
   }
   if (start > end) {
-    const msgRu = `не может быть позже конца периода, ${end}`;
-    throw invalidField(['query', 'start_date'], `must not be after the end, ${end}`, { msgRu });
+    const msgRu = `не может быть позже даты окончания, ${end}`;
+    throw invalidField(['query', 'start_date'], `must not be after the end date, ${end}`, { msgRu });
   }
   return { start, end };
 }

@@ -98,12 +98,12 @@ export class BodyPace {
   #describe(): AppError {
     const { smallMs, stallMs } = this.#times;
     if (!this.#isLarge())
-      return late(`The body has not come within ${smallMs / 1_000} s. Send it again, whole.`);
+      return late(`The body was not received within ${smallMs / 1_000} s. Send the whole request again.`);
     if (this.#stallsAtMs() < this.#slowAtMs())
-      return late(`Nothing more of the body has come for ${stallMs / 1_000} s. Send it again, whole.`);
+      return late(`No more of the body was received for ${stallMs / 1_000} s. Send the whole request again.`);
     const rate = minBytesPerSecond / 1024;
     return late(
-      `The body comes at less than ${rate} KB a second. Send it by a faster connection, or less at once.`,
+      `The body arrives at less than ${rate} KB per second. Use a faster connection, or send a smaller request.`,
     );
   }
 }

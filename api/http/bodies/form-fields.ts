@@ -39,7 +39,7 @@ export class FormFields {
     const match = name === undefined ? null : fieldName.exec(name);
     if (match === null) {
       const what = name === undefined ? 'has a part without a name' : `has a part named ${shorten(name)}`;
-      const msg = `The form ${what}. Name parts as the fields of the JSON body: image, image[], mask, prompt.`;
+      const msg = `The form ${what}. Name parts like the fields of the JSON body: image, image[], mask, prompt.`;
       throw invalidField(['body'], msg, { type: 'form_invalid' });
     }
     const [, root, key, inner = null] = match;
@@ -62,7 +62,7 @@ export class FormFields {
       const field = this.#fields.get(name)!;
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (field.hasFile && property !== undefined && !files.includes(name)) {
-        const msg = 'is sent as a file. Send it as text: leave out its file name and its type.';
+        const msg = 'was sent as a file. Send it as text, without a file name and a Content-Type.';
         throw invalidField(['body', name], msg, { type: 'form_invalid' });
       }
       return [name, readField(name, field, property)];
@@ -83,7 +83,7 @@ export class FormFields {
 function readField(name: string, field: Field, schema: JsonSchema | undefined): unknown {
   const { values, isList, keyed } = field;
   if (keyed.length > 0 && values.length > 0) {
-    const msg = 'is sent both as itself and with a key in brackets. Send it in one way.';
+    const msg = 'was sent both with and without a key in brackets. Use only one form.';
     throw invalidField(['body', name], msg, { type: 'form_invalid' });
   }
   if (keyed.length > 0) return readKeyed(field);

@@ -60,8 +60,7 @@ export class FormReader implements BodyReader {
         isPartAFile: () => true,
       });
     } catch (error) {
-      const msg =
-        'The Content-Type names no boundary of the form. Leave the header to your HTTP library, which knows the boundary.';
+      const msg = 'The Content-Type header has no form boundary. Let your HTTP library set this header.';
       throw invalidForm(msg, error);
     }
     this.#finished = new Promise<void>((resolve) => this.#busboy.once('finish', resolve));
@@ -109,7 +108,7 @@ export class FormReader implements BodyReader {
   ): void {
     if (encoding === 'base64' || encoding === 'quoted-printable') {
       const part = name === undefined ? 'A part' : `The part ${shorten(name)}`;
-      this.#fail(invalidForm(`${part} has a Content-Transfer-Encoding. Send its bytes as they are.`));
+      this.#fail(invalidForm(`${part} has a Content-Transfer-Encoding. Send its bytes unencoded.`));
     }
     const content = isFile ? new FileText(type) : new PlainText();
     this.#parts.push({ name, content });
@@ -163,15 +162,15 @@ class PlainText {
     if (this.#chunks.length === 0) return '';
     const bytes = this.#chunks.take();
     if (isUtf8(bytes)) return bytes.toString('utf8');
-    const msg = 'is not valid UTF-8. Send text in UTF-8, and files with a file name.';
+    const msg = 'is not valid UTF-8. Send text as UTF-8, and give files a file name.';
     throw invalidField(['body', shorten(name ?? '')], msg, { type: 'unicode_invalid' });
   }
 }
 
 function malformed(cause: unknown): AppError {
   const msg =
-    `The body is not a whole form (multipart/form-data): ${shorten((cause as Error).message)}. ` +
-    'Write it with an HTTP library, and send all of it.';
+    `The body is not a complete multipart/form-data form: ${shorten((cause as Error).message)}. ` +
+    'Create it with an HTTP library, and send all of it.';
   return invalidForm(msg, cause);
 }
 

@@ -17,7 +17,7 @@ export function holdText(
   textBytes: number,
   limitBytes: number,
 ): void {
-  if (textBytes > limitBytes) throw tooLarge(limitBytes, 'The text of the tokens in the body');
+  if (textBytes > limitBytes) throw tooLarge(limitBytes, 'The text decoded from the token IDs');
   const { bodyMemory } = context.state;
   if (bodyMemory !== undefined) {
     const additional = Math.max(0, textBytes - bodyMemory.textBytes);

@@ -86,8 +86,8 @@ const maxNameChars = 100;
 function loneSurrogate(path: readonly (string | number)[]): AppError {
   const names = path.map((name) => (typeof name === 'string' ? shorten(name, maxNameChars) : name));
   const msg =
-    'has half of a surrogate pair, an escape such as \\ud83d by itself, which is no character. Cut texts between ' +
-    'characters; in JavaScript, text.toWellFormed() replaces such halves.';
+    'contains half of a surrogate pair, such as \\ud83d alone, which is not a valid character. Split text only between ' +
+    'characters; in JavaScript, text.toWellFormed() replaces lone surrogates.';
   return invalidField(['body', ...names], msg, { type: 'unicode_invalid' });
 }
 
@@ -96,10 +96,10 @@ function toJsonError(problem: JsonError, path: readonly (string | number)[] = []
     case 'too_deep':
       return invalidField(
         ['body'],
-        `The body is nested deeper than ${maxJsonDepth} levels. Send a flatter one.`,
+        `The body is nested more than ${maxJsonDepth} levels deep. Reduce the nesting.`,
       );
     case 'too_many_values':
-      return invalidField(['body'], `The body holds more than ${maxJsonValues} values. Send fewer at once.`);
+      return invalidField(['body'], `The body contains more than ${maxJsonValues} values. Send fewer.`);
     case 'lone_surrogate':
       return loneSurrogate(path);
     case 'invalid':
@@ -112,7 +112,8 @@ function toJsonError(problem: JsonError, path: readonly (string | number)[] = []
 /** @param reason the parser's message, if it has one */
 function invalidJson(reason?: string): AppError {
   const what = `The body is not valid JSON${reason === undefined ? '' : `: ${reason}`}`;
-  const msg = `${what}. Write it with a JSON library, and send the whole of it.`;
-  const msgRu = 'Тело запроса — неправильный JSON. Составляйте его JSON-библиотекой и отправляйте целиком.';
+  const msg = `${what}. Create it with a JSON library, and send all of it.`;
+  const msgRu =
+    'Тело запроса — некорректный JSON. Формируйте его с помощью JSON-библиотеки и отправляйте целиком.';
   return invalidField(['body'], msg, { type: 'json_invalid', msgRu });
 }

@@ -2,7 +2,7 @@ import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 
 export function noMemory(): AppError {
   return new AppError('queue_full', {
-    message: 'The requests under way leave no memory for this body. Try again shortly.',
+    message: 'Requests in progress leave no memory for this body. Try again shortly.',
   });
 }
 
@@ -10,7 +10,7 @@ export function noMemory(): AppError {
 export function tooLarge(limitBytes: number, what = 'The body'): AppError {
   const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
   return new AppError('payload_too_large', {
-    message: `${what} is larger than the ${size} that this operation takes. Send less at once.`,
+    message: `${what} is larger than ${size}, the limit of this endpoint. Send a smaller request.`,
   });
 }
 
@@ -20,6 +20,6 @@ export function tooLarge(limitBytes: number, what = 'The body'): AppError {
  */
 export function checkUtf8(offset: number): void {
   if (offset < 0) return;
-  const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is part of no character. Send text in UTF-8.`;
+  const msg = `The body is not valid UTF-8: byte ${offset}, counted from 0, is invalid. Send text as UTF-8.`;
   throw invalidField(['body'], msg, { type: 'unicode_invalid' });
 }

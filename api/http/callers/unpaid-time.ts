@@ -192,7 +192,7 @@ export class UnpaidTime {
   #createError(network: string): AppError {
     const seconds = Math.max(1, Math.ceil(this.#findStrainedMs(network) / 1_000));
     return new AppError('rate_limit_exceeded', {
-      message: `Calls without a key or a balance have used up the time that your network may take. Send fewer at once, and try again in ${seconds} s.`,
+      message: `Your network sends too many requests without a valid API key or without a balance. Send fewer, and try again in ${seconds} s.`,
       headers: { 'retry-after': String(seconds) },
     });
   }

@@ -12,11 +12,11 @@ export const malformed = (message: string, status = 400): AppError =>
   new AppError('validation_failed', { status, message, headers: closeHeaders });
 
 export const unknownVersion = (): AppError =>
-  malformed('This version of HTTP is not spoken here. Use HTTP/1.1.', 505);
+  malformed('This HTTP version is not supported. Use HTTP/1.1.', 505);
 
 export const unknownMethod = (method: string): AppError =>
   new AppError('method_not_allowed', {
     status: 501,
-    message: `The method ${shorten(method)} is not known here. Use GET, POST or PUT, as /docs says of each address.`,
+    message: `The method ${shorten(method)} is not supported. See /docs for the method of each endpoint.`,
     headers: closeHeaders,
   });

@@ -22,30 +22,32 @@ export function describeParserError({ code, reason }: ParserError, line: Request
     case 'HPE_HEADER_OVERFLOW':
       return new AppError('payload_too_large', {
         status: 431,
-        message: `The request line and the headers are larger than ${maxHeaderSize / 1024} KB. Send fewer or shorter ones.`,
+        message: `The request line and headers are larger than ${maxHeaderSize / 1024} KB. Send fewer or shorter headers.`,
       });
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new AppError('payload_too_large', {
-        message: 'The extensions of the body’s chunks are too long. Send chunks without extensions.',
+        message: 'The chunk extensions of the body are too long. Send chunks without extensions.',
       });
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new AppError('deadline_exceeded', {
         status: 408,
-        message: 'The request did not arrive in time. Send it again, whole.',
+        message: 'The request was not received in time. Send the whole request again.',
       });
     case 'HPE_INVALID_EOF_STATE':
-      return malformed('The connection was closed before the request had ended. Send it again, whole.');
+      return malformed(
+        'The connection was closed before the request was complete. Send the whole request again.',
+      );
     case 'HPE_INVALID_VERSION':
     case 'HPE_PAUSED_H2_UPGRADE':
       return unknownVersion();
     case 'HPE_INVALID_METHOD':
       if (line !== null) return unknownMethod(line.method);
       return malformed(
-        'This is no HTTP request. Use an HTTP/1.1 client, and http:// where no proxy speaks TLS.',
+        'This is not an HTTP request. Use an HTTP/1.1 client, and use http:// unless a proxy terminates TLS.',
       );
     default:
       return malformed(
-        `This is not a valid HTTP request: ${reason ?? 'it cannot be read'}. Check the client or proxy.`,
+        `This is not a valid HTTP request: ${reason ?? 'it cannot be parsed'}. Check the client or proxy.`,
       );
   }
 }

@@ -15,7 +15,7 @@ export const isRefused = (request: IncomingMessage): boolean => refused.has(requ
 export function checkRefused(request: IncomingMessage): void {
   if (!isRefused(request)) return;
   throw new AppError('queue_full', {
-    message: 'Too many connections are open. Close those that you do not use, or try again shortly.',
+    message: 'Too many connections are open. Close unused connections, or try again shortly.',
     headers: closeHeaders,
   });
 }

@@ -28,12 +28,12 @@ function readKey(authorization: string): string {
   if (authorization === '') throw noKey(`The request has no API key. ${howToSend}`);
   const match = bearer.exec(authorization);
   if (match === null) {
-    throw noKey(`The Authorization header is not of the form "Bearer <API_KEY>". ${howToSend}`);
+    throw noKey(`The Authorization header does not have the form "Bearer <API_KEY>". ${howToSend}`);
   }
   const key = match[1] ?? '';
   if (key === '') {
     throw noKey(
-      'The API key is empty: there is nothing behind "Bearer". Check where the client takes it from.',
+      'The API key is empty: nothing follows "Bearer". Check where your client reads the key from.',
     );
   }
   return key;
@@ -50,6 +50,6 @@ function invalidKey(key: string): AppError {
   if (isApiKey(key)) return unknownKey();
   return new AppError('invalid_api_key', {
     message:
-      'This is no API key of this gateway: those are "mg-" and 43 characters. Check which key the client sends.',
+      'This is not an API key of this gateway: its keys are "mg-" followed by 43 characters. Check which key your client sends.',
   });
 }

@@ -23,7 +23,7 @@ function checkHeaders(request: IncomingMessage): void {
   if (rawHeaders.length > maxHeaderLines * 2) {
     throw new AppError('payload_too_large', {
       status: 431,
-      message: `The request has more than ${maxHeaderLines} header lines. Send fewer.`,
+      message: `The request has more than ${maxHeaderLines} header lines. Send fewer headers.`,
       headers: closeHeaders,
     });
   }
@@ -31,17 +31,17 @@ function checkHeaders(request: IncomingMessage): void {
   const hosts = countHosts(rawHeaders);
   const isHttp10 = httpVersionMinor === 0;
   if (hosts === 0 && !isHttp10)
-    throw malformed('The request has no Host header. Send one, with the name of this server.');
+    throw malformed('The request has no Host header. Send one with the name of this server.');
   if (hosts > 1) throw malformed('The request has more than one Host header. Send one.');
   if (headers.host !== undefined && !hostPattern.test(headers.host)) {
     throw malformed(
-      `The Host header, ${shorten(headers.host)}, is no name of a server. Send its name or address.`,
+      `The Host header, ${shorten(headers.host)}, is not a valid host. Send the name or address of this server.`,
     );
   }
   if (!isHttp10 && headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
     const expected = shorten(headers.expect);
     throw malformed(
-      `The expectation ${expected} is not known here. Send "Expect: 100-continue", or none.`,
+      `The expectation ${expected} is not supported. Send "Expect: 100-continue", or no Expect header.`,
       417,
     );
   }
@@ -62,7 +62,7 @@ function countHosts(rawHeaders: readonly string[]): number {
 /** Responds to an asterisk target, which is only valid for OPTIONS of the server itself. */
 function respondForServer(context: ApiContext): void {
   if (context.method !== 'OPTIONS') {
-    throw malformed(`${context.method} needs an address that begins with a slash, such as /v1/models.`);
+    throw malformed(`${context.method} requires a path that begins with a slash, such as /v1/models.`);
   }
   context.status = 204;
   context.set('allow', servedMethods.join(', '));

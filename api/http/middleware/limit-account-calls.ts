@@ -69,9 +69,9 @@ async function rejectLater(
   await nextReadTurn(holder);
   return new AppError('rate_limit_exceeded', {
     message:
-      `An account, or a session of the account area, may have ${maxCallsPerAccount} calls of this kind under way at once: those that ask no model, or ` +
-      'streams of events. ' +
-      'Read the answers of those that are, and try again.',
+      'Too many concurrent requests. An account or web session can have at most ' +
+      `${maxCallsPerAccount} requests that do not call a model, and as many event streams, in progress at once. ` +
+      'Read the pending responses, and try again.',
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
 }

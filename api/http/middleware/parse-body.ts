@@ -92,7 +92,7 @@ function checkType(context: ApiContext, operation: Operation): void {
   const encoding = context.get('content-encoding').toLowerCase();
   if (encoding !== '' && encoding !== 'identity') {
     throw new AppError('unsupported_media_type', {
-      message: `The Content-Encoding is ${shorten(encoding)}. Send the body as it is.`,
+      message: `The Content-Encoding is ${shorten(encoding)}. Send the body uncompressed.`,
     });
   }
 }

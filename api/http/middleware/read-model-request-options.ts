@@ -21,7 +21,7 @@ export const readModelRequestOptions =
     if (webhookUrl !== undefined && !respondsAsync) {
       throw invalidField(
         ['header', webhookUrlHeader],
-        'is for jobs alone: send "Prefer: respond-async" with it, or leave it out',
+        'is supported only for jobs: also send "Prefer: respond-async", or remove this header',
       );
     }
     context.state.modelRequestOptions = {

@@ -46,6 +46,6 @@ export const refuseMethod: ApiMiddleware = async (context, next) => {
 const methodNotAllowed = ({ path, method }: ApiContext, status: number, allow: string): AppError =>
   new AppError('method_not_allowed', {
     status,
-    message: `${shorten(path)} does not take ${method}; it takes ${allow}.`,
+    message: `${shorten(path)} does not support ${method}. Supported methods: ${allow}.`,
     headers: { allow },
   });

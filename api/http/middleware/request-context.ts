@@ -54,7 +54,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
 export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {
-      message: `There is nothing at ${shorten(context.path)}: the address has a doubled slash. Check the base URL.`,
+      message: `There is no endpoint ${shorten(context.path)}: the path contains a double slash. Check the base URL.`,
     });
   }
   await next();

@@ -23,8 +23,8 @@ export function rejectAsyncStream(context: ApiContext): void {
   if (stream === true && modelRequestOptionsOf(context).respondsAsync) {
     throw invalidField(
       ['body', 'stream'],
-      'cannot be true together with "Prefer: respond-async". Leave one of them out; GET /v1/jobs/{id}/events streams ' +
-        'how the job goes on.',
+      'cannot be true together with "Prefer: respond-async". Remove one of them; GET /v1/jobs/{id}/events streams ' +
+        'the progress of a job.',
     );
   }
 }
@@ -41,8 +41,8 @@ export function rejectResumableWhole(context: ApiContext): void {
 export const onlyForStreams = (): AppError =>
   invalidField(
     ['header', onDisconnectHeader],
-    'is for streamed chats: send "stream": true with it, or leave it out. For an answer without a connection, send ' +
-      '"Prefer: respond-async"',
+    'is supported only for streamed chats: also send "stream": true, or remove this header. To get the response without ' +
+      'an open connection, send "Prefer: respond-async"',
   );
 
 const noOptions: ModelRequestOptions = {

@@ -15,20 +15,20 @@ export function adviseOnCharge(requestId: string, hasKey: boolean): ChargeAdvice
   return hasKey
     ? {
         en:
-          'It may still have been charged, for what was generated. Send it again with the same Idempotency-Key: if it was answered in full, ' +
-          'you get that answer and are not charged again; if it broke off, it runs and is charged again. ' +
-          `Its x-request-id is ${requestId}.`,
+          'You may have been charged for output that was generated. Send the request again with the same Idempotency-Key: if ' +
+          'the response was completed, you receive it without another charge; if it was interrupted, the request runs and is ' +
+          `charged again. The x-request-id is ${requestId}.`,
         ru:
-          'Плата за сгенерированное всё же могла быть списана. Отправьте его снова с тем же Idempotency-Key: если ответ был ' +
-          'готов целиком, вы получите его без повторного списания; если он оборвался, запрос выполнится и будет оплачен ' +
-          `заново. x-request-id запроса: ${requestId}.`,
+          'Плата за сгенерированный результат могла быть списана. Отправьте запрос ещё раз с тем же Idempotency-Key: если ' +
+          'ответ был готов полностью, вы получите его без повторного списания; если он прервался, запрос выполнится и будет ' +
+          `оплачен заново. x-request-id запроса: ${requestId}.`,
       }
     : {
         en:
-          `It may still have been charged, for what was generated. Before you send it again, look for its x-request-id, ${requestId}, in ` +
+          `You may have been charged for output that was generated. Before you send the request again, look up its x-request-id, ${requestId}, in ` +
           'GET /v1/users/request_logs. A request with an Idempotency-Key can be sent again without being charged twice.',
         ru:
-          `Плата за сгенерированное всё же могла быть списана. Прежде чем отправить его снова, найдите его x-request-id, ${requestId}, ` +
+          `Плата за сгенерированный результат могла быть списана. Прежде чем отправить запрос ещё раз, найдите его x-request-id, ${requestId}, ` +
           'в GET /v1/users/request_logs. Запрос с Idempotency-Key можно отправить снова без повторного списания.',
       };
 }

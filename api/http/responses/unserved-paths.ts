@@ -7,38 +7,38 @@ const chat = 'POST /v1/chat/completions';
 const substitutes: readonly (readonly [path: RegExp, hint: string])[] = [
   [
     /^\/v1\/responses\b/,
-    `The Responses API is not served here. Use ${chat}, such as client.chat.completions.`,
+    `The Responses API is not supported. Use ${chat}, which is client.chat.completions in OpenAI's SDKs.`,
   ],
-  [/^\/v1\/(?:engines\/.+\/)?completions$/, `Completions of plain prompts are not served here. Use ${chat}.`],
-  [/^\/v1\/messages\b/, `Anthropic's API is not served here. Use ${chat}, with an OpenAI client.`],
+  [/^\/v1\/(?:engines\/.+\/)?completions$/, `The legacy Completions API is not supported. Use ${chat}.`],
+  [/^\/v1\/messages\b/, `Anthropic's API is not supported. Use ${chat} with an OpenAI client.`],
   [
     /^\/v1beta\/|:(?:streamG|g)enerateContent$/,
-    `Gemini's API is not served here. Use ${chat}, with an OpenAI client.`,
+    `Gemini's API is not supported. Use ${chat} with an OpenAI client.`,
   ],
   [
     /^\/v1\/images\/(?:edits|variations)$/,
-    'Use POST /v1/images/generations with image_url to change an image.',
+    'To edit an image, use POST /v1/images/generations with image_url.',
   ],
-  [/^\/v1\/audio\b/, `There are no operations for sound. Models that hear or speak are asked by ${chat}.`],
+  [/^\/v1\/audio\b/, `There are no audio endpoints. Use ${chat} with a model that supports audio.`],
   [
     /^\/v1\/(?:files|uploads)\b/,
-    `No files are kept here. Send each with its message to ${chat}, as file.file_data.`,
+    `File uploads are not supported. Send each file in its message to ${chat}, as file.file_data.`,
   ],
   [
     /^\/v1\/(?:assistants|threads|conversations)\b/,
-    `No conversations are kept here. Send all messages to ${chat}.`,
+    `Conversations are not stored. Send all messages with each request to ${chat}.`,
   ],
   [
     /^\/v1\/vector_stores\b/,
-    'No vectors are stored here. Make them by POST /v1/embeddings, and search them yourself.',
+    'Vector stores are not supported. Create vectors with POST /v1/embeddings, and store and search them yourself.',
   ],
   [
     /^\/v1\/batches\b/,
-    'There are no batches. Send the requests one by one; POST /v1/embeddings takes 2048 inputs at once.',
+    'Batches are not supported. Send the requests one by one; POST /v1/embeddings accepts 2048 inputs per request.',
   ],
   [
     /^\/v1\/(?:moderations|fine_tuning|realtime|evals|containers|videos|organization)\b/,
-    'This part of OpenAI’s API is not served here. /docs lists what is.',
+    'This part of OpenAI’s API is not supported. See /docs for the available endpoints.',
   ],
 ];
 
@@ -59,10 +59,12 @@ const firstParts = new Set(
 export function suggestPath(path: string): string {
   const doubled = doubledMethod.exec(path)?.[1];
   if (doubled !== undefined)
-    return `Clients add the method to the base URL themselves: cut ${doubled} from it, so that it ends in /v1.`;
+    return `Clients append the endpoint to the base URL. Remove ${doubled} from the base URL, so that it ends in /v1.`;
   const hint = substitutes.find(([pattern]) => pattern.test(path))?.[1];
   if (hint !== undefined) return hint;
-  if (path.startsWith('/v1/v1/')) return 'It has /v1 twice: check the base URL, which ends in /v1.';
-  if (firstParts.has(findFirstPart(path))) return 'It lacks the /v1 that the base URL ends in.';
-  return '/docs lists what there is.';
+  if (path.startsWith('/v1/v1/'))
+    return 'The path contains /v1 twice. Check the base URL, which must end in a single /v1.';
+  if (firstParts.has(findFirstPart(path)))
+    return 'The path lacks /v1. Check the base URL, which must end in /v1.';
+  return 'See /docs for the available endpoints.';
 }

@@ -11,9 +11,9 @@ import { renderCode } from './render-examples.ts';
 const codesOfNoOperation = ['not_found', 'method_not_allowed'] as const satisfies readonly ErrorCode[];
 
 const introduction =
-  'Tell errors apart by `error.code`; its texts may change. `detail` says the same in English and Russian. Of a 422 ' +
-  'it is a list of the faults instead, each with `loc`, `msg` and `type`.\n\n' +
-  'A 429 and a 503 say in `retry-after` when to try again. OpenAI’s clients do so by themselves.';
+  'Use `error.code` to distinguish errors; messages may change. `detail` contains the same information in English and ' +
+  'Russian. For a 422, `detail` is a list of invalid fields instead, each with `loc`, `msg` and `type`.\n\n' +
+  'For 429 and 503, `retry-after` tells you when to try again. OpenAI’s clients do this automatically.';
 
 /** Renders the chapter on errors: their format and every code that a caller can receive. */
 export function renderErrorChapter({ paths }: Description): Html {
@@ -26,7 +26,7 @@ export function renderErrorChapter({ paths }: Description): Html {
     <h2>Errors</h2>
     <div class="columns">
       <div class="prose">${formatText(introduction)}</div>
-      <div class="examples">${renderCode('An error: 402', highlightJson(form))}</div>
+      <div class="examples">${renderCode('Example error: 402', highlightJson(form))}</div>
     </div>
     ${renderErrorTable((Object.keys(errorKinds) as ErrorCode[]).filter((code) => codes.has(code)))}
   </section> `;
@@ -51,7 +51,7 @@ function renderErrorTable(codes: readonly ErrorCode[]): Html {
             <td>
               ${errorKinds[code].en}
               <span class="translation" lang="ru">${errorKinds[code].ru}</span>
-              ${errorKinds[code].retry ? html`<span class="retry">worth a retry</span>` : null}
+              ${errorKinds[code].retry ? html`<span class="retry">can be retried</span>` : null}
             </td>
           </tr> `,
       )}

@@ -36,8 +36,8 @@ export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respon
 }
 
 function titleOfRequest(status: string, contentType: string): string {
-  if (status === '202') return 'Request of a job';
-  return contentType === 'text/event-stream' ? 'Request of a stream' : 'Request';
+  if (status === '202') return 'Request for a job';
+  return contentType === 'text/event-stream' ? 'Request for a stream' : 'Request';
 }
 
 /** Finds the request example for this response format: the one named after the format, or otherwise the default one. */
@@ -47,7 +47,7 @@ function findBody({ requestBody }: OperationObject, contentType: string): unknow
 }
 
 function renderResponse(status: string, contentType: string, value: unknown): Html {
-  const title = `Answer ${status} ${contentType}`.trim();
+  const title = `Response ${status} ${contentType}`.trim();
   if (contentType === '') return renderCode(title, html`(no body)`);
   if (value === undefined) return renderCode(title, html`(the bytes of the file)`);
   const text = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value, abridge, 2);

@@ -59,7 +59,7 @@ export function renderOperation(
             ? null
             : html`<details class="more">
                 <summary>
-                  Parts of a form <span class="statuses"><span>multipart/form-data</span></span>
+                  Form fields <span class="statuses"><span>multipart/form-data</span></span>
                 </summary>
                 ${renderFields(listFields(formSchema, schemas), 'Part', 'request')}
               </details>`
@@ -92,7 +92,7 @@ function renderResponses({ responses }: OperationObject, schemas: Schemas): Html
     .flatMap(([status, { description, content }]) => [
       ...(description.split(' ').length > 2
         ? [
-            html`<h4>Answer ${status}</h4>
+            html`<h4>Response ${status}</h4>
               ${formatText(description)}`,
           ]
         : []),
@@ -101,7 +101,7 @@ function renderResponses({ responses }: OperationObject, schemas: Schemas): Html
         if (fields.length === 0) return html``;
         return html`<details class="more">
           <summary>
-            ${schema.contentSchema === undefined ? 'Fields of the answer' : 'Fields of an event'}
+            ${schema.contentSchema === undefined ? 'Response fields' : 'Event fields'}
             <span class="statuses"><span>${status}</span> <span>${contentType}</span></span>
           </summary>
           ${renderFields(fields, 'Field', 'response')}

@@ -13,8 +13,8 @@ export function renderOverview({ info, servers }: Description): Html {
         <div class="prose">
           ${formatText(info.description)}
           <p>
-            This page is made from <a href="/v1/openapi.json">openapi.json</a>, which says the same to
-            programs.
+            This page is generated from the OpenAPI description,
+            <a href="/v1/openapi.json">openapi.json</a>.
           </p>
         </div>
         <div class="examples">
@@ -28,16 +28,17 @@ export function renderOverview({ info, servers }: Description): Html {
       <div class="columns">
         <div class="prose">
           <p>
-            Operations that need a key take it as a bearer token. A key stands for an account with its balance
-            and its limit of requests per minute: keep it out of pages, apps and repositories.
+            Send your API key as a bearer token. A key gives access to an account and its balance: do not put
+            it in web pages, apps or repositories.
           </p>
           <p>The commands on this page read the key from <code>API_KEY</code>.</p>
           <p>
-            Operations of the account area take a session in cookies instead, as browsers keep them. The
-            commands keep them in <code>${cookieFile}</code>: first
-            <a href="#requestCode">have a code mailed</a>, then <a href="#verifyCode">sign in with it</a>, and
-            set <code>CSRF_TOKEN</code> to the <code>csrf_token</code> of the answer. A captcha needs a page
-            to click in, so that works with curl only if the operator has set <code>WEB_CAPTCHA=off</code>.
+            Operations of the account area use session cookies instead. The commands on this page store them
+            in
+            <code>${cookieFile}</code>: first <a href="#requestCode">request a code</a>, then
+            <a href="#verifyCode">sign in with it</a>, and set <code>CSRF_TOKEN</code> to the
+            <code>csrf_token</code> of the response. A captcha requires a web page to click in, so signing in
+            with curl works only if the operator has set <code>WEB_CAPTCHA=off</code>.
           </p>
         </div>
         <div class="examples">

@@ -409,5 +409,6 @@ const pushInterrupted = (error: AppError, { requestId }: AdmittedRequest): AppEr
 const streamInterrupted = ({ requestId }: AdmittedRequest): AppError =>
   new AppError('upstream_error', {
     possiblyChargedId: requestId,
-    message: 'The answer broke off on our side. What came of it is charged, and no more.',
+    message:
+      'The response was interrupted by an error on our side. Only the output generated so far is charged.',
   });

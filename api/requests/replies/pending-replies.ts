@@ -377,7 +377,7 @@ export class PendingReplies {
 
 const lostInTransit = ({ request }: PendingReply): AppError =>
   new AppError('service_unavailable', {
-    message: 'A part of the answer was lost on its way.',
+    message: 'Part of the response was lost in transit.',
     possiblyChargedId: request.requestId,
   });
 

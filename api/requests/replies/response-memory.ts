@@ -62,7 +62,7 @@ export function acquireWhenOffered(
 
 const tooManyResponses = (): AppError =>
   new AppError('queue_full', {
-    message: 'Too many large answers are under way. Read those that are, and try again shortly.',
+    message: 'Too many large responses are in progress. Read the pending responses, and try again shortly.',
   });
 
 const paidLimits = {
@@ -71,7 +71,7 @@ const paidLimits = {
   refuse: () =>
     new AppError('queue_full', {
       message:
-        'The answer was made, and is charged, but could not be given: too many large answers were not read meanwhile. Read them before you ask for more.',
+        'The response was generated and charged but could not be delivered, because too many large responses were not being read. Read them before you send more requests.',
       // OpenAI's clients would send the request again, and pay for it again.
       headers: { 'x-should-retry': 'false' },
     }),

@@ -71,7 +71,7 @@ export class ResponseAvailability {
     this.#endedAtMs ??= nowMs;
     if (nowMs - this.#endedAtMs > lastFrameTimeoutMs)
       throw new AppError('service_unavailable', {
-        message: 'The request ended without an answer.',
+        message: 'The request ended without a response.',
         possiblyChargedId: this.#request.requestId,
       });
   }
@@ -91,7 +91,7 @@ function toFailure({ code, message }: NonNullable<JobRecord['error']>): AppError
   return new AppError(code, {
     status: cancelledJobStatus,
     message:
-      `This request waited for a job of the same Idempotency-Key. ${message} Send the request again to have it done: the ` +
-      'key is free for that.',
+      `This request was waiting for a job with the same Idempotency-Key. ${message} Send the request again to run it: the ` +
+      'key can be reused.',
   });
 }

@@ -218,10 +218,10 @@ export class StoredResponseReader implements FollowedResponse {
     const order = this.#order.classify(frame);
     if (order === 'stale') return;
     if (this.#hasOutput && frame.attempt !== attempt && frame.kind !== 'error')
-      throw this.#createError('The answer broke off and was begun again.');
+      throw this.#createError('The response was interrupted and restarted.');
     // An error frame explains why frames are missing.
     if (order === 'gap' && frame.kind !== 'error')
-      throw this.#createError('A part of the kept answer was lost.');
+      throw this.#createError('Part of the stored response was lost.');
     switch (frame.kind) {
       case 'accepted':
       // Results of stored responses come as `stored` frames; there are no `offered` frames or pieces.

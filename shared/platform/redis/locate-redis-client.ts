@@ -100,7 +100,7 @@ async function readTopology(client: Redis, url: string): Promise<Found> {
   if (/^redis_mode:sentinel\b/m.test(info)) {
     const { host } = new URL(url);
     throw new ConfigError(
-      `REDIS_URL leads to a Sentinel (${host}). Specify the server that it watches, or a proxy that follows it.`,
+      `REDIS_URL points to a Sentinel (${host}). Specify the Redis server that it monitors, or a proxy that follows failovers.`,
     );
   }
   if (!/^redis_mode:cluster\b/m.test(info)) return { isCluster: false, nodeUrls: [] };

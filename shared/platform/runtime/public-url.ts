@@ -2,9 +2,9 @@
 export type UrlProblem =
   | 'cannot be parsed'
   | 'is not https'
-  | 'carries a user name or a password'
-  | 'names a port that is not 443'
-  | 'has a host without an address on the public internet';
+  | 'contains a user name or a password'
+  | 'uses a port other than 443'
+  | 'has a host that is not on the public internet';
 
 /** The only port allowed in callers' URLs. Tests use servers on other ports. */
 export const publicPorts: ReadonlySet<number> = new Set([443]);
@@ -16,8 +16,8 @@ export function readPublicUrl(text: string, ports: ReadonlySet<number>, from?: U
   if (!URL.canParse(text, from?.href)) return 'cannot be parsed';
   const url = new URL(text, from);
   if (url.protocol !== 'https:') return 'is not https';
-  if (url.username !== '' || url.password !== '') return 'carries a user name or a password';
-  if (!ports.has(Number(url.port === '' ? 443 : url.port))) return 'names a port that is not 443';
+  if (url.username !== '' || url.password !== '') return 'contains a user name or a password';
+  if (!ports.has(Number(url.port === '' ? 443 : url.port))) return 'uses a port other than 443';
   return url;
 }
 

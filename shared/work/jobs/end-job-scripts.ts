@@ -20,8 +20,9 @@ const maxAttempts = 30;
 const maxPerScript = 64;
 
 const cancelled = 'The job was cancelled before it started, and nothing was charged.';
-const lost = 'The work failed repeatedly and was given up: its worker died each time. Nothing was charged.';
-const lostCancelled = 'The job was cancelled. Its worker died before it could end it; nothing was charged.';
+const lost = 'The job failed because its worker crashed on every attempt. Nothing was charged.';
+const lostCancelled =
+  'The job was cancelled, but its worker crashed before stopping it. Nothing was charged.';
 
 const cancelScript = new LuaScript(
   new URL('./cancel-job.lua', import.meta.url),

@@ -120,25 +120,25 @@ function toError(reply: Exclude<PlaceReply, ['ok', ...unknown[]]>): AppError {
       return new AppError('too_many_jobs', {
         message:
           reply[1] === 0
-            ? 'This account may not create jobs. Send the request without "Prefer: respond-async", or ask the operator.'
-            : `This account has ${reply[1]} jobs that have not ended, and may not have more. Wait for some of them to end.`,
+            ? 'This account cannot create jobs. Send the request without "Prefer: respond-async", or contact support.'
+            : `This account has ${reply[1]} unfinished jobs and cannot have more. Wait for some of them to finish.`,
         headers,
       });
     case 'too_many_kept':
       return new AppError('too_many_jobs', {
-        message: `This account created ${maxJobsPerAccount} jobs within the last day, which is its limit. Send fewer, larger ones.`,
+        message: `This account has created ${maxJobsPerAccount} jobs within the last day, which is its limit. Create fewer, larger jobs.`,
         headers,
       });
     case 'too_many_bytes':
       return new AppError('too_many_jobs', {
-        message: `The jobs of this account that have not ended hold ${maxBytesPerAccount / 1e6} MB, which is the limit. Wait for some of them to end.`,
+        message: `The unfinished jobs of this account take up ${maxBytesPerAccount / 1e6} MB, which is the limit. Wait for some of them to finish.`,
         headers,
       });
     case 'queue_full':
       return new AppError('queue_full', { headers });
     case 'gone':
       return new AppError('service_unavailable', {
-        message: 'The request took too long to be put on its queue. Send it again.',
+        message: 'The request could not be queued in time. Send it again.',
         headers,
       });
     default:

@@ -177,7 +177,7 @@ export class ResponseStore {
 
 export const responseGone = (): AppError =>
   new AppError('service_unavailable', {
-    message: 'The kept answer is not there any more. Send the request again under another Idempotency-Key.',
+    message: 'The stored response is no longer available. Send the request again with a new Idempotency-Key.',
     // Retrying under the same key, as the error code advises, would fail again.
     expose: true,
   });

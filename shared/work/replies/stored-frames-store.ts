@@ -277,11 +277,11 @@ const megabytes = (bytes: number): number => bytes / 1_000_000;
 
 /** The message for a caller whose response is not stored. The caller pays for the usage. */
 export const tooMuchStoredMessage =
-  `An answer under an Idempotency-Key, or with X-On-Disconnect, is kept up to ${megabytes(maxStoredBytesPerResponse)} MB, and those of an account ` +
-  `that are under way up to ${megabytes(maxStoredBytesInFlight)} MB together. Send fewer of them at once, or send this ` +
-  'request without the header.';
+  'The response is too large to store. With an Idempotency-Key or X-On-Disconnect, a response can have up to ' +
+  `${megabytes(maxStoredBytesPerResponse)} MB, and all responses in progress of an account up to ` +
+  `${megabytes(maxStoredBytesInFlight)} MB in total. Send fewer such requests at once, or send this one without the header.`;
 
 /** The message for a job whose response cannot be stored. The caller is not charged. */
 const tooMuchStoredForJobsMessage =
-  `The response could not be kept, and nothing was charged: the object store is away, and those of the account's other jobs ` +
-  `take ${megabytes(maxStoredBytesInFlight)} MB already. Make fewer jobs until it is back, and this one again then.`;
+  'The response could not be stored, and nothing was charged: the object store is unavailable, and responses of the ' +
+  `account's other jobs already take up ${megabytes(maxStoredBytesInFlight)} MB. Create fewer jobs, and create this one again later.`;

@@ -297,7 +297,7 @@ test('if revealing keys is turned off, requesting it is a 404 and no code is mai
   ]) {
     t.is(response.status, 404);
     t.is(response.body.error.code, 'not_found');
-    t.regex(response.body.error.message, /keeps no copy of the key/);
+    t.regex(response.body.error.message, /does not store keys in a form that can be shown/);
   }
   // Mails arrive in order, and the next one has the code that unlinks: so no code to reveal the key was mailed.
   const unlink = await getMailedCode(elsewhere, 'unlink');

@@ -67,7 +67,7 @@ for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-netwo
     t.is(error.code, 'too_many_attempts');
     t.true(
       error.publicMessage.startsWith(
-        `The limit of ${limit * factor} ${webLimits[name].counted} (a /48 of IPv6) per `,
+        `The limit of ${limit * factor} ${webLimits[name].counted} (an IPv6 /48) per `,
       ),
       error.publicMessage,
     );
@@ -112,7 +112,7 @@ test('a request rejected by one limit does not count towards the others', async 
   ] as const;
   for (let i = 0; i < 3; i++) await limits.take(parties);
   for (let i = 0; i < 5; i++) {
-    await t.throwsAsync(limits.take(parties), { message: /^The limit of 3 codes mailed to one mailbox/ });
+    await t.throwsAsync(limits.take(parties), { message: /^The limit of 3 codes sent to one mailbox/ });
   }
   for (let i = 0; i < 7; i++) await limits.take([parties[0]]);
   await t.throwsAsync(limits.take([parties[0]]), { message: /^The limit of 10 / });

@@ -204,7 +204,7 @@ test('a linked account cannot be linked by another user, or twice', async (t) =>
       t.notRegex(JSON.stringify(body), new RegExp(`${email}|${_id}`), 'the owner is not revealed');
   }
   t.regex(responses[0]!.body.error.message, /^You have already linked this account/);
-  t.regex(responses[1]!.body.error.message, /^Another user has linked this account/);
+  t.regex(responses[1]!.body.error.message, /^This account is linked to another user/);
   t.deepEqual(await list(owner.client), [linked]);
   t.deepEqual(await list(other.client), []);
 });
@@ -306,7 +306,7 @@ test('if several users link one key in parallel, one gets a 201, and the others 
   t.true(rejections.every(({ status, body }) => status === 409 && body.error.code === 'already_linked'));
   const texts = rejections.map(({ body }) => body.error.message);
   t.is(texts.filter((text) => text.startsWith('You have already linked this account')).length, 1);
-  t.is(texts.filter((text) => text.startsWith('Another user has linked this account')).length, 8);
+  t.is(texts.filter((text) => text.startsWith('This account is linked to another user')).length, 8);
   const lists = await Promise.all(users.map(({ client }) => list(client)));
   t.is(lists.flat().length, 1);
 });

@@ -88,7 +88,10 @@ for (const language of ['ru', 'en'] as const) {
       revealed.mail.text!.includes(address),
       'the mail with the code shows the address of the requester',
     );
-    t.is(revealed.mail.subject, language === 'en' ? 'Code to show an API key' : 'Код для показа API‑ключа');
+    t.is(
+      revealed.mail.subject,
+      language === 'en' ? 'Code to show an API key' : 'Код для просмотра API‑ключа',
+    );
     const regenerated = `${path}/regenerate-api-key`;
     t.is((await confirmAction(client, email, 'PUT', regenerated, regenerated)).status, 200);
     t.is((await confirmAction(client, email, 'DELETE', path, `${path}/unlink`)).status, 204);

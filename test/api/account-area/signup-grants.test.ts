@@ -90,7 +90,10 @@ test.serial(
     const { user, account, api_key: apiKey, grant } = await signUpAndCreate(address);
     t.like(account, { ...nothing, total_balance_added: '0', ban: false });
     t.like(grant, { ...nothing, reason: 'network_limit' });
-    t.regex(grant.message_en!, /^The account starts with nothing: too many new users of your network /);
+    t.regex(
+      grant.message_en!,
+      /^The account was created without starting credit: too many new users on your network /,
+    );
     t.regex(grant.message_ru!, /^Аккаунт создан без стартового бонуса: в вашей сети /);
     const profile = await callApi<UserBalance>(stack.url, apiKey, 'GET', '/users/profile');
     t.like(profile, { status: 200, body: { balance: 0, free_requests: 0 } });
@@ -266,7 +269,7 @@ for (const [what, off] of [
       const client = useOther(party.client, other, address);
       const { body } = await createFirst({ client, user: party.user });
       t.like(body, { account: nothing, grant: { ...nothing, reason: 'not_offered' } });
-      t.regex(body.grant.message_en!, /this service has no starting credit/);
+      t.regex(body.grant.message_en!, /without starting credit: this service does not offer it/);
       t.is(await new SignupGrantStore(stack.mongo.db).find(party.user._id), null);
       const { links } = webStoresOf(stack);
       await unlinkAccount(webStoresOf(stack), (await links.find(party.user._id, body.account.id))!);

@@ -24,7 +24,7 @@ async function startUnderNpm(t: ExecutionContext) {
 test('a command stops when its npm has exited, even if npm started it through a shell', async (t) => {
   const { npm, readReason } = await startUnderNpm(t);
   npm.kill('SIGKILL');
-  t.is(await readReason(), 'npm is gone');
+  t.is(await readReason(), 'npm has exited');
 });
 
 test('a signal requests a stop', async (t) => {

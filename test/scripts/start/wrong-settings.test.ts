@@ -131,7 +131,7 @@ test('an address that the api cannot listen on is reported before anything is st
 
 test('an unreadable catalog is reported, with the reason', async (t) => {
   const folder = makeFolder(t);
-  const advice = 'Set CATALOG to the file of your models\\.';
+  const advice = 'Set CATALOG to the path of your catalog file\\.';
   const missing = join(folder, 'none.yaml');
   await assertRefused(
     t,

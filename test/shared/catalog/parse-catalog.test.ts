@@ -298,7 +298,7 @@ test('prices that would make requests free by mistake get a warning', (t) => {
     ).warnings;
   t.deepEqual(warningsOf('{ cost_per_image: 1 }'), [
     'catalog.yaml:8:5 models[0].pricing has no price of type tokens; set it to 0 if that is intended',
-    'catalog.yaml:8:32 models[0].pricing.cost_per_image has no effect: the type of these prices is tokens',
+    'catalog.yaml:8:32 models[0].pricing.cost_per_image has no effect: pricing.type is tokens',
   ]);
   t.deepEqual(warningsOf('{ type: image, cost_per_image_quality: { standard: { 1x1: 3 } } }'), [
     'catalog.yaml:8:5 models[0].pricing makes these images free: standard 2x2; set cost_per_image to cover them',
@@ -307,7 +307,7 @@ test('prices that would make requests free by mistake get a warning', (t) => {
   t.deepEqual(warningsOf('{ prompt: 0 }', 'chat'), []);
   t.deepEqual(warningsOf('{ prompt: 5, completion: 40 }'), [], 'tokens are counted for images, too');
   t.deepEqual(warningsOf('{ type: characters, cost_per_million: 1 }', 'chat'), [
-    'catalog.yaml:8:22 models[0].pricing.type is not measured for models of type chat, so requests are free; the measured types are tokens, time, request',
+    'catalog.yaml:8:22 models[0].pricing.type is not supported for models of type chat, so requests are free; the supported types are tokens, time, request',
   ]);
 });
 
@@ -318,7 +318,7 @@ test('an image model with a fixed price that lists no size or quality gets one w
       .warnings;
   const size = 'only 1024x1024 can be requested';
   const quality =
-    'no quality can be requested, and the vendor’s default is used (image_quality: null says that this is meant)';
+    'no quality can be requested, and the vendor’s default is used (set image_quality: null if that is intended)';
   const listed = 'size: [1024x1024]\n';
   const none = 'image_quality: null\n';
   t.deepEqual(warningsOf(''), [
@@ -355,9 +355,7 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
   [
     'an alias without its anchor',
     'upstreams: *none\nmodels: []\n',
-    [
-      'catalog.yaml:1:12 an unquoted text beginning with "*" or "&" is an alias or an anchor, and this one is not valid',
-    ],
+    ['catalog.yaml:1:12 invalid alias or anchor: quote the text if it is meant to begin with "*" or "&"'],
   ],
   ['an empty file', '', ['catalog.yaml:1:1 the file must be an object']],
   [
@@ -450,18 +448,18 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
       ),
     ),
     [
-      'catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens is the same as in an override above',
+      'catalog.yaml:7:86 models[0].pricing.overrides[1].min_prompt_tokens repeats the value of an override above',
     ],
   ],
   [
     'an invalid date',
     fileOf(chat.replace('prompt: 1', 'prompt: 1, since: 2026-02-30')),
-    ['catalog.yaml:7:34 models[0].pricing.since must be a day of the calendar, written as YYYY-MM-DD'],
+    ['catalog.yaml:7:34 models[0].pricing.since must be a valid date in the format YYYY-MM-DD'],
   ],
   [
     'an invalid created date',
     fileOf(`${chat}\ncreated: yesterday`),
-    ['catalog.yaml:9:14 models[0].created must be a day of the calendar, written as YYYY-MM-DD'],
+    ['catalog.yaml:9:14 models[0].created must be a valid date in the format YYYY-MM-DD'],
   ],
   [
     'a weight of zero',
@@ -494,7 +492,7 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
     'ids that cannot be part of a path',
     fileOf(`${chat}\naliases: ["a b", status]`),
     [
-      'catalog.yaml:9:15 models[0].aliases[0] must be at most 128 letters, digits and the characters . _ : / @ + -',
+      'catalog.yaml:9:15 models[0].aliases[0] must have at most 128 characters: letters, digits and . _ : / @ + -',
       'catalog.yaml:9:22 models[0].aliases[1] must not be "status", which is a path of the API',
     ],
   ],
@@ -508,17 +506,17 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
   [
     'dimensions for another type of model',
     fileOf(`${chat}\ndimensions: { default: 3 }`),
-    ['catalog.yaml:9:5 models[0].dimensions is for embedding models only'],
+    ['catalog.yaml:9:5 models[0].dimensions is only allowed for embedding models'],
   ],
   [
     'special tokens for inputs of another type of model',
     fileOf(`${chat}\nspecial_tokens: 2`),
-    ['catalog.yaml:9:5 models[0].special_tokens is for embedding models only'],
+    ['catalog.yaml:9:5 models[0].special_tokens is only allowed for embedding models'],
   ],
   [
     'a vector cache for another type of model',
     fileOf(`${chat}\nembeddingCache: { ttl: 60 }`),
-    ['catalog.yaml:9:5 models[0].embeddingCache is for embedding models only'],
+    ['catalog.yaml:9:5 models[0].embeddingCache is only allowed for embedding models'],
   ],
   [
     'a vector cache outside its limits',
@@ -547,10 +545,10 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
     ),
     [
       'catalog.yaml:9:28 models[0].dimensions.default must be one of: 1, 2',
-      'catalog.yaml:9:31 models[0].dimensions.choices is for adjustable dimensions only',
+      'catalog.yaml:9:31 models[0].dimensions.choices is only allowed for adjustable dimensions',
       'catalog.yaml:9:48 models[0].dimensions.max cannot be combined with choices',
-      'catalog.yaml:9:48 models[0].dimensions.max is for adjustable dimensions only',
-      'catalog.yaml:9:53 models[0].dimensions.max must not be less than default',
+      'catalog.yaml:9:48 models[0].dimensions.max is only allowed for adjustable dimensions',
+      'catalog.yaml:9:53 models[0].dimensions.max must not be smaller than default',
     ],
   ],
   [
@@ -564,7 +562,7 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
   [
     'an answer longer than the context',
     fileOf(`${chat}\nmax_output_tokens: 101`),
-    ['catalog.yaml:9:24 models[0].max_output_tokens must not be more than context'],
+    ['catalog.yaml:9:24 models[0].max_output_tokens must not exceed context'],
   ],
   [
     'a default that is not among the choices',
@@ -593,7 +591,7 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
     'an upstream with an odd name',
     fileOf(chat, '  lab: { kind: builtin }\n  a b: { kind: builtin }'),
     [
-      'catalog.yaml:3:3 upstreams.a b must be named with at most 64 letters, digits, dots, dashes and underscores',
+      'catalog.yaml:3:3 upstreams.a b must have a name of at most 64 letters, digits, dots, dashes and underscores',
     ],
   ],
   [
@@ -603,7 +601,7 @@ const invalidFiles: [title: string, text: string, expected: string[]][] = [
     ),
     [
       'catalog.yaml:8:31 models[0].routes[0].accepts is only allowed for upstreams of kind openai',
-      'catalog.yaml:8:53 models[0].routes[0].drops[0] must be a field of requests, or default:temperature',
+      'catalog.yaml:8:53 models[0].routes[0].drops[0] must be a request field, or default:temperature',
     ],
   ],
 ];
@@ -670,7 +668,7 @@ test('nested aliases that expand exponentially are rejected before they exhaust 
   const error = t.throws(() => parse(`upstreams:\n${levels.join('\n')}\nmodels: []\n`), {
     instanceOf: CatalogError,
   });
-  t.is(error?.message, 'catalog.yaml:1:1 aliases repeat too much of the file');
+  t.is(error?.message, 'catalog.yaml:1:1 aliases expand to too much data');
 });
 
 test('names of inherited object properties are treated like any other name', (t) => {
@@ -783,8 +781,8 @@ models:
       'upstreams.claude.apiKeys[0] must be written as env:NAME to use the variable NAME',
       'upstreams.google.baseUrl must not include the version: kind gemini adds it',
       'upstreams.google.apiKeys[0] must be written as env:NAME to use the variable NAME',
-      'models[0].supported_file_types[0] must be an extension in lower case without a dot, such as pdf',
-      'models[0].routes[2] repeats a route of this model: give one of them more weight',
+      'models[0].supported_file_types[0] must be a lowercase file extension without a dot, such as pdf',
+      'models[0].routes[2] repeats a route of this model: remove one, and increase the weight of the other',
     ],
   );
 });

@@ -40,7 +40,7 @@ test('a validation error is described in Russian as well', (t) => {
   t.is(russianOf({ name: 'ab', items: [] }), 'не должно быть пустым');
   t.is(russianOf({ name: 'ab', items: Array(6).fill('') }), 'должно содержать не более 5 элементов');
   t.is(russianOf({ name: 'ab', note: 7 }), 'должно иметь тип: строка или null');
-  t.is(russianOf({ name: 'ab', day: '2026-02-30' }), 'должно быть календарной датой в виде ГГГГ-ММ-ДД');
+  t.is(russianOf({ name: 'ab', day: '2026-02-30' }), 'должно быть существующей датой в формате ГГГГ-ММ-ДД');
 });
 
 test('a 422 reports in both languages the location of its first error and the number of further ones', (t) => {

@@ -99,7 +99,8 @@ test('the 404 example of an account or a session is exactly what callers are sen
       }),
   );
   t.is(sentences.size, 2);
-  for (const sentence of sentences) t.regex(sentence, /^(You have no account|There is no session) [^ ]+\./);
+  for (const sentence of sentences)
+    t.regex(sentence, /^(You have no account [^ ]+|Session [^ ]+ does not exist)\./);
 });
 
 for (const code of Object.keys(errorKinds) as ErrorCode[]) {

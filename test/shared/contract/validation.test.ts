@@ -50,7 +50,7 @@ test('each error is reported with its location and in words, one line per error'
       }),
     ),
     [
-      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of a picture (data:image/…) of at most 20 MB; this is an http link, without TLS',
+      'body.messages.0.content.0.image_url.url: must be an https URL of at most 2083 characters or a base64 data URI of an image (data:image/…) of at most 20 MB; this is an http URL without TLS',
     ],
   );
   t.deepEqual(
@@ -94,18 +94,18 @@ test('embedding inputs may be token IDs, for one text or for several', (t) => {
 test('errors in a list of inputs depend on the type of its first item', (t) => {
   const issues = (input: unknown) => issuesOf(() => embedding({ model: 'm', input }));
   t.deepEqual(issues(['a', [5, 6]]), [
-    'body.input.1: must be a string: an array of texts holds nothing else',
+    'body.input.1: must be a string: do not mix texts with other values in one array',
   ]);
   t.deepEqual(issues([5, 'a', 6.5]), [
-    'body.input.1: must be an integer: an array of token numbers holds nothing else',
-    'body.input.2: must be an integer: an array of token numbers holds nothing else',
+    'body.input.1: must be an integer: do not mix token IDs with other values in one array',
+    'body.input.2: must be an integer: do not mix token IDs with other values in one array',
   ]);
   t.deepEqual(issues([0.5]), [
-    'body.input.0: must be an integer: an array of token numbers holds nothing else',
+    'body.input.0: must be an integer: do not mix token IDs with other values in one array',
   ]);
   t.deepEqual(issues([[5], 'a', 5]), [
-    'body.input.1: must be an array: an array of arrays of token numbers holds nothing else',
-    'body.input.2: must be an array: an array of arrays of token numbers holds nothing else',
+    'body.input.1: must be an array: do not mix arrays of token IDs with other values in one array',
+    'body.input.2: must be an array: do not mix arrays of token IDs with other values in one array',
   ]);
   for (const input of [5, null, {}, [{}], [null, 5], [true]]) {
     t.deepEqual(issues(input), [
@@ -148,7 +148,7 @@ test('for many errors the response stays short, and for very many it reports onl
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(1_000) })).length, 20);
   t.is(issuesOf(() => chat({ model: 'm', messages: faults(10_000) })).length, 1);
   t.throws(() => embedding({ model: 'm', input: ['a', ...Array.from({ length: 1_000 }, () => 7)] }), {
-    message: 'input.1: must be a string: an array of texts holds nothing else (and 999 more)',
+    message: 'input.1: must be a string: do not mix texts with other values in one array (and 999 more)',
   });
 });
 
@@ -253,7 +253,7 @@ test('lengths are in characters, not in UTF-16 code units', (t) => {
   );
   t.deepEqual(
     issuesOf(() => image({ model: 'm', prompt: '😀😀' })),
-    ['body.prompt: must have at least 3 characters: a rule of this service, not of the model'],
+    ['body.prompt: must have at least 3 characters: this limit is set by this service, not by the model'],
   );
   const user512 = '😀'.repeat(512);
   t.deepEqual(
@@ -283,7 +283,7 @@ test('checking that a text is not empty does not read all of it', (t) => {
 });
 
 const notPlain =
-  'body.label: must be one line of text with at least one visible character, without control characters and characters that change the direction of the text';
+  'body.label: must be one line of text with at least one visible character and without control characters or characters that change the text direction';
 
 test('a label is one line that is displayed as written: control and direction characters are rejected, in words', (t) => {
   const change = compileValidator(LabelChange, 'body');
@@ -325,15 +325,12 @@ test('an image that is rejected is told which of the reasons it was', (t) => {
   for (const [url, reason] of [
     [`https://example.com/${'a'.repeat(3_000)}`, 'this URL has 3020 characters'],
     ['https://', 'this URL is not valid'],
-    ['http://example.com/a.png', 'this is an http link, without TLS'],
-    [png, 'this starts as neither'],
+    ['http://example.com/a.png', 'this is an http URL without TLS'],
+    [png, 'this starts with neither https:// nor data:'],
     [`data:application/pdf;base64,${png}`, 'this data URI does not start with data:image/…;base64,'],
     [`data:image/png,${png}`, 'this data URI does not start with data:image/…;base64,'],
-    [
-      'data:image/png;base64,SGVsbG8=',
-      'the bytes of this data URI are not those of an image, or not in base64',
-    ],
-    [`data:image/png;base64,${png.slice(0, 60)}${'A'.repeat(28_000_000)}`, 'this one has 21.0 MB'],
+    ['data:image/png;base64,SGVsbG8=', 'this data URI does not contain a base64-encoded image'],
+    [`data:image/png;base64,${png.slice(0, 60)}${'A'.repeat(28_000_000)}`, 'this data URI has 21.0 MB'],
   ] as const) {
     const content = [{ type: 'image_url', image_url: { url } }];
     const [issue] = issuesOf(() => chat({ model: 'm', messages: [{ role: 'user', content }] }));

@@ -88,7 +88,7 @@ test('an unsupported feature of a route is reported with its field and a reason'
   const request = { ...promptOnly, inputs: 1, hasMask: true };
   t.like(findUnmetImageNeed(findRoute('gemini-image'), request), {
     field: 'mask',
-    why: 'takes no mask and edits whole images',
+    why: 'does not support masks and edits the whole image',
   });
   t.like(findUnmetImageNeed(findRoute('demo-image-edit'), promptOnly), { field: 'image_url' });
   t.is(findUnmetImageNeed(findRoute('gpt-image-1'), request), null);

@@ -74,7 +74,7 @@ test('a secret encrypted with another MASTER_KEY is not used, and a rotation rep
   await openStore().getOrCreate(id);
   const other = openStore('another-master-key-0123456789abcdef01234');
   t.is(await other.getOrCreate(id), null);
-  await t.throwsAsync(other.listSigning(id), { message: /was stored under another MASTER_KEY/ });
+  await t.throwsAsync(other.listSigning(id), { message: /was stored with a different MASTER_KEY/ });
   const secret = await other.rotate(id);
   t.deepEqual(await other.listSigning(id), [secret]);
 });

@@ -76,7 +76,7 @@ test('the error of each request states which of its own inputs has a non-finite 
   t.deepEqual(delivery.broken, [bad]);
   bad.fail(describeInvalidVector);
   const results = await Promise.all(requests.map((request) => request.answer));
-  const toMessage = (input: string) => `The model gave ${input} a vector that is not all finite numbers.`;
+  const toMessage = (input: string) => `The model returned a vector with non-finite numbers for ${input}.`;
   t.deepEqual(
     results.map(({ outcomes }) =>
       outcomes.flatMap((outcome) => ('error' in outcome ? (outcome.error as AppError).message : [])),

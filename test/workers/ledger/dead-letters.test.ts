@@ -165,7 +165,7 @@ test('an entry for an account of another shard is not applied', async (t) => {
   await move();
   await services.moveSome(shardOf(other.id), 10);
   t.is((await readFromMongo(services, other.id)).balanceNano, 50n);
-  t.like(await listLetters(letters), [{ isCounted: false, reason: 'its account is of another shard' }]);
+  t.like(await listLetters(letters), [{ isCounted: false, reason: 'its account belongs to another shard' }]);
   t.like(await readFromMongo(services, id), { balanceNano: 1_000n });
 });
 

@@ -80,7 +80,7 @@ test('a worker is healthy while Redis accepts its heartbeats, and unhealthy once
   t.is(code, 1);
   t.regex(
     stderr,
-    /health cannot be read: there is no such file or folder\. Does a worker run with --health-file/,
+    /health cannot be read: there is no such file or folder\. Is a worker running with --health-file/,
   );
 });
 

@@ -92,13 +92,13 @@ test('anything but an image is rejected with a message that states its source an
   });
   const base = `https://pictures.test:${server.port}`;
   const form =
-    'the data URI of an image_url is not of the form data:<type>;base64,<data>, with data in the standard alphabet, padded and without white space';
+    'the data URI of an image_url must have the form data:<type>;base64,<data>, with padded base64 in the standard alphabet, without whitespace';
   const cases: Record<string, string> = {
-    [`${base}/a.png?token=secret`]: `validation_failed: messages: the picture at ${base}/a.png is not a PNG, JPEG, WebP or GIF.`,
+    [`${base}/a.png?token=secret`]: `validation_failed: messages: the image at ${base}/a.png is not a PNG, JPEG, WebP or GIF.`,
     [`data:image/png;base64,${Buffer.from(svg).toString('base64')}`]:
-      'validation_failed: messages: the picture in a data URI is not a PNG, JPEG, WebP or GIF.',
+      'validation_failed: messages: the image in a data URI is not a PNG, JPEG, WebP or GIF.',
     [`data:image/png;base64,${png.subarray(0, -20).toString('base64')}`]:
-      'validation_failed: messages: the picture in a data URI cannot be decoded: it is damaged or cut off.',
+      'validation_failed: messages: the image in a data URI cannot be decoded: it is damaged or cut off.',
     [`data:image/png;base64,${png.toString('base64')}!`]: `validation_failed: messages: ${form}.`,
     [`data:image/png;base64,${png.toString('base64url')}-_`]: `validation_failed: messages: ${form}.`,
     [`data:image/png,${png.toString('base64')}`]: `validation_failed: messages: ${form}.`,
@@ -177,7 +177,7 @@ test('a data URI may contain up to 20 MB', async (t) => {
   const tooLarge = `data:image/png;base64,${Buffer.alloc(20_000_001).toString('base64')}`;
   t.is(
     await failureOf(t, loader.loadImage(tooLarge, never())),
-    'validation_failed: messages: the data URI of an image_url holds more than 20 MB.',
+    'validation_failed: messages: the data URI of an image_url contains more than 20 MB.',
   );
 });
 
@@ -189,17 +189,17 @@ test('all images of a request together have a maximum of bytes and pixels, and a
   await load(createFakeSources(20_000_000, 1), 3);
   t.is(
     await failureOf(t, load(createFakeSources(20_000_000, 1), 4)),
-    'validation_failed: messages: the pictures are larger than 60 MB together.',
+    'validation_failed: messages: the images exceed 60 MB in total.',
   );
   await load(createFakeSources(1, 50_000_000), 6);
   t.is(
     await failureOf(t, load(createFakeSources(1, 50_000_000), 7)),
-    'validation_failed: messages: the pictures have more than 300 million pixels together.',
+    'validation_failed: messages: the images have more than 300 million pixels in total.',
   );
   await load(createFakeSources(1, 1), 500);
   t.is(
     await failureOf(t, load(createFakeSources(1, 1), 501)),
-    'validation_failed: messages: the messages hold more than 500 pictures.',
+    'validation_failed: messages: the messages contain more than 500 images.',
   );
 });
 

@@ -210,8 +210,8 @@ test('a mask must be a PNG with transparency, as large as the first image, under
   const masks: readonly (readonly [Buffer, RegExp])[] = [
     [await draw().webp().toBuffer(), /must be a PNG/],
     [opaque, /has no alpha channel/],
-    [await draw(20, 40).png().toBuffer(), /it is 20x40, the image 40x20/],
-    [Buffer.concat([await draw().png().toBuffer(), Buffer.alloc(4_000_000)]), /less than 4 MB/],
+    [await draw(20, 40).png().toBuffer(), /the mask is 20x40, the image is 40x20/],
+    [Buffer.concat([await draw().png().toBuffer(), Buffer.alloc(4_000_000)]), /smaller than 4 MB/],
   ];
   for (const [mask, expected] of masks) {
     const error = await t.throwsAsync(load({ inputs: [input], mask: toUri(mask) }), { instanceOf: AppError });

@@ -48,7 +48,7 @@ async function failureOf(t: ExecutionContext, fetching: Promise<unknown>): Promi
   return `${error?.code}: ${error?.publicMessage}`;
 }
 
-const notPublic = 'has a host without an address on the public internet, so it is not fetched.';
+const notPublic = 'has a host that is not on the public internet, so it is not fetched.';
 
 test('a public URL returns its bytes and type, fetched on a separate connection that is then closed', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => {
@@ -101,10 +101,10 @@ test('a URL that is not https, or has a user or another port, is rejected withou
     'https://': 'of an image_url cannot be parsed',
     'https://256.1.1.1/': 'of an image_url cannot be parsed',
     'https://[fe80::1%25eth0]/': 'of an image_url cannot be parsed',
-    'https://user@pictures.test/a.png': 'https://pictures.test/a.png carries a user name or a password',
-    'https://:secret@pictures.test/': 'https://pictures.test/ carries a user name or a password',
-    'https://pictures.test:8443/': 'https://pictures.test:8443/ names a port that is not 443',
-    'https://pictures.test:22/': 'https://pictures.test:22/ names a port that is not 443',
+    'https://user@pictures.test/a.png': 'https://pictures.test/a.png contains a user name or a password',
+    'https://:secret@pictures.test/': 'https://pictures.test/ contains a user name or a password',
+    'https://pictures.test:8443/': 'https://pictures.test:8443/ uses a port other than 443',
+    'https://pictures.test:22/': 'https://pictures.test:22/ uses a port other than 443',
   };
   for (const [url, reason] of Object.entries(cases)) {
     const fetching = client.fetchBytes(url, { maxBytes: 1, accountId: 'account', signal: never() });
@@ -190,7 +190,7 @@ test('a redirect to the same name is resolved and checked again', async (t) => {
   const url = `https://pictures.test:${server.port}/a`;
   t.is(
     await failureOf(t, fetchText(client, url)),
-    `unsafe_url: messages: The URL ${url} redirects to one that ${notPublic}`,
+    `unsafe_url: messages: The URL ${url} redirects to a URL that ${notPublic}`,
   );
   t.is(server.connections, 1);
 });
@@ -262,8 +262,8 @@ test('a redirect to a URL that must not be fetched is rejected like the URL itse
     'data:image/png;base64,QQ==': 'is not https, so it is not fetched.',
     'https://': 'cannot be parsed, so it is not fetched.',
     [`https://me:you@pictures.test:${server.port}/`]:
-      'carries a user name or a password, so it is not fetched.',
-    'https://pictures.test:6379/': 'names a port that is not 443, so it is not fetched.',
+      'contains a user name or a password, so it is not fetched.',
+    'https://pictures.test:6379/': 'uses a port other than 443, so it is not fetched.',
     [`https://127.0.0.1:${server.port}/`]: notPublic,
     [`https://0x7f.1:${server.port}/`]: notPublic,
     'https://169.254.169.254/latest/meta-data/': notPublic,
@@ -276,7 +276,7 @@ test('a redirect to a URL that must not be fetched is rejected like the URL itse
     const connections = server.connections;
     t.is(
       await failureOf(t, fetchText(client, url)),
-      `unsafe_url: messages: The URL ${url} redirects to one that ${reason}`,
+      `unsafe_url: messages: The URL ${url} redirects to a URL that ${reason}`,
       target,
     );
     t.is(server.connections, connections + 1, target);
@@ -319,8 +319,8 @@ test('a body is read only up to the limit, for any declared length', async (t) =
   t.true(sent < 50_000_000, String(sent));
   t.regex(await fail('/declared'), /larger than 1 MB/);
   await server.whenDisconnected();
-  t.regex(await fail('/short'), /: its answer was cut off\.$/);
-  t.regex(await fail('/chunked'), /: its answer was cut off\.$/);
+  t.regex(await fail('/short'), /: its response was cut off\.$/);
+  t.regex(await fail('/chunked'), /: its response was cut off\.$/);
   t.is(await fetchText(client, `${base}/long`), 'thr');
   t.regex(await fail('/1000001'), /larger than 1 MB/);
   t.is((await fetchText(client, `${base}/1000000`)).length, 1_000_000);
@@ -335,7 +335,7 @@ test('compressed bodies are rejected without reading them', async (t) => {
   const client = createClient(server.port);
   for (const encoding of ['gzip', 'GZIP', 'br', 'deflate', 'zstd', 'x-unknown', 'identity,gzip']) {
     const failure = await failureOf(t, fetchText(client, `https://pictures.test:${server.port}/${encoding}`));
-    t.regex(failure, /^validation_failed: .*: its answer is compressed\.$/, encoding);
+    t.regex(failure, /^validation_failed: .*: its response is compressed\.$/, encoding);
   }
   t.not(await fetchText(client, `https://pictures.test:${server.port}/identity`), '');
 });
@@ -349,12 +349,12 @@ test('any status other than 200 is an error', async (t) => {
     const url = `https://pictures.test:${server.port}/${status}`;
     t.is(
       await failureOf(t, fetchText(client, url)),
-      `validation_failed: messages: The URL ${url} could not be fetched: its server answers with status ${status}.`,
+      `validation_failed: messages: The URL ${url} could not be fetched: its server responded with status ${status}.`,
     );
   }
 });
 
-const noAnswer = /^validation_failed: .*: its server does not answer over https with a valid certificate\.$/;
+const noAnswer = /^validation_failed: .*: its server did not respond over https with a valid certificate\.$/;
 
 test('a certificate for another name, or by an unknown issuer, is rejected before a request is sent', async (t) => {
   const server = await useHttpsServer(t, (_request, response) => response.end());
@@ -425,7 +425,7 @@ test('a hanging lookup, a silent server and a slow body are aborted after the to
   for (const path of ['/silent', '/slow']) {
     t.is(
       await failureOf(t, fetchText(client, `${base}${path}`)),
-      `validation_failed: messages: The URL ${base}${path} could not be fetched: it took over 0.3 s.`,
+      `validation_failed: messages: The URL ${base}${path} could not be fetched: it took longer than 0.3 s.`,
     );
   }
   await server.whenDisconnected();
@@ -434,7 +434,10 @@ test('a hanging lookup, a silent server and a slow body are aborted after the to
     throw signal.reason;
   };
   const unresolving = createClient(server.port, { timeouts: shortTimeouts, resolveHost });
-  t.regex(await failureOf(t, fetchText(unresolving, base)), /^validation_failed: .* it took over 0\.3 s\.$/);
+  t.regex(
+    await failureOf(t, fetchText(unresolving, base)),
+    /^validation_failed: .* it took longer than 0\.3 s\.$/,
+  );
 });
 
 test('a server that never completes the handshake is aborted after the connect timeout', async (t) => {

@@ -160,7 +160,7 @@ test('when a call returns its probe slot to load an input, another call may prob
   for (let i = 0; i < breakerRules.minCalls; i++)
     await t.throwsAsync(call(routing, [route], { attempt: fail, hasOutput: () => true }));
   await routing.limiter.stop();
-  await t.throwsAsync(call(routing, [route]), { message: /can be called at the moment/ });
+  await t.throwsAsync(call(routing, [route]), { message: /is currently unavailable/ });
 
   const input = createInput('probed');
   const waitLimits = { keyMs: 0, breakerMs: breakerRules.firstPauseMs + 1_000 };

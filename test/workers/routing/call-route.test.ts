@@ -90,7 +90,7 @@ test('a route that failed once is retried before a long wait for the key of anot
     call(routing, [paused], () => {
       throw limited(10_000);
     }),
-    { message: /at their limits/ },
+    { message: /have reached their rate limits/ },
   );
   const result = await call(routing, [steady, paused], (model) => {
     tried.push(model);
@@ -129,7 +129,7 @@ test('no attempt starts once the request has taken as long as the timeout of one
       startTimesMs.push(performance.now() - startedAt);
       throw limited(3_000);
     }),
-    { message: /at their limits/ },
+    { message: /have reached their rate limits/ },
   );
   t.true(
     startTimesMs.every((ms) => ms < route.upstream.timeoutMs),
@@ -155,7 +155,7 @@ test('a durable job that the vendor rate-limits is retried any number of times w
     throw limited(200);
   };
   await t.throwsAsync(call(routing, [createRoute('always-limited', { apiKeys: ['b'] })], refuse, true), {
-    message: /at their limits/,
+    message: /have reached their rate limits/,
   });
   const tookMs = performance.now() - startedAt;
   t.true(tookMs < 5_000, `${tookMs} ms`);

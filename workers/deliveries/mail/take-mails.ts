@@ -57,7 +57,7 @@ export function startMailIntake(options: MailIntakeOptions): Running {
   worker.on('failed', (job, error) => {
     const facts = { mailId: job?.id, kind: job?.name, attempts: job?.attemptsMade, reason: error.message };
     if (error instanceof MailDropped) log.warn(facts, 'mail dropped');
-    else warnOfRetry('mail could not be sent; it is tried again', facts);
+    else warnOfRetry('sending a mail failed; retrying', facts);
   });
   return {
     async stop() {

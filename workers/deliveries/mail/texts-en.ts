@@ -51,12 +51,12 @@ export const textsEn: MailTexts = {
       'account-unlinked': [
         'An account was unlinked',
         `The account “${label}” was unlinked from your profile. Its API key keeps working.`,
-        `${nothingToDo} To get the account back, link it again with its key, or ask support.`,
+        `${nothingToDo} To get the account back, link it again with its key, or contact support.`,
       ],
       'account-unlinked-by-support': [
         'An account was unlinked',
         `Support unlinked the account “${label}” from your profile. Its API key keeps working.`,
-        'If you did not expect this, ask support.',
+        'If you did not expect this, contact support.',
       ],
       'key-revealed': ['An API key was shown', `The API key of the account “${label}” was shown in full.`],
       'key-regenerated': [
@@ -65,7 +65,7 @@ export const textsEn: MailTexts = {
       ],
       'sessions-ended': [
         'A session was ended for your security',
-        'A session of your profile was ended because it seemed to be in use in two places. A page may have made a mistake, or somebody may have copied your cookies.',
+        'A session of your profile was ended because it seemed to be in use in two places. This can be an error of a page, or somebody may have copied your cookies.',
         'If you do not recognise the address above, sign in, end all other sessions and replace the API keys of your accounts.',
       ],
       'first-account': ['Your account is ready', `The account “${label}” was created for you at ${service}.`],

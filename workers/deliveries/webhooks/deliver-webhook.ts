@@ -121,7 +121,7 @@ async function prepare(
       secrets.listSigning(delivery.accountId),
       waiting.remove(bullJob),
     ]);
-    if (payload === null) return { reason: 'The job is no longer kept.' };
+    if (payload === null) return { reason: 'The job is no longer stored.' };
     const body = JSON.stringify(payload);
     const bytes = Buffer.byteLength(body);
     if (bytes > maxPayloadBytes) {

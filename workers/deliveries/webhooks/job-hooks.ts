@@ -49,6 +49,6 @@ const tooManyUndelivered: WebhookState = {
   status: 'failed',
   attempts: 0,
   lastStatus: null,
-  lastError: 'Too many webhooks of this account are undelivered. See that their receivers answer with 2xx.',
+  lastError: 'Too many webhooks of this account are undelivered. Make their receivers respond with 2xx.',
   nextAttemptAt: null,
 };

@@ -118,7 +118,7 @@ async function reportAbandoned(
   dependencies: DeliveryDeps,
   { data, attemptsMade }: BullJob<WebhookDelivery>,
 ): Promise<void> {
-  const lastError = 'The delivery was interrupted too often.';
+  const lastError = 'The delivery was interrupted too many times.';
   await reportState(dependencies, data, {
     status: 'failed',
     attempts: attemptsMade,

@@ -94,7 +94,7 @@ async function postOnce({ url: text, headers, body, internet, timeouts, signal }
   const url = readPublicUrl(text, internet.ports);
   if (typeof url === 'string') return noResponse(`The URL ${url}.`);
   const addresses = await findPublicAddresses(url, internet, timeouts.refusalStepMs, signal);
-  if (addresses === null) return noResponse('The URL has a host without an address on the public internet.');
+  if (addresses === null) return noResponse('The URL has a host that is not on the public internet.');
   const { isPublic, ca } = internet;
   const client = new Client(url.origin, {
     connect: connectTo(addresses, { signal, timeoutMs: timeouts.connectMs, isPublic, ca }),

@@ -6,13 +6,13 @@ import { isErrorBody, toEmbeddedError } from './from-error.ts';
 
 /** Translates a complete message into the events of an equivalent stream. Pure. */
 export function fromMessage(text: string, translator: MessageTranslator, apiKey: string | null): ChatEvent[] {
-  const message = parseRecord(text, 'a chat answer');
+  const message = parseRecord(text, 'a chat response');
   if (isErrorBody(message)) {
     throw toEmbeddedError(message, apiKey);
   }
   const content: unknown = message['content'];
   if (!Array.isArray(content)) {
-    throw new UpstreamError('unavailable', 'the upstream sent a chat answer without content');
+    throw new UpstreamError('unavailable', 'the upstream sent a chat response without content');
   }
   // The usage is only reported at the end, because nothing can fail in between.
   const events = translator.beginMessage({});

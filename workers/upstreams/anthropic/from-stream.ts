@@ -75,7 +75,7 @@ export function createChatStreamTranslator(
       // The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream.
       const events = isDone ? [] : parser.end().flatMap(({ data }) => (isJson(data) ? take(data) : []));
       if (!isDone) {
-        throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
+        throw new UpstreamError('unavailable', 'the upstream stream ended before it was complete');
       }
       return events;
     },

@@ -106,7 +106,7 @@ export function createMessageTranslator({
       return 'length';
     }
     if (meaning === 'failure') {
-      throw new UpstreamError('unavailable', `the upstream ended its answer with "${stopReason}"`);
+      throw new UpstreamError('unavailable', `the upstream ended its response with "${stopReason}"`);
     }
     return meaning === 'stop' && callIds.length > 0 ? 'tool_calls' : meaning;
   }

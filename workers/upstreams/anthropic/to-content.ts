@@ -41,7 +41,7 @@ function toPartBlocks(part: JsonRecord, media: MediaMap, where: string): Block[]
   }
   const type = readText(part['type']) ?? 'text';
   if (type !== 'text' && type !== 'refusal') {
-    throw new UpstreamError('rejected', `${where}: this model takes no content of type ${type}.`);
+    throw new UpstreamError('rejected', `${where}: this model does not accept content of type ${type}.`);
   }
   return toTextBlocks(readText(part['text']) ?? readText(part['refusal']) ?? '');
 }
@@ -63,7 +63,10 @@ function toDocumentBlock(file: JsonRecord, where: string): Block {
   // Admission has already checked the base64.
   const data = splitDataUri(readText(file['file_data']) ?? '');
   if (data === null) {
-    throw new UpstreamError('rejected', `${where}: a file must come as file.file_data, a base64 data URI.`);
+    throw new UpstreamError(
+      'rejected',
+      `${where}: file.file_data must contain the file as a base64 data URI.`,
+    );
   }
   const title = readText(file['filename']);
   return { type: 'document', source: toDocumentSource(data, where), ...(title && { title }) };
@@ -80,5 +83,8 @@ function toDocumentSource({ mediaType, base64 }: DataUri, where: string): Block 
     }
     return { type: 'text', media_type: 'text/plain', data };
   }
-  throw new UpstreamError('rejected', `${where}: this model takes PDF and text files, not ${mediaType}.`);
+  throw new UpstreamError(
+    'rejected',
+    `${where}: this model accepts only PDF and text files, not ${mediaType}.`,
+  );
 }

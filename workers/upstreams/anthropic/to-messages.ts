@@ -93,7 +93,7 @@ class TurnWriter {
     this.#closeCalls();
     const turns = this.#turns.filter(({ content }) => content.length > 0);
     if (turns.length === 0) {
-      throw new UpstreamError('rejected', 'The messages hold no text, image or file.');
+      throw new UpstreamError('rejected', 'The messages contain no text, image or file.');
     }
     const merged: Turn[] = turns[0]?.role === 'assistant' ? [toUserTurn(BEGIN)] : [];
     for (const turn of turns) {
@@ -128,11 +128,11 @@ class TurnWriter {
     if (earlierResult === undefined) {
       throw new UpstreamError(
         'rejected',
-        `${where}: its tool_call_id '${shorten(id)}' is of no call of the assistant's message before it.`,
+        `${where}: tool_call_id '${shorten(id)}' does not match a tool call in the assistant message before it.`,
       );
     }
     if (earlierResult !== null) {
-      throw new UpstreamError('rejected', `${where}: the tool call '${shorten(id)}' has an answer already.`);
+      throw new UpstreamError('rejected', `${where}: the tool call '${shorten(id)}' already has a result.`);
     }
     const content = toBlocks(message.content, this.#options.media, where);
     const [first] = content;
@@ -154,7 +154,7 @@ class TurnWriter {
       if (result === null) {
         throw new UpstreamError(
           'rejected',
-          `${where}: the tool call '${shorten(id)}' has no answer after it.`,
+          `${where}: the tool call '${shorten(id)}' is not followed by a tool message with its result.`,
         );
       }
       return result;

@@ -19,7 +19,7 @@ export function readCalls(message: ChatMessage, where: string): CallToTranslate[
     const id = isRecord(call) ? readText(call['id']) : null;
     const name = readText(declared['name']);
     if (id === null || name === null) {
-      throw new UpstreamError('rejected', `${at}: the call needs an id and a function's name.`);
+      throw new UpstreamError('rejected', `${at}: the call needs an id and a function name.`);
     }
     return { id, name, input: parseArguments(declared['arguments'], `${at} (${name}, '${id}')`), where: at };
   });
@@ -43,7 +43,7 @@ function parseArguments(text: unknown, where: string): JsonRecord {
     throw new UpstreamError('rejected', `${where}: its arguments are not a JSON object.`);
   }
   if (isNestedDeeper(value, maxJsonDepth))
-    throw new UpstreamError('rejected', `${where}: its arguments are nested too deep.`);
+    throw new UpstreamError('rejected', `${where}: its arguments are nested too deeply.`);
   return value;
 }
 

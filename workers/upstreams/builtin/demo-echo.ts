@@ -151,7 +151,7 @@ function composeText(messages: readonly ChatMessage[]): string {
     sentences.push(`… (The first ${ECHOED_CHARS} of ${prompt.length} characters.)`);
   }
   const images = countParts(message, (type) => type.includes('image'));
-  if (images > 0) sentences.push(`I also got ${images} ${images === 1 ? 'picture' : 'pictures'}.`);
+  if (images > 0) sentences.push(`I also got ${images} ${images === 1 ? 'image' : 'images'}.`);
   const files = countParts(message, (type) => type.includes('file'));
   if (files > 0) sentences.push(`I also got ${files} ${files === 1 ? 'file' : 'files'}.`);
   const result = messages.at(-1);

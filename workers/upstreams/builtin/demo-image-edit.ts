@@ -44,7 +44,7 @@ export function createImageEditor(): (call: ImageCall, context: CallContext) => 
 /** @throws UpstreamError `rejected` */
 function checkCall({ inputs, n, size }: ImageCall): void {
   if (inputs.length === 0) {
-    const message = 'demo-image-edit edits images: send at least one as image_url, or ask demo-svg-image.';
+    const message = 'demo-image-edit edits images: send at least one in image_url, or use demo-svg-image.';
     throw new UpstreamError('rejected', message);
   }
   readDemoSize(size);

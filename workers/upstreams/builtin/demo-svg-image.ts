@@ -13,8 +13,7 @@ export async function drawDemoImages(call: ImageCall, context: CallContext): Pro
   const { signal } = context;
   signal.throwIfAborted();
   if (call.inputs.length > 0) {
-    const message =
-      'demo-svg-image makes images from words alone: leave image_url out, or ask demo-image-edit.';
+    const message = 'demo-svg-image generates images from text only: omit image_url, or use demo-image-edit.';
     throw new UpstreamError('rejected', message);
   }
   const side = readDemoSize(call.size)?.width ?? defaultSide;

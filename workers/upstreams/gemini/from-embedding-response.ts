@@ -14,7 +14,7 @@ export function fromEmbeddingResponse(
   call: EmbeddingCall,
   apiKey: string | null,
 ): EmbeddingResponse {
-  const body = parseRecord(text, 'an embedding answer');
+  const body = parseRecord(text, 'an embedding response');
   if (isErrorBody(body)) {
     throw toEmbeddedError(body, apiKey);
   }

@@ -66,14 +66,14 @@ function explainNoImages(
   if (refusalReason !== undefined) {
     return new UpstreamError(
       'rejected',
-      `The model refused to make this picture (${shortenReason(refusalReason)}).`,
+      `The model refused to generate this image (${shortenReason(refusalReason)}).`,
     );
   }
   const [finishReason] = finishReasons;
   if (finishReason !== undefined && hasUsage) {
     return new UpstreamError(
       'rejected',
-      `The model ended without making this picture (${shortenReason(finishReason)}).`,
+      `The model stopped without generating this image (${shortenReason(finishReason)}).`,
     );
   }
   const message = `the upstream sent no image (${shortenReason(finishReason ?? 'no reason')})`;

@@ -15,11 +15,11 @@ export function parseResponses(text: string): JsonRecord[] {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new UpstreamError('unavailable', 'the upstream sent an answer that is not JSON', { cause: error });
+    throw new UpstreamError('unavailable', 'the upstream sent a response that is not JSON', { cause: error });
   }
   const responses: unknown[] = Array.isArray(value) ? value : [value];
   if (!responses.every(isRecord)) {
-    throw new UpstreamError('unavailable', 'the upstream sent an answer that is not a JSON object');
+    throw new UpstreamError('unavailable', 'the upstream sent a response that is not a JSON object');
   }
   return responses;
 }

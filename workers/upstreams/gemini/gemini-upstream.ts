@@ -109,7 +109,7 @@ async function generateImages(
   const body = await encodeJsonBody(request, context.accountId);
   return await makeOneImagePerCall(call.n, context, async () => {
     const response = await post(client, 'generateContent', body, target, context);
-    const responseBody = await readRecord(response, MAX_ANSWER_BYTES, 'an image answer', context);
+    const responseBody = await readRecord(response, MAX_ANSWER_BYTES, 'an image response', context);
     return await fromImageResponse(responseBody, target.apiKey, context.accountId);
   });
 }

@@ -113,7 +113,7 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
 
     end() {
       if (!isFinished()) {
-        throw new UpstreamError('unavailable', 'the answer of the upstream ended without an end');
+        throw new UpstreamError('unavailable', 'the upstream response ended before it was complete');
       }
       if (candidates.size === 0) {
         find(0);
@@ -129,7 +129,7 @@ export function createResponseTranslator(options: ResponseOptions): ResponseTran
         // tokens, it bills every attempt, so an empty text with the reason is returned, which is billed once.
         throw new UpstreamError(
           'unavailable',
-          `the model ended its answer with a failure (${shorten(failedCandidate.native ?? '', 100)})`,
+          `the model ended its response with a failure (${shorten(failedCandidate.native ?? '', 100)})`,
           { isRequestFailure: true },
         );
       }

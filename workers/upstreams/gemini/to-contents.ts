@@ -46,7 +46,7 @@ class KnownCalls {
     if (call === undefined) {
       throw new UpstreamError(
         'rejected',
-        `A tool message answers the call "${shorten(id)}", which no message before it made.`,
+        `A tool message refers to the tool call "${shorten(id)}", which no message before it contains.`,
       );
     }
     return call;
@@ -105,7 +105,7 @@ export function toContents(
         break;
       }
       default:
-        throw new UpstreamError('rejected', 'This model knows no messages of that role.');
+        throw new UpstreamError('rejected', 'This model does not support messages with that role.');
     }
   }
   if (contents.length === 0) {
@@ -128,7 +128,7 @@ function toFunctionCall(call: JsonRecord, signature: string | null, calls: Known
   const functionPart = isRecord(call['function']) ? call['function'] : {};
   const name = readText(functionPart['name']);
   if (name === null) {
-    throw new UpstreamError('rejected', 'A tool call in the messages names no function.');
+    throw new UpstreamError('rejected', 'A tool call in the messages has no function name.');
   }
   const id = readText(call['id']);
   if (id !== null) {
@@ -148,7 +148,7 @@ function readArguments(text: unknown, name: string): JsonRecord {
   if (args === null) {
     throw new UpstreamError(
       'rejected',
-      `The arguments of a call of ${name} are no JSON object, or nested too deep.`,
+      `The arguments of a call to ${name} are not a JSON object, or are nested too deeply.`,
     );
   }
   return args;

@@ -61,7 +61,7 @@ function readStops(stop: unknown): string[] {
   const texts = typeof stop === 'string' ? [stop] : readArray(stop);
   const stops = texts.filter((text): text is string => typeof text === 'string' && text !== '');
   if (stops.length > MAX_STOPS) {
-    throw new UpstreamError('rejected', `This model takes at most ${MAX_STOPS} texts in \`stop\`.`);
+    throw new UpstreamError('rejected', `This model accepts at most ${MAX_STOPS} strings in \`stop\`.`);
   }
   return stops;
 }

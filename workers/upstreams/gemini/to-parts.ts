@@ -62,7 +62,7 @@ export function toParts(
       case 'input_audio':
         return [toAudioPart(part['input_audio'])];
       default:
-        throw new UpstreamError('rejected', 'This model takes no message parts of that type.');
+        throw new UpstreamError('rejected', 'This model does not accept message parts of that type.');
     }
   });
 }
@@ -75,7 +75,7 @@ export function readOnlyText(content: ChatMessage['content'], role: string): str
   return content
     .map((part: JsonRecord) => {
       if (readType(part) !== 'text') {
-        throw new UpstreamError('rejected', `A ${role} message to this model can hold text only.`);
+        throw new UpstreamError('rejected', `A ${role} message to this model can contain only text.`);
       }
       return readText(part['text']) ?? '';
     })
@@ -96,14 +96,14 @@ function toTextParts(text: unknown): JsonRecord[] {
 function toImagePart(image: unknown, target: UpstreamTarget, images: LoadedImages): JsonRecord {
   const url = isRecord(image) ? readText(image['url']) : null;
   if (url === null) {
-    throw new UpstreamError('rejected', 'A picture in the messages has no URL.');
+    throw new UpstreamError('rejected', 'An image in the messages has no URL.');
   }
   if (!isSentAsBytes(target, url)) {
     return { fileData: { mimeType: findLinkType(url), fileUri: url } };
   }
   const loadedImage = images.get(url);
   if (loadedImage === undefined) {
-    throw new TypeError('a picture of the messages was not loaded before they were translated');
+    throw new TypeError('an image in the messages was not loaded before they were translated');
   }
   return toInlineData(loadedImage.mediaType, loadedImage.base64);
 }
@@ -114,7 +114,7 @@ function toFilePart(file: unknown): JsonRecord {
   if (data === null) {
     throw new UpstreamError(
       'rejected',
-      'A file in the messages must hold its bytes: `file_data`, as a base64 data URI.',
+      'A file in the messages must be sent in `file_data`, as a base64 data URI.',
     );
   }
   return toInlineData(data.mediaType, data.base64);
@@ -126,7 +126,7 @@ function toAudioPart(audio: unknown): JsonRecord {
   if (data === null || mediaType === undefined) {
     throw new UpstreamError(
       'rejected',
-      'Sound in the messages must hold `data`, and a `format`: wav or mp3.',
+      'Audio in the messages must have `data`, and a `format` of wav or mp3.',
     );
   }
   return toInlineData(mediaType, data);

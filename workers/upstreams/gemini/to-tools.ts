@@ -42,7 +42,7 @@ function toDeclaration(tool: JsonRecord): Declaration {
   const declared = isRecord(tool['function']) ? tool['function'] : {};
   const name = readText(declared['name']);
   if (name === null) {
-    throw new UpstreamError('rejected', 'This model takes functions as its only tools, each with a name.');
+    throw new UpstreamError('rejected', 'This model supports only function tools, each with a name.');
   }
   const description = readText(declared['description']);
   const parameters = declared['parameters'];
@@ -88,7 +88,7 @@ function readFunctionName(choice: unknown): string {
   const declared = isRecord(choice) && isRecord(choice['function']) ? choice['function'] : {};
   const name = readText(declared['name']);
   if (name === null) {
-    throw new UpstreamError('rejected', 'This model takes no `tool_choice` of that form.');
+    throw new UpstreamError('rejected', 'This model does not support a `tool_choice` of that form.');
   }
   return name;
 }

@@ -70,7 +70,7 @@ export class ChoiceReader {
     const word = readWord(choice['finish_reason']);
     if (word === null) return;
     if (readFinishWord(word) === 'failure') {
-      throw new UpstreamError('unavailable', `the upstream ended its answer with "${word}"`, {
+      throw new UpstreamError('unavailable', `the upstream ended its response with "${word}"`, {
         vendorCode: word,
       });
     }

@@ -21,7 +21,7 @@ export function fromEmbeddingResponse(
   apiKey: string | null,
 ): EmbeddingResponse {
   const { text, spans } = cutBase64(body);
-  const response = parseRecord(text, 'an embedding answer');
+  const response = parseRecord(text, 'an embedding response');
   if (isErrorBody(response)) {
     throw toEmbeddedError(response, apiKey);
   }
@@ -152,7 +152,7 @@ function readSource(item: unknown, body: Buffer, spans: readonly Span[] | null):
     }
   }
   if (!Array.isArray(vector)) {
-    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
+    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is not a vector');
   }
   return vector;
 }
@@ -163,7 +163,7 @@ function countDimensions(sources: readonly VectorSource[]): number | null {
   if (source === null) return null;
   const dimensions = 'read' in source ? countBase64Bytes(source.read()) / BYTES_PER_FLOAT : source.length;
   if (!Number.isInteger(dimensions) || dimensions === 0) {
-    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is no vector');
+    throw new UpstreamError('unavailable', 'the upstream sent an embedding that is not a vector');
   }
   return dimensions;
 }
@@ -192,20 +192,23 @@ function writeVector(
     if (countBase64Bytes(base64) !== bytes || vectors.write(base64, start, bytes, 'base64') !== bytes) {
       throw new UpstreamError(
         'unavailable',
-        `the upstream sent a vector of index ${index} of another length`,
+        `the upstream sent a vector of a different length at index ${index}`,
       );
     }
     return;
   }
   if (source.length !== dimensions) {
-    throw new UpstreamError('unavailable', `the upstream sent a vector of index ${index} of another length`);
+    throw new UpstreamError(
+      'unavailable',
+      `the upstream sent a vector of a different length at index ${index}`,
+    );
   }
   for (let position = 0; position < dimensions; position += 1) {
     const number = readNumber(source[position]);
     if (number === null) {
       throw new UpstreamError(
         'unavailable',
-        `the upstream sent a vector of index ${index} that is not all numbers`,
+        `the upstream sent a vector that is not all numbers at index ${index}`,
       );
     }
     vectors.writeFloatLE(number, start + position * BYTES_PER_FLOAT);

@@ -63,7 +63,7 @@ async function readNext(
 }
 
 function endedEarly(reason: string, cause?: UpstreamError): UpstreamError {
-  const message = `the stream of the upstream ended without a finished image${reason}`;
+  const message = `the upstream stream ended without a finished image${reason}`;
   return new UpstreamError('unavailable', message, { mayStillRun: true, cause });
 }
 

@@ -7,7 +7,7 @@ import { parseRecord, readArray, readCount, readText } from '../json-value.ts';
 
 /** Translates a complete chat response into the events of an equivalent stream. Pure. */
 export function fromChatResponse(text: string, options: ChoiceOptions): ChatEvent[] {
-  const body = parseRecord(text, 'a chat answer');
+  const body = parseRecord(text, 'a chat response');
   if (isErrorBody(body)) {
     throw toEmbeddedError(body, options.apiKey);
   }
@@ -48,7 +48,7 @@ function toPieces(message: JsonRecord): JsonRecord {
  */
 export function toEmptyResponse(usage: UpstreamUsage | null): ChatEvent[] {
   if (!usage?.promptTokens && !usage?.completionTokens) {
-    throw new UpstreamError('unavailable', 'the upstream sent a chat answer without choices');
+    throw new UpstreamError('unavailable', 'the upstream sent a chat response without choices');
   }
   return [
     { type: 'delta', index: 0, delta: { role: 'assistant', content: '' } },

@@ -194,7 +194,7 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
         takeLast(event, events);
       }
       if (!hasEnded && !isFinished() && !endsWithUsage) {
-        throw new UpstreamError('unavailable', 'the stream of the upstream ended without an end');
+        throw new UpstreamError('unavailable', 'the upstream stream ended before it was complete');
       }
       finishAll(events);
       return events;

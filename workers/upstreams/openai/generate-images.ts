@@ -34,7 +34,7 @@ export async function generateImages(
     // Servers that cannot stream send a complete response even if a stream was requested.
     if (isSlowStream && !isJson(response))
       return await readImageStream(response, call, target.apiKey, context);
-    const images = await readRecord(response, maxBodyBytes, 'an image answer', context);
+    const images = await readRecord(response, maxBodyBytes, 'an image response', context);
     return await fromImageResponse(images, n, target.apiKey, context.accountId);
   }
 

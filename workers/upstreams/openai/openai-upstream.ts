@@ -153,7 +153,7 @@ async function postMended(
       const mended = mends.length === maxMends ? null : refusedFields.mend(body, added, error);
       if (mended === null) throw error;
       mends.push(mended);
-      context.log.debug({ err: error }, 'the server refused the request; it is sent again, mended');
+      context.log.debug({ err: error }, 'server rejected the request; retrying with corrected fields');
       body = mended.body;
     }
   }

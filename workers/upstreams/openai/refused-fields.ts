@@ -72,7 +72,7 @@ export class RefusedFields {
       renamesLimit: changes.renamesLimit || known?.renamesLimit === true,
     });
     this.#warn(
-      'the server refused a field that the gateway had added, or its name; requests to the model are sent without it',
+      'server rejected a field that the gateway added, or its name; later requests to the model are sent without it',
       { upstreamModel: model, reason },
       log,
     );

@@ -92,7 +92,7 @@ test('a request to an image model requests images by default, at the model’s d
 });
 
 test('an unsupported parameter is rejected with the reason if it would change the response', (t) => {
-  t.regex(findRejection('claude', { n: 2 }), /body\.n: claude gives one answer/);
+  t.regex(findRejection('claude', { n: 2 }), /body\.n: claude supports only one choice/);
   t.regex(findRejection('claude', { logprobs: true }), /body\.logprobs/);
   t.regex(findRejection('claude', { logit_bias: { 50256: -100 } }), /body\.logit_bias/);
   t.regex(findRejection('claude', { response_format: { type: 'json_object' } }), /body\.response_format/);
@@ -139,7 +139,10 @@ test('a route that drops a parameter is used only if no other route supports it,
 });
 
 test('web search is rejected if the catalog disables it for the model', (t) => {
-  t.regex(findRejection('offline', { web_search: true }), /body\.web_search: offline cannot search/);
+  t.regex(
+    findRejection('offline', { web_search: true }),
+    /body\.web_search: offline does not support web search/,
+  );
   t.regex(findRejection('offline', { web_search_options: {} }), /body\.web_search_options/);
   t.is(findRejection('offline', { web_search: false }), 'not rejected');
   t.is(findRejection('plain', { web_search: 'links' }), 'not rejected');
@@ -161,13 +164,13 @@ test('files must be inline and of a supported type, and no more than the model a
   );
   t.regex(
     findRejection('reader', withPart({ type: 'file', file: { file_id: 'file-123' } })),
-    /file_id: no files are kept here/,
+    /file_id: is not supported: send the file as file_data/,
   );
-  t.regex(findRejection('plain', withPart(file('a.pdf'))), /plain takes no files/);
+  t.regex(findRejection('plain', withPart(file('a.pdf'))), /plain does not accept files/);
   // Gemini uses only the declared type, and bills a video per second.
   t.regex(
     findRejection('reader', withPart(file('a.txt', 'data:video/mp4;base64,AAAA'))),
-    /file_data: says that it is video\/mp4, and its filename that it is txt/,
+    /file_data: has the media type video\/mp4, but its filename ends in \.txt/,
   );
   const three = { messages: [{ role: 'user', content: [file('a.pdf'), file('b.pdf'), file('c.pdf')] }] };
   t.regex(findRejection('reader', three), /at most 2 files/);
@@ -187,17 +190,17 @@ test('unknown fields of the request, of messages and of their parts are dropped,
 
 test('a request beyond a limit of one dialect is served by a route with another dialect', (t) => {
   const stop = ['1', '2', '3', '4', '5', '6'];
-  t.regex(findRejection('gemini', { stop }), /body\.stop: gemini takes at most 5/);
+  t.regex(findRejection('gemini', { stop }), /body\.stop: gemini accepts at most 5/);
   t.is(findRejection('gemini', { stop: [...stop.slice(1), ''] }), 'not rejected');
   const sound = (format: string): object =>
     withPart({ type: 'input_audio', input_audio: { data: 'AAAA', format } });
-  t.regex(findRejection('gemini', sound('flac')), /body\.messages: gemini hears wav and mp3/);
+  t.regex(findRejection('gemini', sound('flac')), /body\.messages: gemini accepts only wav and mp3/);
   t.is(findRejection('gemini', sound('mp3')), 'not rejected');
   t.is(findRejection('gemini', sound('constructor')).startsWith('body.messages'), true);
   const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
   t.regex(
     findRejection('claude-reader', withPart(file('a.docx', `data:${word};base64,AAAA`))),
-    /body\.messages: claude-reader reads PDF and text/,
+    /body\.messages: claude-reader accepts only PDF and text/,
   );
   t.is(findRejection('claude-reader', withPart(file('a.csv', 'data:text/csv;base64,AAAA'))), 'not rejected');
   for (const body of [{ stop }, sound('flac')]) {
@@ -206,7 +209,8 @@ test('a request beyond a limit of one dialect is served by a route with another 
 });
 
 test('a chat with no content in any message is rejected', (t) => {
-  const empty = 'must not be empty, as no message says anything: write what the model is to answer';
+  const empty =
+    'must not be empty, because no message has any content: add the text that the model is to respond to';
   const part = { type: 'text', text: '' };
   for (const content of ['', null, [part], [part, { type: 'image_url', image_url: null }], [{ txt: 'hi' }]]) {
     t.is(
@@ -261,17 +265,17 @@ test('the size of images is limited to the sizes that the model lists', (t) => {
 
 test('with one price for a request, options that raise the vendor’s charge must be listed', (t) => {
   const rejections: Readonly<Record<string, object>> = {
-    'body.reasoning_effort: must be left out: the price of a request to flat does not depend on it': {
+    'body.reasoning_effort: must be omitted: a request to flat costs the same at every reasoning effort': {
       reasoning_effort: 'high',
     },
-    'body.web_search: must be left out: the price of a request to flat does not cover searches': {
+    'body.web_search: must be omitted: the price of a request to flat does not include web search': {
       web_search: 'links',
     },
-    'body.web_search_options: must be left out: the price of a request to flat does not cover searches': {
+    'body.web_search_options: must be omitted: the price of a request to flat does not include web search': {
       web_search_options: { search_context_size: 'high' },
     },
-    'body.quality: must be left out or be auto: flat has only one quality': { quality: '4K' },
-    'body.image_quality: must be left out or be auto: flat has only one quality': { image_quality: '4K' },
+    'body.quality: must be omitted or auto: flat has only one quality': { quality: '4K' },
+    'body.image_quality: must be omitted or auto: flat has only one quality': { image_quality: '4K' },
   };
   for (const [rejection, more] of Object.entries(rejections)) t.is(findRejection('flat', more), rejection);
   const harmless = { web_search: false, reasoning_effort: null, quality: 'auto', size: '1536x1024' };

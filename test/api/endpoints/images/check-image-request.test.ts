@@ -177,7 +177,7 @@ const invalidRequests: Readonly<
     'editor',
     { images: [{ file_id: 'file-1' }] },
     'images.0.file_id',
-    /no files are kept here/,
+    /file_id: is not supported/,
   ],
   'an object without an image': ['editor', { images: [{}] }, 'images.0.image_url', /is required/],
   'a mask that is not an image': [
@@ -186,14 +186,14 @@ const invalidRequests: Readonly<
     'mask',
     /must be a PNG.* or an https URL/,
   ],
-  'a mask that no route accepts': ['gemini', { image: link, mask: uri }, 'mask', /takes no mask/],
+  'a mask that no route accepts': ['gemini', { image: link, mask: uri }, 'mask', /does not support masks/],
   'an unknown size': ['words', { size: '9x9' }, 'size', /must be one of: 512x512, 1024x1024/, 'createImage'],
   'an unknown quality': ['editor', { image: link, quality: 'best' }, 'quality', /must be one of: low, high/],
   'a quality of a model with one price': [
     'flat',
     { quality: 'high' },
     'quality',
-    /must be left out or be auto: flat has only one quality/,
+    /must be omitted or auto: flat has only one quality/,
     'createImage',
   ],
   'a quality in an edit by a model with one price': [
@@ -206,7 +206,7 @@ const invalidRequests: Readonly<
     'flat',
     { size: '8192x8192' },
     'size',
-    /must be 1024x1024 or auto: flat has no other size/,
+    /must be 1024x1024 or auto: flat supports no other size/,
     'createImage',
   ],
   'a size in an edit by a model with one price': [
@@ -260,7 +260,7 @@ const invalidRequests: Readonly<
     'flat',
     { image: link, input_fidelity: 'high' },
     'input_fidelity',
-    /must be low or left out: the price of flat does not cover/,
+    /must be low or omitted: the price of flat does not include/,
   ],
   'a transparent JPEG': [
     'editor',
@@ -268,7 +268,7 @@ const invalidRequests: Readonly<
     'background',
     /png or webp/,
   ],
-  'a stream of two': ['editor', { image: link, stream: true, n: 2 }, 'n', /must be 1 with stream/],
+  'a stream of two': ['editor', { image: link, stream: true, n: 2 }, 'n', /must be 1 when stream is true/],
   'a stream of links': [
     'editor',
     { image: link, stream: true, response_format: 'url' },

@@ -141,9 +141,13 @@ const whole = write(usual);
 const many = Array.from({ length: 65 }, (_, i): Part => [text(`field-${i}`), 'x']);
 
 for (const [what, form, expected] of [
-  ['a form truncated inside a file', whole.subarray(0, 300), /not a whole form/],
-  ['a form without its closing boundary', whole.subarray(0, whole.length - 30), /not a whole form/],
-  ['text instead of a form', Buffer.from('{"model": "m"}'), /not a whole form/],
+  ['a form truncated inside a file', whole.subarray(0, 300), /not a complete multipart\/form-data form/],
+  [
+    'a form without its closing boundary',
+    whole.subarray(0, whole.length - 30),
+    /not a complete multipart\/form-data form/,
+  ],
+  ['text instead of a form', Buffer.from('{"model": "m"}'), /not a complete multipart\/form-data form/],
   ['a form with too many parts', write(many), /more than 64 parts/],
   ['a part without a name', write([['Content-Disposition: form-data', 'x']]), /part without a name/],
   ['a name nested too deeply', write([[text('a[b][c][d]'), 'x']]), /a part named a\[b\]/],
@@ -156,8 +160,12 @@ for (const [what, form, expected] of [
     ]),
     /^mask: /,
   ],
-  ['a prompt that is a file', write([[file('prompt', 'text/plain'), 'a cat']]), /^prompt: is sent as a file/],
-  ['an option that is a file', write([[file('style'), png]]), /^style: is sent as a file/],
+  [
+    'a prompt that is a file',
+    write([[file('prompt', 'text/plain'), 'a cat']]),
+    /^prompt: was sent as a file/,
+  ],
+  ['an option that is a file', write([[file('style'), png]]), /^style: was sent as a file/],
   [
     'text that is not UTF-8',
     write([[text('prompt'), Buffer.from([0xc3, 0x28])]]),
@@ -182,7 +190,7 @@ test('a Content-Type without a boundary is rejected before the body is read', (t
     instanceOf: AppError,
   });
   t.is(error?.status, 422);
-  t.regex(error?.message ?? '', /no boundary/);
+  t.regex(error?.message ?? '', /no form boundary/);
 });
 
 test('a form that arrives in tiny chunks is parsed in large pieces', async (t) => {

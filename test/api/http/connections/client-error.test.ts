@@ -92,7 +92,7 @@ test('a truncated body is a 400 if the caller can still receive a response', asy
     { halfClose: true },
   );
   t.is(response?.status, 400);
-  t.regex(response!.body, /closed before the request had ended/);
+  t.regex(response!.body, /closed before the request was complete/);
   t.deepEqual(more, []);
 });
 

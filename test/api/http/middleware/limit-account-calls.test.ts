@@ -68,7 +68,7 @@ test('the number of calls in flight per account is limited, and the error messag
     t.is(rejection.headers.get('retry-after'), '1');
     const { error } = (await rejection.json()) as { error: { code: string; message: string } };
     t.is(error.code, 'rate_limit_exceeded');
-    t.regex(error.message, new RegExp(`\\b${maxCallsPerAccount} calls .* at once`));
+    t.regex(error.message, new RegExp(`at most ${maxCallsPerAccount} requests .* in progress`));
   }
   t.is(served.started(), maxCallsPerAccount);
   const other = call(served, 'bob');

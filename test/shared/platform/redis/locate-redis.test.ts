@@ -58,7 +58,7 @@ test('an unusable server is rejected, with one sentence that gives the reason', 
   await assertRefused(
     t,
     sentinel,
-    /^REDIS_URL leads to a Sentinel \(127\.0\.0\.1:\d+\)\. Specify the server/,
+    /^REDIS_URL points to a Sentinel \(127\.0\.0\.1:\d+\)\. Specify the Redis server/,
   );
   await assertRefused(
     t,

@@ -129,7 +129,7 @@ test('reading moved frames that are missing or whose store is unavailable fails 
   const { objects, stop } = await useObjects(t);
   const responses = new ResponseStore(new StoredFramesStore(redis(), redis()), objects);
   const read = () => responses.readMovedFrames(createRequest(), 100, 0, 100);
-  await t.throwsAsync(read(), { message: /not there any more/ });
+  await t.throwsAsync(read(), { message: /no longer available/ });
   await stop();
-  await t.throwsAsync(read(), { message: /is away for the moment/ });
+  await t.throwsAsync(read(), { message: /is temporarily unavailable/ });
 });

@@ -179,7 +179,7 @@ test('nothing is sent to a host with an internal address, or to a URL that is no
     ports: new Set([receiver.port]),
     timeouts: { connectMs: 5_000, refusalStepMs: 1 },
   });
-  const notPublic = 'The URL has a host without an address on the public internet.';
+  const notPublic = 'The URL has a host that is not on the public internet.';
   for (const host of ['pictures.test', '127.0.0.1', '[::ffff:127.0.0.1]']) {
     const url = `https://${host}:${receiver.port}/`;
     t.deepEqual(await strictClient.post(url, {}, '{}', attemptLimits()), {
@@ -318,7 +318,7 @@ test('an internal error does not use up an attempt, and the webhook of a deleted
   await payloadRequested;
   await queue.add(deleted);
   const end = await states.when(deleted.jobId, 'failed');
-  t.like(end, { attempts: 0, lastStatus: null, lastError: 'The job is no longer kept.' });
+  t.like(end, { attempts: 0, lastStatus: null, lastError: 'The job is no longer stored.' });
   const job = await findJob(t, redis, failing);
   await waitFor('the delivery to return to the queue', async () => (await job.getState()) === 'delayed');
   t.is((await findJob(t, redis, failing)).attemptsMade, 0);

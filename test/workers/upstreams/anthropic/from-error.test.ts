@@ -40,11 +40,11 @@ test('a rejected request has the vendor’s message, and other errors have statu
   t.is(toError(400, toBody('invalid_request_error', 'messages: too many')).message, 'messages: too many');
   t.is(
     toError(529, toBody('overloaded_error', `Overloaded, key ${KEY}`)).message,
-    'the upstream answered 529 (overloaded_error): Overloaded, key [redacted]',
+    'the upstream responded with 529 (overloaded_error): Overloaded, key [redacted]',
   );
   t.is(
     toError(401, toBody('authentication_error', `invalid x-api-key ${KEY}`)).message,
-    'the upstream answered 401 (authentication_error)',
+    'the upstream responded with 401 (authentication_error)',
   );
 });
 

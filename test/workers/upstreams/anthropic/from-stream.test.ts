@@ -237,7 +237,7 @@ for (const { name, text, events } of STREAMS) {
         t.fail(`after ${length} bytes of ${bytes.length} the stream counts as complete`);
       }
     }
-    t.regex((translate([bytes.subarray(0, 500)]).at(-1) as UpstreamError).message, /ended without an end/);
+    t.regex((translate([bytes.subarray(0, 500)]).at(-1) as UpstreamError).message, /ended before it was/);
   });
 }
 
@@ -273,7 +273,7 @@ test('an error within the stream follows the output before it', (t) => {
   t.like(outcome.at(-1), {
     failure: 'unavailable',
     status: 529,
-    message: 'the upstream answered 529 (overloaded_error): Overloaded',
+    message: 'the upstream responded with 529 (overloaded_error): Overloaded',
   });
   const limited = { type: 'error', error: { type: 'rate_limit_error', message: 'Slower' } };
   t.like(translateText(toStream(limited)).at(-1), { failure: 'rate_limited' });

@@ -76,7 +76,7 @@ test('consecutive turns of one role are merged, empty texts are left out, and th
       { role: 'user', content: [text('One'), text('two')] },
     ],
   );
-  t.regex(refuse(t, [user(' '), { role: 'assistant', content: '' }]), /hold no text/);
+  t.regex(refuse(t, [user(' '), { role: 'assistant', content: '' }]), /contain no text/);
 });
 
 test('turns separated only by an empty one are merged as well', (t) => {
@@ -153,14 +153,17 @@ test('an empty tool result is accepted', (t) => {
 test('a call without a result and a result without a call are rejected, and the error names them', (t) => {
   t.is(
     refuse(t, [user('x'), calls(call('a'), call('b')), result('a')]),
-    "messages[1].tool_calls[1]: the tool call 'b' has no answer after it.",
+    "messages[1].tool_calls[1]: the tool call 'b' is not followed by a tool message with its result.",
   );
-  t.regex(refuse(t, [user('x'), calls(call('a')), { role: 'assistant', content: 'y' }]), /'a' has no answer/);
-  t.regex(refuse(t, [user('x'), result('a')]), /^messages\[1\]: its tool_call_id 'a' is of no call/);
+  t.regex(
+    refuse(t, [user('x'), calls(call('a')), { role: 'assistant', content: 'y' }]),
+    /'a' is not followed by/,
+  );
+  t.regex(refuse(t, [user('x'), result('a')]), /^messages\[1\]: tool_call_id 'a' does not match a tool call/);
   t.regex(refuse(t, [user('x'), calls(call('a')), result('a'), result('a')]), /^messages\[3\]: .*already/);
   t.regex(
     refuse(t, [user('x'), calls(call('a')), result('a'), { role: 'assistant', content: 'y' }, result('a')]),
-    /of no call/,
+    /does not match a tool call/,
   );
   t.regex(refuse(t, [user('x'), calls({ function: { name: 'f' } })]), /needs an id/);
 });
@@ -169,7 +172,7 @@ test('arguments are rejected only if they are nested too deeply for a request', 
   const nest = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   for (const depth of [101, 100_000]) {
     const message = refuse(t, [user('Hi'), calls(call('a', 'f', nest(depth))), result('a')]);
-    t.is(message, "messages[1].tool_calls[0] (f, 'a'): its arguments are nested too deep.");
+    t.is(message, "messages[1].tool_calls[0] (f, 'a'): its arguments are nested too deeply.");
   }
   t.notThrows(() => convert([user('Hi'), calls(call('a', 'f', nest(100))), result('a', nest(100_000))]));
 });
@@ -235,14 +238,14 @@ test('PDFs are sent unchanged and texts decoded; other files and audio are rejec
   t.deepEqual(plain, { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Grüße' } });
   t.is(
     refuse(t, [user('x'), file('data:application/zip;base64,UEs=')]),
-    'messages[1]: this model takes PDF and text files, not application/zip.',
+    'messages[1]: this model accepts only PDF and text files, not application/zip.',
   );
   t.regex(refuse(t, [file('data:text/plain;base64,')]), /empty/);
   t.regex(refuse(t, [file('data:text/plain,hello')]), /a base64 data URI/);
   t.regex(refuse(t, [user([{ type: 'file', file: { file_id: 'file-1' } }])]), /data URI/);
   t.regex(
     refuse(t, [user([{ type: 'input_audio', input_audio: { data: '', format: 'mp3' } }])]),
-    /takes no content of type input_audio/,
+    /does not accept content of type input_audio/,
   );
 });
 

@@ -76,9 +76,9 @@ test('the answer states the number of images and files in the message', async (t
   const { texts } = await echo([
     { role: 'user', content: [{ type: 'text', text: 'look' }, image, image, { type: 'file', file: {} }] },
   ]);
-  t.regex(texts[0] ?? '', /You said: look I also got 2 pictures\. I also got 1 file\.$/);
+  t.regex(texts[0] ?? '', /You said: look I also got 2 images\. I also got 1 file\.$/);
   const single = await echo([{ role: 'user', content: [image] }]);
-  t.regex(single.texts[0] ?? '', /You said nothing\. I also got 1 picture\.$/);
+  t.regex(single.texts[0] ?? '', /You said nothing\. I also got 1 image\.$/);
 });
 
 test('max_tokens limits the answer, which then finishes with length', async (t) => {

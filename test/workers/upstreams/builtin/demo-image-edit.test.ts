@@ -212,19 +212,19 @@ test('both models send the requested number of previews, from coarse to fine', a
 
 test('an impossible edit is rejected with the reason', async (t) => {
   const cases: [Partial<ImageCall>, RegExp][] = [
-    [{ inputs: [] }, /send at least one as image_url/],
+    [{ inputs: [] }, /send at least one in image_url/],
     [{ n: 5 }, /n must be from 1 to 4/],
     [{ size: '300x300' }, /size must be one of/],
     [{ prompt: 'resize to 9000x9000' }, /9000x9000; each side must be from 1 to 2048/],
     [{ prompt: 'scale to 0%' }, /each side must be from 1/],
-    [{ prompt: 'blur; '.repeat(11) }, /names 11 edits; the most are 10/],
+    [{ prompt: 'blur; '.repeat(11) }, /has 11 edits; the maximum is 10/],
   ];
   for (const [more, message] of cases) {
     const error = await t.throwsAsync(edit('blur', more), { instanceOf: UpstreamError, message });
     t.is(error?.failure, 'rejected');
   }
   const words = createImageCall({ size: '256x256', inputs: [source] });
-  await t.throwsAsync(drawDemoImages(words, createContext()), { message: /from words alone/ });
+  await t.throwsAsync(drawDemoImages(words, createContext()), { message: /from text only/ });
 });
 
 test('the edit of a large image stays within the maximum side length', async (t) => {

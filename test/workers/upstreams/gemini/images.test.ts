@@ -58,14 +58,17 @@ test('images to edit are sent before the prompt as bytes, in the caller’s orde
 
 test('a mask, or more than 20 MB of images, is rejected before anything is sent', async (t) => {
   const one = input(Buffer.from('one'));
-  const refused = { instanceOf: UpstreamError, message: 'The model takes no mask and edits whole images.' };
+  const refused = {
+    instanceOf: UpstreamError,
+    message: 'The model does not support masks and edits the whole image.',
+  };
   const masked = { ...CALL, inputs: [one], mask: one };
   t.is((await t.throwsAsync(toRequest(createTarget('m'), masked), refused)).failure, 'rejected');
   const half = input(Buffer.alloc(7_500_001));
   await t.notThrowsAsync(toRequest(createTarget('m'), { ...CALL, inputs: [half] }));
   await t.throwsAsync(toRequest(createTarget('m'), { ...CALL, inputs: [half, half] }), {
     instanceOf: UpstreamError,
-    message: 'The model takes images of up to 20 MB in base64 in one request.',
+    message: 'The model accepts at most 20 MB of base64-encoded images per request.',
   });
   const dropping = createTarget('m', { drops: new Set(['mask']) });
   t.regex(JSON.stringify(await toRequest(dropping, masked)), /inlineData/);
@@ -123,10 +126,10 @@ test('if the model ends its response without an image and the vendor reported us
   const usageMetadata = { promptTokenCount: 10_000, candidatesTokenCount: 40 };
   const usage = { ...noUpstreamUsage, promptTokens: 10_000, completionTokens: 40 };
   for (const [body, reason] of [
-    [toResponse([{ text: 'I would rather not' }]), 'ended without making this picture (STOP)'],
-    [{ candidates: [{ finishReason: 'NO_IMAGE' }] }, 'ended without making this picture (NO_IMAGE)'],
-    [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'refused to make this picture (IMAGE_SAFETY)'],
-    [{ promptFeedback: { blockReason: 'OTHER' } }, 'refused to make this picture (OTHER)'],
+    [toResponse([{ text: 'I would rather not' }]), 'stopped without generating this image (STOP)'],
+    [{ candidates: [{ finishReason: 'NO_IMAGE' }] }, 'stopped without generating this image (NO_IMAGE)'],
+    [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'refused to generate this image (IMAGE_SAFETY)'],
+    [{ promptFeedback: { blockReason: 'OTHER' } }, 'refused to generate this image (OTHER)'],
   ] as const) {
     const response = await read({ ...body, usageMetadata });
     t.like(response, {

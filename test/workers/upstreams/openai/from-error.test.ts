@@ -60,7 +60,7 @@ test('a rejected request has the vendor’s message, without the key and limited
 
 test('an error about the key never contains the vendor’s message', (t) => {
   const error = toError(401, refusal('invalid_api_key', 'Incorrect API key provided: sk-pr***7890.'));
-  t.is(error.message, 'the upstream answered 401 (invalid_api_key)');
+  t.is(error.message, 'the upstream responded with 401 (invalid_api_key)');
 });
 
 test('the error formats of compatible servers are supported', (t) => {
@@ -75,10 +75,10 @@ test('the error formats of compatible servers are supported', (t) => {
       { object: 'error', message: { detail: [{ loc: ['body', 'user'], msg: 'unknown' }] }, code: null },
       'user: unknown',
     ],
-    ['<html>Bad Request</html>', 'the upstream answered 400'],
-    ['', 'the upstream answered 400'],
-    ['null', 'the upstream answered 400'],
-    [[1], 'the upstream answered 400'],
+    ['<html>Bad Request</html>', 'the upstream responded with 400'],
+    ['', 'the upstream responded with 400'],
+    ['null', 'the upstream responded with 400'],
+    [[1], 'the upstream responded with 400'],
   ];
   for (const [body, message] of messages) {
     t.is(toError(400, body).message, message);

@@ -241,14 +241,14 @@ test('a stream with neither a finish nor the end mark was cut off', (t) => {
     const error = translateText(whole.slice(0, length)).at(-1);
     t.true(error instanceof UpstreamError, `after ${length} bytes`);
     t.is((error as UpstreamError).failure, 'unavailable');
-    t.regex((error as UpstreamError).message, /ended without an end/);
+    t.regex((error as UpstreamError).message, /ended before it was complete/);
   }
 });
 
 test('a stream in which only one of two choices has finished was cut off', (t) => {
   const other = { choices: [{ index: 1, delta: { content: 'b' }, finish_reason: null }] };
   const error = translateText(toStream(toChunk({ content: 'a' }, 'stop'), other), 2).at(-1);
-  t.regex((error as UpstreamError).message, /ended without an end/);
+  t.regex((error as UpstreamError).message, /ended before it was complete/);
 });
 
 test('an end mark without output before it is an error', (t) => {
@@ -312,7 +312,7 @@ test('an error within the stream follows the output before it, without the key',
   t.is((outcome[1] as UpstreamError).failure, 'unavailable');
   t.is(
     (outcome[1] as UpstreamError).message,
-    'the upstream answered 500 (server_error): overloaded, key [redacted]',
+    'the upstream responded with 500 (server_error): overloaded, key [redacted]',
   );
 });
 

@@ -282,7 +282,7 @@ test('a stream that lacks the end mark or the finish is complete; one that lacks
   }
   const error = getError(t, await collect(chat('gpt-sim+noend', true)));
   t.is(error.failure, 'unavailable');
-  t.regex(error.message, /ended without an end/);
+  t.regex(error.message, /ended before it was complete/);
 });
 
 test('usage is found on any chunk, and may be missing', async (t) => {

@@ -22,7 +22,7 @@ export async function applyEdits(
   signal: AbortSignal,
 ): Promise<Raster> {
   if (edits.length > maxEdits) {
-    throw new UpstreamError('rejected', `The prompt names ${edits.length} edits; the most are ${maxEdits}.`);
+    throw new UpstreamError('rejected', `The prompt has ${edits.length} edits; the maximum is ${maxEdits}.`);
   }
   let image = source;
   for (const edit of edits) {
@@ -72,7 +72,7 @@ async function blur(image: Raster, sigma: number): Promise<Raster> {
 async function resize(image: Raster, width: number, height: number): Promise<Raster> {
   const [wide, high] = [Math.round(width), Math.round(height)];
   if (wide < 1 || high < 1 || wide > maxSide || high > maxSide) {
-    const message = `The prompt asks for an image of ${wide}x${high}; each side must be from 1 to ${maxSide} pixels.`;
+    const message = `The prompt requests an image of ${wide}x${high}; each side must be from 1 to ${maxSide} pixels.`;
     throw new UpstreamError('rejected', message);
   }
   return await resizeTo(image, wide, high);
