@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { startTestRedis, type TestRedis } from './redis.ts';
 
-/** Longer than an idle server needs for the commands that empty it, even on a busy machine. */
-const emptyMs = 5_000;
+/** Longer than a server needs to reply, even on a busy machine, unless a test has paused it. */
+const replyMs = 30_000;
 
 /** A server that nobody uses, with its settings and users as they were when it started. */
 interface Spare {
@@ -60,7 +60,7 @@ async function isAsNew(server: TestRedis, settings: string): Promise<boolean> {
 }
 
 async function useBriefly<T>(server: TestRedis, use: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(server.url, { retryStrategy: () => null, commandTimeout: emptyMs });
+  const client = new Redis(server.url, { retryStrategy: () => null, commandTimeout: replyMs });
   client.on('error', () => undefined);
   try {
     return await use(client);

@@ -27,7 +27,7 @@ export class Lease {
     this.#key = key;
   }
 
-  /** @returns whether this worker now holds the lease, for at least the next two and a half seconds */
+  /** @returns whether this worker now holds the lease, for at least the next four seconds */
   async take(): Promise<boolean> {
     const nowMs = performance.now();
     if (nowMs < this.#renewAtMs) return true;

@@ -26,7 +26,7 @@ export const liveness = {
    * A shard's ledger, jobs or reservations, which one worker at a time maintains. Two at once would only do the same
    * work twice. A batch may take longer.
    */
-  shard: { reportMs: 2_500, deadMs: 5_000 },
+  shard: { reportMs: 1_000, deadMs: 5_000 },
   /**
    * A call slot. It outlives `worker.deadMs`, after which others free the slots of a dead worker, and is only needed
    * if no worker is alive.

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { AccountStore, type AccountDocument } from '../../../shared/accounts/account-store.ts';
 import { createApiKey, encryptSecret, hashSecret } from '../../../shared/accounts/credentials.ts';
@@ -28,7 +29,7 @@ test('a key can be revealed, and is stored apart from its account, encrypted wit
   const accounts = new AccountStore(db, revealOn);
   const { id, apiKey } = await accounts.create(newAccount);
   t.is(await accounts.revealKey(id), apiKey);
-  t.false(JSON.stringify(await readAccount(db, id)).includes(apiKey));
+  t.false(inspect(await readAccount(db, id), { depth: null }).includes(apiKey));
   t.false(JSON.stringify(await db.collection('key_secrets').find({}).toArray()).includes(apiKey));
   t.is(await accounts.revealKey('nobody'), null);
 });

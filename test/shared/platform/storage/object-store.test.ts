@@ -31,7 +31,7 @@ const rule = (id: string, prefix: string, days: number): LifecycleRule => ({
   Expiration: { Days: days },
 });
 
-test('the rules of others stay in the bucket, and ours are added again', async (t) => {
+test('the rules of others stay in the bucket, and ours are corrected and added again', async (t) => {
   const { objects, config } = await useObjects(t);
   const client = createClient(t, config);
   const Bucket = config.bucket;
@@ -43,7 +43,8 @@ test('the rules of others stay in the bucket, and ours are added again', async (
   const answers = ['model-gateway-answers', 'answers/', 1];
   t.deepEqual(await readRules(), [files, answers]);
 
-  const LifecycleConfiguration = { Rules: [rule('reports', 'reports/', 365)] };
+  const Rules = [rule('reports', 'reports/', 365), rule('model-gateway-files', 'files/', 7)];
+  const LifecycleConfiguration = { Rules };
   await client.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration }));
   await objects.prepareBucket();
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
