@@ -9,7 +9,7 @@ const messages = listMessages(dist);
 
 /** Words that a native speaker stumbled over. */
 const unclear =
-  /\b(?:knows nothing|the operator's to|trouble behind|is no HTTP|are of no use|under way|come anew|anew\b|hold at most|for automation)/;
+  /\b(?:knows nothing|the operator's to|trouble behind|is no HTTP|are of no use|under way|come anew|anew\b|hold at most|for automation that has)/;
 
 function describe(list: readonly Message[]): string {
   const files = [...new Set(list.map(({ file }) => file))];

@@ -152,7 +152,7 @@ function findRoutes(
     .find((need) => need !== null);
   if (servingRoutes.length > 0 || unmetNeed === undefined) return servingRoutes;
   const loc = job.inputLocs[0] ?? ['body', unmetNeed.field];
-  throw invalidField(loc, `${id} ${unmetNeed.why}: change that, or choose another model`);
+  throw invalidField(loc, `${id} ${unmetNeed.why}: change the request, or choose another model`);
 }
 
 function createCall(job: ImageJob, { inputs, mask }: LoadedInputs, route: CatalogRoute): ImageCall {
