@@ -158,7 +158,7 @@ export const listServers = defineOperation({
     response: [
       {
         name: 'main',
-        description: 'The address to use.',
+        description: 'Main server. Use it by default.',
         base_url: 'https://gateway.example/v1',
         health_url: 'https://gateway.example/v1/health',
         server_url: 'https://gateway.example',

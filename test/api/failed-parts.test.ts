@@ -132,7 +132,7 @@ test('if an input is rejected, the inputs already embedded are charged, and the 
   const { status, result, row, charged } = await send('/v1/embeddings', { model: 'vectors', input });
   t.is(status, 400);
   t.is(result.error!.code, 'upstream_rejected');
-  t.regex(result.error!.message, /refuses.*20 of 60 inputs were embedded, and charged/);
+  t.regex(result.error!.message, /refuses.*20 of 60 inputs were embedded and charged/);
   t.deepEqual(callsOf('emb+poison'), [input.slice(0, 10), input.slice(10, 20), input.slice(20, 30)]);
   t.is(charged, 40n * nanoPerToken);
   t.like(row, { success: false, errorCode: 'upstream_rejected', responseCode: 400, promptTokens: 40 });

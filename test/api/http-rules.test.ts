@@ -127,15 +127,15 @@ test('numbers in queries are decimal digits, and known parameters may be given o
     ['page=007', 200, ''],
     ['', 200, ''],
     ['unknown=1&unknown=2', 200, ''],
-    ['page=0x10', 422, 'decimal digits'],
-    ['page=1e2', 422, 'decimal digits'],
-    ['page=%201', 422, 'decimal digits'],
-    ['page=+1', 422, 'decimal digits'],
-    ['page=%2B1', 422, 'decimal digits'],
-    ['page=1.0', 422, 'decimal digits'],
-    ['page=', 422, 'decimal digits'],
-    ['page', 422, 'decimal digits'],
-    ['page=%D9%A1', 422, 'decimal digits'],
+    ['page=0x10', 422, 'decimal integer'],
+    ['page=1e2', 422, 'decimal integer'],
+    ['page=%201', 422, 'decimal integer'],
+    ['page=+1', 422, 'decimal integer'],
+    ['page=%2B1', 422, 'decimal integer'],
+    ['page=1.0', 422, 'decimal integer'],
+    ['page=', 422, 'decimal integer'],
+    ['page', 422, 'decimal integer'],
+    ['page=%D9%A1', 422, 'decimal integer'],
     ['page=-1', 422, 'must be >= 1'],
     ['page=99999999999999999999', 422, 'must be <='],
     ['page=1&page=2', 422, 'more than once'],
@@ -209,7 +209,7 @@ test('the error for a replaced key states that the key was replaced', async (t) 
   const response = await fetch(`${stack.url}/v1/users/profile`, { headers });
   t.is(response.status, 401);
   t.is(response.headers.get('www-authenticate'), `${challenge}, error="invalid_token"`);
-  t.regex(((await response.json()) as ErrorBody).error.message, /was replaced/);
+  t.regex(((await response.json()) as ErrorBody).error.message, /been replaced/);
 });
 
 test('responses for a key holder, and errors, are never stored by caches', async (t) => {

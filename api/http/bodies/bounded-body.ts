@@ -50,10 +50,15 @@ export function createBoundedReader(
           else meter.measure(() => body.check(chunk));
         },
       });
+      const ours = new Set(req.listeners('data'));
       const parsed = parse(context, async () => undefined);
-      // If the body is refused before its end, the parser never ends.
+      const theirs = req.listeners('data').filter((listener) => !ours.has(listener));
       parsed.catch(() => undefined);
-      await arrived;
+      await arrived.catch((error: unknown) => {
+        // Beyond its limit, the parser would pause the body, the rest of which is drained after the error response.
+        for (const listener of theirs) req.off('data', listener as () => void);
+        throw error;
+      });
       body.end();
       await parsed;
     } finally {

@@ -42,7 +42,7 @@ for (const name of Object.keys(webLimits) as WebLimitName[]) {
     t.true(Number.isInteger(seconds) && seconds >= 1 && seconds <= windowSeconds);
     t.is(
       error.publicMessage,
-      `The limit of ${limit} ${webLimits[name].counted} per ${periodNames[windowSeconds]} is reached. Try again in ${seconds} s.`,
+      `The limit of ${limit} ${webLimits[name].counted} per ${periodNames[windowSeconds]} has been reached. Try again in ${seconds} s.`,
     );
     await t.notThrowsAsync(limits.take([{ name, who: randomUUID() }]), 'other parties have their own limit');
   });

@@ -275,7 +275,7 @@ test('a debit takes no more than is there, and says how much it took', async (t)
   const { answer, exitCode, stderr } = await runAdmin('account', 'credit', created.id, '--balance', '-200');
   t.is(exitCode, 0);
   t.like(answer, { balance: 0, taken: 100 });
-  t.regex(stderr, /Took 100 of 200 roubles/);
+  t.regex(stderr, /Subtracted 100 of 200 roubles/);
   t.like((await runAdmin('account', 'credit', created.id, '--balance', '5')).answer, {
     balance: 5,
     taken: undefined,

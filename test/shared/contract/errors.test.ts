@@ -5,7 +5,7 @@ import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts
 
 /** Matches a sentence or clause that tells the caller what to do or where to look. */
 const instructions = {
-  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Refresh|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
+  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Refresh|Request|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
   ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обновите|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
 };
 

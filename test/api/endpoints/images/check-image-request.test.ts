@@ -145,7 +145,7 @@ const invalidRequests: Readonly<
     'words',
     { image_url: link },
     'image_url',
-    /leave image_url out/,
+    /remove image_url/,
     'createImage',
   ],
   'an edit without an image': ['editor', {}, 'image', /is required: send at least one image/],
@@ -254,7 +254,7 @@ const invalidRequests: Readonly<
     'flat',
     { image: [link, link] },
     'image.1',
-    /takes at most 1 input image\. /,
+    /accepts at most 1 input image\. /,
   ],
   'high fidelity for a price per image': [
     'flat',
