@@ -7,9 +7,12 @@ import { checkDepth, isWellFormedJson, parseSmallJson } from './json-body.ts';
 import { readChunks } from './read-chunks.ts';
 import { checkUtf8, tooLarge } from './refuse-body.ts';
 
-const unparsed = Symbol.for('unparsedBody');
-
-type ParsedBody = Record<PropertyKey, unknown>;
+/** What koa-body adds to Koa's request. */
+interface ParsedRequest {
+  readonly body?: unknown;
+  /** The text of the body, if the parser accepted it. */
+  readonly rawBody?: string;
+}
 
 /**
  * Creates a reader of JSON bodies up to `limitBytes`, which are collected whole and parsed by koa-body. What it does not
@@ -64,17 +67,16 @@ export function createBoundedReader(
     } finally {
       body.release();
     }
-    return takeBody(request.body);
+    return takeBody(request as ParsedRequest);
   };
 }
 
-/** An empty body is treated as an empty object, so that missing fields are reported by name. */
-function takeBody(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null) return body ?? {};
-  const text = (body as ParsedBody)[unparsed];
-  if (typeof text === 'string' && !isWellFormedJson(text, body)) return parseSmallJson(text);
+/** @throws AppError `validation_failed` */
+function takeBody({ body, rawBody }: ParsedRequest): unknown {
+  // An empty body is treated as an empty object, so that missing fields are reported by name.
+  if (body === undefined) return {};
   checkDepth(body);
-  delete (body as ParsedBody)[unparsed];
+  if (rawBody !== undefined && !isWellFormedJson(rawBody, body)) return parseSmallJson(rawBody);
   return body;
 }
 

@@ -5,8 +5,8 @@ import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts
 
 /** Matches a sentence or clause that tells the caller what to do or where to look. */
 const instructions = {
-  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Correct|Refill|Refresh|Request|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
-  ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обновите|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|Причину |Список |Допустимые /,
+  en: /(?:^|[.:] )(?:Ask|Change|Check|Choose|Contact|Correct|Make|Refill|Refresh|Request|See|Send|Shorten|Sign in|Try|Use|Wait|try)[ ,;]|\blists\b/,
+  ru: /(?:^|[.:] )(?:Войдите|Выберите|Дождитесь|Запросите|Измените|Исправьте|Используйте|Обновите|Уменьшите|Обратитесь|Отправ(?:ьте|ляйте)|Переда(?:йте|вайте)|Повторите|Пополните|Попробуйте|Проверьте|Сократите|Укажите|повторите)[ ,;]|, обратитесь |Список |Допустимые /,
 };
 
 test('every error text says what to do', (t) => {
