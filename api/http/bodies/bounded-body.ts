@@ -67,7 +67,7 @@ export function createBoundedReader(
     } finally {
       body.release();
     }
-    return takeBody(request as ParsedRequest);
+    return takeBody(request);
   };
 }
 
