@@ -5,9 +5,9 @@ import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortRealTests } from './run-real-tests.mjs';
 import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.mjs';
 
-/** Groups of short tests wait for timers and other processes, so three processes with two files each keep two cores busy. */
+/** Two processes with two files each keep two cores busy. More would make tests with time limits wait for each other. */
 const shortGroups = { groups: 6, aloneGroups: 3, filesAtOnce: 2 };
-const processes = process.env.REDIS_URL ? 1 : 3;
+const processes = process.env.REDIS_URL ? 1 : 2;
 
 /** Suites that `npm test -- --all` adds: client programs, crashes, store outages, attacks, growth. */
 const longFolders = ['clients', 'examples', 'crash', 'hostile', 'growth'];

@@ -280,7 +280,7 @@ test('if no browser can be installed, one sentence reports it and the tests stil
 });
 
 /** The one group of the project's one short test. */
-const shortGroup = '--concurrency=3 --no-worker-threads dist/test-groups/group-1.test.js';
+const shortGroup = '--concurrency=2 --no-worker-threads dist/test-groups/group-1.test.js';
 
 test('npm test lints, checks the format and runs every test; its last line is the totals', async (t) => {
   const { run, calls } = makeProject(t);

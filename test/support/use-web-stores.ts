@@ -1,6 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import type { MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
 import { openWebStores, type WebStores } from '../../shared/account-area/web-stores.ts';
+import { retryUntilSuccess } from './retry-until-success.ts';
 import { useMongo } from './use-mongo.ts';
 
 export const testMasterKey = 'test-master-key-0123456789abcdef0123456789';
@@ -14,8 +15,11 @@ export function useWebStores(test: TestFn): (t: ExecutionContext) => Promise<Ope
   const open = useUnpreparedWebStores(test);
   return async (t) => {
     const stores = open(t);
-    await stores.createIndexes();
-    return stores;
+    // All tests of a file do this at the same time, which on a busy machine takes longer than a caller would wait.
+    return await retryUntilSuccess('MongoDB to create the indexes', async () => {
+      await stores.createIndexes();
+      return stores;
+    });
   };
 }
 

@@ -24,6 +24,7 @@ test.serial(
     }
     await Promise.all(calls);
     // In a later iteration, again a few start immediately.
+    await nextIteration();
     const later = Array.from({ length: immediate }, call);
     t.is(started, 40 + immediate);
     await Promise.all(later);

@@ -39,12 +39,12 @@ test.serial('memory in which few objects survive is given back', async (t) => {
   const occupiedMb = () => getHeapStatistics().total_heap_size / 1_000_000;
   await waitFor('the objects to be in the old generation', () => occupiedMb() > 100);
   const fullMb = occupiedMb();
-  // Every tenth, from each page of memory. One collection releases about a third.
+  // Every tenth, from each page of memory. One collection releases about a third, and leaves pages of survivors.
   const survivors = all.filter((_, i) => i % 10 === 0);
   all = [];
   await waitFor(
     () => `the memory to be released: ${occupiedMb()} MB, initially ${fullMb} MB`,
-    () => occupiedMb() < fullMb / 2,
+    () => occupiedMb() < 0.65 * fullMb,
   );
   // V8 would do it too, but only after most of a minute.
   t.true(collections > 1, `${collections} collections`);
