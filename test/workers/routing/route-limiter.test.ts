@@ -1,3 +1,4 @@
+// Runs alone: its pauses are shorter than another file may hold up its process.
 import { randomUUID } from 'node:crypto';
 import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -485,13 +486,13 @@ test('all workers skip a key until its cooldown ends, on one route or on all', a
   const poorElsewhere = listCandidates(sibling)[1]!;
 
   const limited = (await limiter.acquire([poor], acquireOptions()))!;
-  limiter.release(limited, 'none', { scope: 'keyOnRoute', forMs: 300, reason: 'over its limit' });
+  limiter.release(limited, 'none', { scope: 'keyOnRoute', forMs: 1_500, reason: 'over its limit' });
   await limiter.stop();
   t.is(await other.acquire([poor], acquireOptions()), null);
   t.is((await other.acquire([poor, listCandidates(route)[0]!], acquireOptions()))?.candidate.apiKey, 'good');
   t.truthy(await other.acquire([poorElsewhere], acquireOptions()));
   // A call whose wait limit allows it waits for the key, but no longer than the cooldown.
-  t.truthy(await other.acquire([poor], acquireOptions({ waitLimits: { keyMs: 1_000, breakerMs: 1_000 } })));
+  t.truthy(await other.acquire([poor], acquireOptions({ waitLimits: { keyMs: 10_000, breakerMs: 1_000 } })));
 
   const refused = (await other.acquire([poor], acquireOptions()))!;
   other.release(refused, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
