@@ -56,6 +56,7 @@ export function createBoundedReader(
       const ours = new Set(req.listeners('data'));
       const parsed = parse(context, async () => undefined);
       const theirs = req.listeners('data').filter((listener) => !ours.has(listener));
+      // It is awaited below, unless the body is refused before its end.
       parsed.catch(() => undefined);
       await arrived.catch((error: unknown) => {
         // Beyond its limit, the parser would pause the body, the rest of which is drained after the error response.

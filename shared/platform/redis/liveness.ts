@@ -1,7 +1,7 @@
 /**
- * Every time after which somebody who is silent counts as dead, and how often the living report, in milliseconds. All of
- * them are kept in Redis and measured by its clock. Between two reports there is time for several that are lost, and
- * what depends on a time is written beside it, because it must stay longer or shorter.
+ * Every lease, lock and heartbeat: how long its owner may be silent before it counts as dead (`deadMs`), and how often it
+ * reports (`reportMs`), in milliseconds. Redis keeps all of them. Several reports may be lost before an owner counts as
+ * dead. Each comment says what depends on the time.
  */
 export const liveness = {
   /**
