@@ -93,7 +93,9 @@ async function requestCode(page: Page, email: string): Promise<{ challenge_id: s
 async function signIn(page: Page, email = createEmail()): Promise<AuthResult> {
   const { challengeId, code } = await issueCode(stack, email);
   const body = { challenge_id: challengeId, code };
-  return (await callFromPage<AuthResult>(page, 'POST', '/auth/verify-code', { body })).body;
+  const verified = await callFromPage<AuthResult>(page, 'POST', '/auth/verify-code', { body });
+  if (verified.status !== 200) throw new Error(`${verified.status}: ${JSON.stringify(verified.body)}`);
+  return verified.body;
 }
 
 const readMe = (page: Page) => callFromPage<WebUser>(page, 'GET', '/auth/me');

@@ -6,8 +6,8 @@ const program = new URL('../../../scripts/bootstrap/browser-program.mjs', import
 const { findBrowser } = (await import(program.href)) as { findBrowser: () => string | null };
 const executablePath = findBrowser();
 
-/** `test`, or `test.skip` on machines without a browser. */
-export const withBrowser = executablePath === null ? test.skip : test;
+/** `test.serial`, because pages compete for the processors, or a skipped test on machines without a browser. */
+export const withBrowser = executablePath === null ? test.serial.skip : test.serial;
 
 export async function launchBrowser(): Promise<Browser> {
   // Resolves all names below .test to this machine.

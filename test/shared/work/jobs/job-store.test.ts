@@ -47,11 +47,17 @@ test('a page of jobs is one script, however many jobs it has', async (t) => {
   t.deepEqual(commands, ['evalsha']);
   t.is(page.total, 30);
   t.deepEqual(
-    page.jobs.map(({ job, rank }) => [job.id, rank]),
-    ids
-      .slice(0, 10)
-      .map((id, i) => [id, i] as const)
-      .toReversed(),
+    page.jobs.map(({ rank }) => rank),
+    [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+  );
+  // Jobs of the same millisecond are in the order of their ids.
+  const found = await store.findMany(accountId, ids);
+  const sorted = found
+    .map(({ job }) => [job.createdAtMs, job.id] as const)
+    .sort(([at, id], [otherAt, otherId]) => at - otherAt || (id < otherId ? -1 : 1));
+  t.deepEqual(
+    page.jobs.map(({ job }) => [job.createdAtMs, job.id] as const),
+    sorted.slice(0, 10).toReversed(),
   );
   t.is((await store.list(accountId, 'failed', { page: 1, pageSize: 20 })).total, 0);
 });
