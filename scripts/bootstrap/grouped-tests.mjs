@@ -1,5 +1,5 @@
 // Lets many test files share a process, and with it the modules that they load: loading the product takes a file longer
-// than most tests. Files of a group run a few at a time. For a test file nothing changes: its hooks run before and after
+// than most tests. The files of a group run one by one. For a test file nothing changes: its hooks run before and after
 // its own tests, and its serial tests run one by one, before its others.
 //
 // Compiled tests import this instead of ava (see `writeAvaEntry`). In a file that is run by itself, it is ava.
@@ -91,7 +91,7 @@ let lastStart = Promise.resolve();
 
 /**
  * Lets one test start in each turn of the event loop. Tests that await nothing would otherwise run one after the other
- * while the timers and sockets of other files wait.
+ * while the timers and sockets of the others wait.
  */
 async function nextStart() {
   lastStart = lastStart.then(() => nextTurn());
@@ -131,31 +131,17 @@ function createGroupedTest() {
 /** What `import test from 'ava'` is in a compiled test. */
 export const getTest = () => (isGroup ? createGroupedTest() : ava);
 
-/** A file that holds up its process for longer than this makes tests next to it time out. */
-const longHoldMs = 1_000;
-const checkMs = 50;
-
-/** Calls `onHold` with the milliseconds for which the process was held up, whenever it was for long. */
-function watchProcess(onHold) {
-  let lastMs = performance.now();
-  setInterval(() => {
-    const heldMs = performance.now() - lastMs - checkMs;
-    lastMs = performance.now();
-    if (heldMs > longHoldMs) onHold(heldMs);
-  }, checkMs).unref();
-}
-
 const throwUncaught = (error) =>
   setImmediate(() => {
     throw error;
   });
 
 /**
- * Loads the files of a group one after the other, and runs their tests.
- * @param options `files`: each with its `label` in titles and the `url` of its module; `filesAtOnce`: how many run at the
- *   same time; `costsPath`: the file to which the seconds of each are appended
+ * Loads the files of a group, and then runs their tests, one file after the other.
+ * @param options `files`: each with its `label` in titles and the `url` of its module; `costsPath`: the file to which the
+ *   seconds of each are appended
  */
-export async function runGroup({ files, filesAtOnce, costsPath }) {
+export async function runGroup({ files, costsPath }) {
   isGroup = true;
   const loaded = [];
   for (const { label, url } of files) {
@@ -163,24 +149,16 @@ export async function runGroup({ files, filesAtOnce, costsPath }) {
     await import(url);
     loaded.push(loading);
   }
-  const queue = [...loaded];
-  const running = new Set();
-  watchProcess((ms) => {
-    if (running.size < 2) return;
-    const labels = [...running].map(({ label }) => label).join(' | ');
-    appendFileSync(costsPath, `held ${(ms / 1_000).toFixed(1)}\t${labels}\n`);
-  });
-  const runNext = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const startedMs = performance.now();
-      running.add(file);
-      file.turn.resolve();
-      await file.ended;
-      running.delete(file);
-      appendFileSync(costsPath, `${((performance.now() - startedMs) / 1_000).toFixed(1)}\t${file.label}\n`);
-    }
-  };
   // ava starts with the first test that it gets, and takes no others once it has started.
   for (const file of loaded) file.register();
-  for (let i = 0; i < filesAtOnce; i++) runNext().catch(throwUncaught);
+  runInTurn(loaded, costsPath).catch(throwUncaught);
+}
+
+async function runInTurn(files, costsPath) {
+  for (const file of files) {
+    const startedMs = performance.now();
+    file.turn.resolve();
+    await file.ended;
+    appendFileSync(costsPath, `${((performance.now() - startedMs) / 1_000).toFixed(1)}\t${file.label}\n`);
+  }
 }

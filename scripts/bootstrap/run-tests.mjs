@@ -5,11 +5,9 @@ import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortRealTests } from './run-real-tests.mjs';
 import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.mjs';
 
-/**
- * Two processes, each with one file at a time, keep two cores busy. With more, tests with time limits of their own wait for
- * each other, and some fail.
- */
-const shortGroups = { groups: 6, aloneGroups: 3, filesAtOnce: 1 };
+/** More than processes, so that none works much longer than the others. */
+const groupCount = 8;
+/** Two keep two cores busy. With more, tests with time limits of their own wait for each other, and some fail. */
 const processes = process.env.REDIS_URL ? 1 : 2;
 
 /** Suites that `npm test -- --all` adds: client programs, crashes, store outages, attacks, growth. */
@@ -70,20 +68,31 @@ async function runPhases(flags, phases) {
 
 const isIn = (folders) => (file) => folders.some((name) => file.startsWith(join('dist', 'test', name, '/')));
 
+const shortPhase = (flags) =>
+  runGroups(
+    'group',
+    listTests('test').filter((file) => !isElsewhere(file)),
+    flags,
+  );
+
+const longPhase = (flags) =>
+  runGroups(
+    'long',
+    listTests('test').filter((file) => isIn(longFolders)(file) && !longest.includes(file)),
+    flags,
+  );
+
+const isElsewhere = (file) =>
+  isIn([...longFolders, longestFolder, realFolder])(file) || longest.includes(file);
+
 /** A flag such as `--match` may leave out tests, for which the others of a group would wait. */
-function shortPhase(flags) {
-  const isElsewhere = isIn([...longFolders, longestFolder, realFolder]);
-  const files = listTests('test').filter((file) => !isElsewhere(file) && !longest.includes(file));
-  if (flags.length > 0) return files;
-  const groups = writeGroups('group', files, shortGroups);
-  return groups.length === 0 ? [] : [`--concurrency=${processes}`, '--no-worker-threads', ...groups];
+function runGroups(prefix, files, flags) {
+  if (flags.length > 0 || files.length === 0) return files;
+  return [`--concurrency=${processes}`, '--no-worker-threads', ...writeGroups(prefix, files, groupCount)];
 }
 
 /** Load makes tests next to it time out, so files that cause it run after the others. */
 const runTwoAtOnce = (files) => (files.length === 0 ? [] : [...twoAtOnce, ...files]);
-
-const longPhase = () =>
-  runTwoAtOnce(listTests('test').filter((file) => isIn(longFolders)(file) && !longest.includes(file)));
 
 const longestPhases = [
   () => runTwoAtOnce(listTests('test').filter(isIn([longestFolder]))),
@@ -97,15 +106,7 @@ const longestPhases = [
 async function checkStyle() {
   const checks = [
     ['lint', join(root, 'scripts', 'bootstrap', 'lint.mjs')],
-    [
-      'format check',
-      binOf('prettier'),
-      '--check',
-      '--cache',
-      '--cache-strategy=content',
-      '--log-level=warn',
-      '.',
-    ],
+    ['format check', binOf('oxfmt'), '--check'],
   ];
   const check = async ([name, ...args]) => {
     const { code, output } = await run(process.execPath, args);

@@ -11,9 +11,7 @@ const program = pathToFileURL(join(root, 'scripts', 'bootstrap', 'grouped-tests.
 /** How many of the slowest files the summary lists. */
 const listedFiles = 10;
 
-/** `// Runs alone: why`, in a test file next to which no other may run in the same process at the same time. */
-const runsAlone = /^\/\/ Runs alone: /m;
-/** `// Has its own process: why`, in a test file that no other may precede in its process either. */
+/** `// Has its own process: why`, in a test file that no other may precede in its process. */
 const hasOwnProcess = /^\/\/ Has its own process: /m;
 
 /** Makes compiled tests import `grouped-tests.mjs` in place of ava. */
@@ -54,30 +52,24 @@ export function clearGroups() {
  * Writes a program for each group of test files.
  * @param prefix of the programs' names
  * @param files compiled test files
- * @param options `groups`: the number of groups; `aloneGroups`: of the files that run alone; `filesAtOnce`: in a group
+ * @param count the number of groups, besides those of files that have their own process
  * @returns the programs, in the order in which ava should start them
  */
-export function writeGroups(prefix, files, { groups, aloneGroups, filesAtOnce }) {
-  const isMarked = (mark) => (file) => mark.test(readText(sourceOf(file)));
-  const [isAlone, isOwn] = [isMarked(runsAlone), isMarked(hasOwnProcess)];
-  // Neighbours in a folder take about as long, so dealing them out in turn makes groups of about the same length.
-  const deal = (list, count) =>
-    Array.from({ length: count }, (_, i) => list.filter((_, k) => k % count === i));
-  const own = files.filter(isOwn).map((file) => ({ group: [file], atOnce: 1 }));
-  const alone = deal(files.filter(isAlone), aloneGroups).map((group) => ({ group, atOnce: 1 }));
-  const others = deal(
-    files.filter((file) => !isAlone(file) && !isOwn(file)),
-    groups,
-  ).map((group) => ({ group, atOnce: filesAtOnce }));
-  return [...own, ...alone, ...others]
-    .filter(({ group }) => group.length > 0)
-    .map(({ group, atOnce }, i) => writeGroup(group, atOnce, `${prefix}-${i + 1}.test.js`));
+export function writeGroups(prefix, files, count) {
+  const isOwn = (file) => hasOwnProcess.test(readText(sourceOf(file)));
+  const own = files.filter(isOwn).map((file) => [file]);
+  const others = files.filter((file) => !isOwn(file));
+  // Neighbours in a folder take about as long, so giving them to the groups in turn makes these of about the same length.
+  const groups = Array.from({ length: count }, (_, i) => others.filter((_file, k) => k % count === i));
+  return [...own, ...groups]
+    .filter((group) => group.length > 0)
+    .map((group, i) => writeGroup(group, `${prefix}-${i + 1}.test.js`));
 }
 
-function writeGroup(files, filesAtOnce, name) {
+function writeGroup(files, name) {
   const entries = files.map((file) => ({ label: labelOf(file), url: pathToFileURL(join(root, file)).href }));
   const path = join(groupFolder, name);
-  const options = { files: entries, filesAtOnce, costsPath };
+  const options = { files: entries, costsPath };
   writeFileSync(
     path,
     `import { runGroup } from ${JSON.stringify(program)};\n\nawait runGroup(${JSON.stringify(options, null, 2)});\n`,
@@ -99,15 +91,8 @@ export const withoutGroups = (text) =>
 /** Prints which files took longest. */
 export function printCosts() {
   const lines = readText(costsPath).trim().split('\n');
-  const held = lines.filter((line) => line.startsWith('held '));
-  const costs = lines
-    .filter((line) => !line.startsWith('held '))
-    .map((line) => line.split('\t'))
-    .toSorted(([a], [b]) => Number(b) - Number(a));
+  const costs = lines.map((line) => line.split('\t')).toSorted(([a], [b]) => Number(b) - Number(a));
   if (costs.length <= listedFiles) return;
-  say(`\nThe slowest of ${costs.length} test files, in seconds, of which some waited for others:`);
+  say(`\nThe slowest of ${costs.length} test files, in seconds:`);
   for (const [seconds, label] of costs.slice(0, listedFiles)) say(`${seconds.padStart(7)}  ${label}`);
-  if (held.length === 0) return;
-  say('\nProcesses were held up for seconds. Mark the file that did it with "// Runs alone: why":');
-  for (const line of held) say(`  ${line.replace('held ', '').replace('\t', ' s  ')}`);
 }

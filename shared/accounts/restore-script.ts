@@ -38,7 +38,8 @@ const defaultEntriesPerRun = 500;
 export type RestoreOutcome = 'restored' | 'present' | 'stale' | 'recovering';
 
 type RestoreReply =
-  [outcome: RestoreOutcome] | [outcome: 'more', last: string, ...changedFieldsAndValues: string[]];
+  | [outcome: RestoreOutcome]
+  | [outcome: 'more', last: string, ...changedFieldsAndValues: string[]];
 
 export interface RestoreRequest {
   readonly account: AccountDocument;

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';

@@ -1,4 +1,3 @@
-// Runs alone: it compiles for seconds at a time.
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import test from 'ava';
 import { createRouter, serveOperations } from '../../api/app.ts';

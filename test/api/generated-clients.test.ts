@@ -1,4 +1,3 @@
-// Runs alone: it compiles for seconds at a time.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';

@@ -1,4 +1,3 @@
-// Runs alone: it stores and reads files of 20 MB in its process.
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { get, request, type IncomingMessage } from 'node:http';

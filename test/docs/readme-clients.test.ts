@@ -1,4 +1,3 @@
-// Runs alone: it runs programs and waits for them.
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';

@@ -25,7 +25,7 @@ type Run = (
 interface Project {
   root: string;
   run: Run;
-  /** The calls of npm, tsc, oxlint, prettier, ava and apt-get, in order. */
+  /** The calls of npm, tsc, oxlint, oxfmt, ava and apt-get, in order. */
   calls: () => string[];
   write: (path: string, text: string, mode?: number) => void;
 }
@@ -77,7 +77,7 @@ function makeProject(t: ExecutionContext): Project {
       };
       if (fs.existsSync('slow-lint')) look();`,
     ),
-    prettier: recordingProgram('prettier'),
+    oxfmt: recordingProgram('oxfmt'),
     ava: recordingProgram(
       'ava',
       `console.log(fs.existsSync('ava-says') ? fs.readFileSync('ava-says', 'utf8') : '  3 tests passed');
@@ -288,8 +288,8 @@ test('npm test lints, checks the format and runs every test; its last line is th
   t.is(code, 0);
   t.deepEqual(calls().slice(2).toSorted(), [
     `ava --timeout=120s ${shortGroup}`,
+    'oxfmt --check',
     'oxlint --type-aware --deny-warnings',
-    'prettier --check --cache --cache-strategy=content --log-level=warn .',
   ]);
   t.is(stdout, '  3 tests passed\n3 passed, 0 failed\n');
 });
@@ -339,7 +339,7 @@ test('npm test -- --all runs the long suites after the other tests, and --long t
   for (const path of [deaths, attacks, orphans, load]) write(path, '');
   const { stdout } = await run(['test', '--all']);
   const runs = (): string[] => calls().filter((call) => call.startsWith('ava'));
-  const long = `ava --timeout=120s --concurrency=2 ${orphans}`;
+  const long = 'ava --timeout=120s --concurrency=2 --no-worker-threads dist/test-groups/long-1.test.js';
   t.deepEqual(runs().slice(1), [long]);
   t.true(calls().some((call) => call.startsWith('oxlint')));
   t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');

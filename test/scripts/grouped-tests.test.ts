@@ -32,7 +32,7 @@ async function runGroup(
   writeFileSync(
     join(dir, 'group.test.js'),
     `import { runGroup } from ${JSON.stringify(program)};
-    await runGroup(${JSON.stringify({ files, filesAtOnce: 1, costsPath })});`,
+    await runGroup(${JSON.stringify({ files, costsPath })});`,
   );
   const env = { PATH: process.env['PATH'] };
   const child = spawn(process.execPath, [resolve('node_modules/ava/entrypoints/cli.mjs')], { cwd: dir, env });

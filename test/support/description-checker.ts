@@ -1,4 +1,4 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formatsPlugin from 'ajv-formats';
 import type { Description, ResponseObject } from '../../api/description/description.ts';
 
@@ -6,6 +6,8 @@ import type { Description, ResponseObject } from '../../api/description/descript
 export class DescriptionChecker {
   readonly #description: Description;
   readonly #ajv = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false });
+  /** Compiled schemas by their path in the document, because compiling one takes far longer than using it. */
+  readonly #validators = new Map<string, ValidateFunction>();
 
   constructor(description: Description) {
     this.#description = description;
@@ -30,9 +32,15 @@ export class DescriptionChecker {
     if (contentType !== 'application/json') return differences;
     const pointer = ['paths', path, method, 'responses', String(status), 'content', range, 'schema'];
     const schemaPath = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
-    const validate = this.#ajv.compile({ $ref: `description#/${encodeURI(schemaPath)}` });
+    const validate = this.#compile(`description#/${encodeURI(schemaPath)}`);
     if (validate(JSON.parse(body))) return differences;
     return [...differences, `the body of ${status}: ${this.#ajv.errorsText(validate.errors)}: ${body}`];
+  }
+
+  #compile($ref: string): ValidateFunction {
+    const validate = this.#validators.get($ref) ?? this.#ajv.compile({ $ref });
+    this.#validators.set($ref, validate);
+    return validate;
   }
 }
 

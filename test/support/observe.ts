@@ -59,13 +59,14 @@ export async function readStoredState(stack: TestStack, accountId: string): Prom
 }
 
 async function countEverAdded({ redis }: TestStack, streams: readonly string[]): Promise<number> {
-  let count = 0;
-  for (const stream of streams) {
-    if ((await redis.exists(stream)) === 0) continue;
-    const fields = (await redis.xinfo('STREAM', stream)) as unknown[];
-    count += Number(fields[fields.indexOf('entries-added') + 1]);
-  }
-  return count;
+  const counts = await Promise.all(
+    streams.map(async (stream) => {
+      if ((await redis.exists(stream)) === 0) return 0;
+      const fields = (await redis.xinfo('STREAM', stream)) as unknown[];
+      return Number(fields[fields.indexOf('entries-added') + 1]);
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** Waits until the ledger has written the log row of a request to MongoDB, and returns it. */

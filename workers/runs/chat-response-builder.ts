@@ -47,7 +47,9 @@ export class ChatResponseBuilder {
     if (Array.isArray(toolCalls))
       for (const part of toolCalls) mergeToolCall(choice.toolCalls, part as ToolCallDelta);
     const logprobs = event.logprobs as
-      { content?: unknown[] | null; refusal?: unknown[] | null } | null | undefined;
+      | { content?: unknown[] | null; refusal?: unknown[] | null }
+      | null
+      | undefined;
     choice.logprobs.content.push(...(logprobs?.content ?? []));
     choice.logprobs.refusal.push(...(logprobs?.refusal ?? []));
   }

@@ -41,6 +41,8 @@ export interface JobDeps extends FinishDeps {
   readonly faults: Faults;
   readonly log: Logger;
   readonly workerId: string;
+  /** How long a piece of a response is sent again while that fails; half a minute by default. */
+  readonly maxSendingMs?: number;
 }
 
 /** One run of a request: how it replies, and how it is controlled on behalf of its caller. */

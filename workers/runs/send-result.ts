@@ -16,7 +16,7 @@ import type { JobDeps, RequestRun } from './job-context.ts';
  * @param parts the bytes of the response, in order
  */
 export async function sendResult(
-  dependencies: Pick<JobDeps, 'responses' | 'mover'>,
+  dependencies: Pick<JobDeps, 'responses' | 'mover' | 'maxSendingMs'>,
   request: Pick<AdmittedRequest, 'requestId' | 'accountId' | 'claimHash' | 'jobAttempt'>,
   run: RequestRun,
   parts: readonly Buffer[],
@@ -26,7 +26,7 @@ export async function sendResult(
   if (jobAttempt !== undefined)
     return await storeJobResponse(dependencies, { ...request, jobAttempt }, Buffer.concat(parts, length));
   if (length <= maxInlineBytes) run.reply.result(Buffer.concat(parts, length));
-  else if (request.claimHash === null) await sendPieces(run, parts, length);
+  else if (request.claimHash === null) await sendPieces(run, parts, length, dependencies.maxSendingMs);
   else await storeResponse(dependencies, request, run, Buffer.concat(parts, length));
 }
 
@@ -70,7 +70,12 @@ async function storeResponse(
   }
 }
 
-async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: number): Promise<void> {
+async function sendPieces(
+  run: RequestRun,
+  parts: readonly Buffer[],
+  length: number,
+  maxSendingMs = defaultMaxSendingMs,
+): Promise<void> {
   const { reply, signal, log } = run;
   reply.offered(length);
   let sent = 0;
@@ -79,7 +84,7 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
     for (const piece of cutPieces(parts)) {
       const end = Math.min(length, sent + pieceBytes);
       while (requestedBytes < end) requestedBytes = await run.whenRequested(requestedBytes);
-      await sendWithRetries(reply.piece(piece), run);
+      await sendWithRetries(reply.piece(piece), run, maxSendingMs);
       sent = end;
     }
   } catch (error) {
@@ -95,14 +100,18 @@ async function sendPieces(run: RequestRun, parts: readonly Buffer[], length: num
 }
 
 /** A lost connection is usually back within a second or two. This is long enough for a Redis restart. */
-const maxRetryingMs = 30_000;
+const defaultMaxSendingMs = 30_000;
 const retryMs = { first: 100, max: 2_000 };
 
 /**
  * Retries, so that a response that the vendor bills is not lost with a connection.
  * @throws the last error, if sending keeps failing for too long
  */
-async function sendWithRetries(send: () => Promise<void>, { signal }: RequestRun): Promise<void> {
+async function sendWithRetries(
+  send: () => Promise<void>,
+  { signal }: RequestRun,
+  maxSendingMs: number,
+): Promise<void> {
   const startedAtMs = performance.now();
   for (let pauseMs = retryMs.first; ; pauseMs = Math.min(retryMs.max, 2 * pauseMs)) {
     try {
@@ -110,7 +119,7 @@ async function sendWithRetries(send: () => Promise<void>, { signal }: RequestRun
       return;
     } catch (error) {
       signal.throwIfAborted();
-      if (performance.now() - startedAtMs > maxRetryingMs) throw error;
+      if (performance.now() - startedAtMs > maxSendingMs) throw error;
       await delay(pauseMs, undefined, { signal });
     }
   }

@@ -291,7 +291,13 @@ export interface Upstream {
  * - `timeout`: one of our timeouts expired
  */
 export type UpstreamFailure =
-  'rejected' | 'missing' | 'auth' | 'rate_limited' | 'too_large' | 'unavailable' | 'timeout';
+  | 'rejected'
+  | 'missing'
+  | 'auth'
+  | 'rate_limited'
+  | 'too_large'
+  | 'unavailable'
+  | 'timeout';
 
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';

@@ -90,7 +90,8 @@ export async function takeSnapshots(
 }
 
 function toJobReservations([cost, free, summedCost, summedFree]: readonly (
-  string | null
+  | string
+  | null
 )[]): JobReservations {
   const isSummed = summedCost !== null && summedCost !== undefined;
   return {

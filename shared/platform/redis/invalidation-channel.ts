@@ -4,7 +4,8 @@ import type { Subscriber } from './subscriber-client.ts';
 
 /** What changed: an account (its key, limits or ban), or the set of disabled models. */
 export type Invalidation =
-  { readonly kind: 'account'; readonly accountId: string } | { readonly kind: 'models' };
+  | { readonly kind: 'account'; readonly accountId: string }
+  | { readonly kind: 'models' };
 
 export async function publishInvalidation(redis: RedisClient, change: Invalidation): Promise<void> {
   await callRedis(() => redis.spublish(redisChannels.invalidation, JSON.stringify(change)));

@@ -1,4 +1,3 @@
-// Runs alone: its files keep several processes busy for seconds.
 import test from 'ava';
 import type { CountedFile, FileRequest } from '../../../api/documents/file-content.ts';
 import { countTokens } from '../../../shared/catalog/count-tokens.ts';

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import test from 'ava';
 import fc from 'fast-check';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import test from 'ava';
 import { countTokens as countWhole } from 'gpt-tokenizer/encoding/o200k_base';
 import {

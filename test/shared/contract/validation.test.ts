@@ -1,4 +1,3 @@
-// Runs alone: it measures memory.
 import test from 'ava';
 import { ChatRequest } from '../../../shared/contract/chat.ts';
 import { EmbeddingRequest } from '../../../shared/contract/embeddings.ts';

@@ -1,4 +1,3 @@
-// Runs alone: it parses for seconds at a time.
 import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';

@@ -1,4 +1,3 @@
-// Runs alone: it replaces the timers of its process.
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';

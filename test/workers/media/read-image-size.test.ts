@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import test from 'ava';
 import { deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';

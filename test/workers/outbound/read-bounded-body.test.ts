@@ -1,4 +1,3 @@
-// Runs alone: it measures memory.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import { findCollector } from '../../../shared/platform/runtime/idle-collection.ts';

@@ -1,4 +1,3 @@
-// Runs alone: it replaces the timers of its process.
 import { mock } from 'node:test';
 import test from 'ava';
 import { ChannelWindow, createBurst } from '../../../workers/replies/channel-window.ts';

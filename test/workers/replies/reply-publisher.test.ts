@@ -1,4 +1,3 @@
-// Runs alone: it replaces the timers of its process.
 import { randomUUID } from 'node:crypto';
 import { mock } from 'node:test';
 import test from 'ava';

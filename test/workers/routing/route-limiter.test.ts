@@ -1,4 +1,3 @@
-// Runs alone: its pauses are shorter than another file may hold up its process.
 import { randomUUID } from 'node:crypto';
 import { once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';

@@ -56,7 +56,7 @@ interface Rig {
   readonly receive: () => Promise<Frame>;
   /** Waits until everything sent has arrived. @returns the frames that `receive` has not returned yet */
   readonly findUnread: () => Promise<readonly Frame[]>;
-  readonly send: (parts: readonly Buffer[]) => Promise<void>;
+  readonly send: (parts: readonly Buffer[], maxSendingMs?: number) => Promise<void>;
 }
 
 async function setUp(t: ExecutionContext): Promise<Rig> {
@@ -107,8 +107,8 @@ async function setUp(t: ExecutionContext): Promise<Rig> {
         frames.push(...decodeFrames(message));
       }
     },
-    send: async (parts) => {
-      await sendResult(noStores, request, run, parts);
+    send: async (parts, maxSendingMs) => {
+      await sendResult({ ...noStores, ...(maxSendingMs && { maxSendingMs }) }, request, run, parts);
     },
   };
 }
@@ -271,10 +271,9 @@ test('if the connection breaks while a piece is sent, the piece is sent again wi
   t.true(Buffer.concat([...pieces.values()]).equals(bytes));
 });
 
-test('if a piece cannot be sent for half a minute, the result ends with an error', async (t) => {
-  t.timeout(60_000);
+test('if a piece cannot be sent for as long as it is tried, the result ends with an error', async (t) => {
   const rig = await setUp(t);
-  const sent = rig.send([Buffer.alloc(2 * pieceBytes)]);
+  const sent = rig.send([Buffer.alloc(2 * pieceBytes)], 1_000);
   await rig.receive();
   rig.payloads.disconnect();
   rig.requestUpTo(pieceBytes);

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import test from 'ava';
 import { toChatRequest as toMessagesRequest } from '../../../workers/upstreams/anthropic/to-request.ts';
 import { toChatRequest as toGenerateRequest } from '../../../workers/upstreams/gemini/to-request.ts';

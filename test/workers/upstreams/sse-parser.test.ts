@@ -1,4 +1,3 @@
-// Runs alone: it measures memory.
 import test from 'ava';
 import * as fc from 'fast-check';
 

@@ -1,4 +1,3 @@
-// Runs alone: it draws for seconds at a time.
 import test from 'ava';
 import sharp from 'sharp';
 import { iconNames, readIconShapes } from '../../../../api/account-area/captcha/captcha-icons.ts';

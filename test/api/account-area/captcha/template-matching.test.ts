@@ -1,4 +1,3 @@
-// Runs alone: it compares pictures for seconds at a time.
 import test from 'ava';
 import sharp from 'sharp';
 import {

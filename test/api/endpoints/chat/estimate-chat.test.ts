@@ -1,4 +1,3 @@
-// Runs alone: it counts tokens for seconds at a time.
 import test from 'ava';
 import fc from 'fast-check';
 import { CountedTexts } from '../../../../api/tokens/counted-texts.ts';

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,3 @@
-// Runs alone: it replaces the timers of its process.
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { mock } from 'node:test';

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import { textOnlyFields } from '../../../../shared/work/queue/job-kinds.ts';
 import sharp from 'sharp';
 import test from 'ava';

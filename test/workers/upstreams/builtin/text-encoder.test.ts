@@ -1,4 +1,3 @@
-// Runs alone: it computes for seconds at a time.
 import { once, setMaxListeners } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import test from 'ava';

@@ -1,4 +1,3 @@
-// Runs alone: it measures the time of its process.
 import test from 'ava';
 
 import { type ImageEdit, parseEdits } from '../../../../../workers/upstreams/builtin/edit/parse-edits.ts';
