@@ -1,9 +1,13 @@
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
-import { presentModelStatus, presentSummary } from './present-traffic-stats.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import { sendPrepared } from '../../responses/send-prepared.ts';
+import type { ModelStatus, ModelType } from '../../../shared/contract/models.ts';
+import { apiVersion, type LogsSummary } from '../../../shared/contract/system.ts';
+import { chooseStatusMessage, toAverageSeconds, toSuccessRate, toTokensPerSecond } from './rates.ts';
+import { noModelSums, type ModelSums, type TotalSums } from '../../../shared/ledger/traffic-sums.ts';
+import { totalPeriodHours } from '../../../shared/ledger/traffic-windows.ts';
 
 /** Whether a model is disabled comes from the current catalog, not from the stats. */
 export const getModelsStatus = defineEndpoint(
@@ -37,6 +41,29 @@ export const getLogsSummary = defineEndpoint(
     };
   },
 );
+
+function presentModelStatus(
+  type: ModelType,
+  active: boolean,
+  sums: ModelSums = noModelSums,
+): ModelStatus {
+  return {
+    message: active ? chooseStatusMessage(sums) : 'Disabled',
+    success_rate: toSuccessRate(sums),
+    ...(type === 'image' ? {} : { tps: toTokensPerSecond(type, sums) }),
+    art: toAverageSeconds(sums),
+  };
+}
+
+function presentSummary(totals: TotalSums): LogsSummary {
+  return {
+    version: apiVersion,
+    period_hours: totalPeriodHours,
+    total_requests: totals.requests,
+    total_tokens: totals.tokens,
+    success_rate: toSuccessRate(totals),
+  };
+}
 
 /** Makes responses cacheable until the stats change. */
 const cacheUntilChange = (validForMs: number): string => `public, max-age=${Math.floor(validForMs / 1_000)}`;

@@ -6,6 +6,7 @@ import {
   type Server,
   type ServerOptions,
   type ServerResponse,
+  type RequestListener,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { explainListenError } from '../../../shared/platform/runtime/explain-listen-error.ts';
@@ -13,14 +14,14 @@ import { formatHttpOrigin } from '../../../shared/platform/runtime/format-http-o
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
-import { handleAllRequests } from './handle-all-requests.ts';
 import { createConnection, type Connection } from './connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit.ts';
-import type { ClientErrorOptions } from './client-error.ts';
+import { type ClientErrorOptions, handleClientErrors } from './client-error.ts';
 import { serveHalfClosed } from './half-close.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
 import { markOverLimit } from './refused-requests.ts';
 import { StallGuard, type FindMemoryBlockers } from './stall-guard.ts';
+import { allowHalfOpen } from './node-internals.ts';
 
 /**
  * Time limit for the headers of a request, from the opening of the connection or, for later requests, from their first
@@ -236,4 +237,23 @@ function endUnlessComplete(
   const stop = (): void => clearTimeout(timer);
   timer.unref();
   socket.once('close', stop);
+}
+
+/**
+ * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would reject get an error
+ * in our format.
+ */
+function handleAllRequests(
+  server: Server,
+  handle: RequestListener,
+  options: ClientErrorOptions,
+): void {
+  // `checkHead` checks the Host header and the number of headers. Node would silently drop headers beyond its limit.
+  Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
+  // The middleware that reads the body sends `100 Continue` when it is ready for the body.
+  server.on('checkContinue', handle);
+  server.on('checkExpectation', handle);
+  handleClientErrors(server, options);
+  // A client may close its side after sending its request. `serveHalfClosed` detects whether it has disconnected.
+  allowHalfOpen(server);
 }

@@ -7,10 +7,10 @@ import type {
   SimulatedError,
   SimulatedResponse,
 } from '../dialect.ts';
-import { checkOpenAiChat } from './openai-chat-rules.ts';
 import { handleChat } from './openai-chat.ts';
 import { handleEmbeddings } from './openai-embeddings.ts';
 import { handleImages } from './openai-images.ts';
+import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 
 /** OpenAI's dialect under `/v1`, following the OpenAI API reference. */
 export const openAiDialect: Dialect = {
@@ -45,6 +45,20 @@ export const openAiDialect: Dialect = {
   renderError: ({ message, type, code = null, param = null }) =>
     JSON.stringify({ error: { message, type, param, code } }),
 };
+
+/** OpenAI's own rules for a chat: a `reasoner` model rejects `max_tokens` and `temperature`. */
+function checkOpenAiChat({ model, body }: SimulatedCall): SimulatedError | null {
+  const param = findUnsupported(model, body);
+  if (param === null) return null;
+  const message = `Unsupported parameter: '${param}' is not supported with this model.`;
+  return { status: 400, type: 'invalid_request_error', code: 'unsupported_parameter', message, param };
+}
+
+function findUnsupported(model: string, body: JsonRecord): string | null {
+  if (!model.includes('reasoner')) return null;
+  if (body['max_tokens'] !== undefined) return 'max_tokens';
+  return body['temperature'] !== undefined && body['temperature'] !== 1 ? 'temperature' : null;
+}
 
 /** Serves a call without the rules that only OpenAI itself has. */
 export function serveOpenAiCall(call: SimulatedCall): SimulatedResponse {

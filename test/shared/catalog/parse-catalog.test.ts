@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
 import { CatalogError, parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
-import { presentModel } from '../../../api/endpoints/public/present-model.ts';
+import { presentModel } from '../../../api/endpoints/public/models.ts';
 
 const options = { env: {}, fileName: 'catalog.yaml', today: '2026-11-21' };
 
