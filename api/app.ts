@@ -8,7 +8,7 @@ import { createStack, type Endpoint } from './endpoint.ts';
 import { createChatCompletion } from './endpoints/chat/chat.ts';
 import { getDescription, getDocs } from './endpoints/public/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
-import { getLogsSummary, getModelsStatus } from './endpoints/public/traffic-stats.ts';
+import { getLogsSummary, getModelsStatus } from './endpoints/public/request-stats.ts';
 import { getFile } from './endpoints/files/get-file.ts';
 import {
   getStats,

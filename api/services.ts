@@ -13,7 +13,7 @@ import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { MongoConnection } from '../shared/platform/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/platform/storage/object-store.ts';
 import type { StatsCache } from './endpoints/public/stats-cache.ts';
-import type { ModelSums, TotalSums } from '../shared/ledger/traffic-sums.ts';
+import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
@@ -92,10 +92,10 @@ export interface Services extends Dispatch {
   readonly jobPolls: JobPolls;
   /** Database turns for callers that read or change their accounts. */
   readonly databaseTurns: FairBudget;
-  /** Traffic of the last half hour, by model id. */
-  readonly modelTraffic: StatsCache<ReadonlyMap<string, ModelSums>>;
-  /** Traffic of the last day. */
-  readonly totalTraffic: StatsCache<TotalSums>;
+  /** Request stats of the last half hour, by model id. */
+  readonly modelStats: StatsCache<ReadonlyMap<string, ModelSums>>;
+  /** Request stats of the last day. */
+  readonly totalStats: StatsCache<TotalSums>;
   /** Public URL of this server; known once it listens. */
   publicUrl: string;
 }

@@ -6,21 +6,21 @@ import { sendPrepared } from '../../responses/send-prepared.ts';
 import type { ModelStatus, ModelType } from '../../../shared/contract/models.ts';
 import { apiVersion, type LogsSummary } from '../../../shared/contract/system.ts';
 import { chooseStatusMessage, toAverageSeconds, toSuccessRate, toTokensPerSecond } from './rates.ts';
-import { noModelSums, type ModelSums, type TotalSums } from '../../../shared/ledger/traffic-sums.ts';
-import { totalPeriodHours } from '../../../shared/ledger/traffic-windows.ts';
+import { noModelSums, type ModelSums, type TotalSums } from '../../../shared/ledger/request-sums.ts';
+import { totalPeriodHours } from '../../../shared/ledger/request-stats-windows.ts';
 
 /** Whether a model is disabled comes from the current catalog, not from the stats. */
 export const getModelsStatus = defineEndpoint(
   operations.getModelsStatus,
   [beginInTurns],
-  ({ catalog, modelTraffic }) => {
+  ({ catalog, modelStats }) => {
     const bodies = new PreparedBodies();
     return async (context) => {
-      const { value: traffic, validForMs } = await modelTraffic.get();
-      const body = bodies.get([traffic, ...catalog.state], '', () => {
+      const { value: sums, validForMs } = await modelStats.get();
+      const body = bodies.get([sums, ...catalog.state], '', () => {
         const statuses = catalog.current.models.map((model) => [
           model.id,
-          presentModelStatus(model.type, catalog.isActive(model), traffic.get(model.id)),
+          presentModelStatus(model.type, catalog.isActive(model), sums.get(model.id)),
         ]);
         return PreparedBody.ofJson(Object.fromEntries(statuses));
       });
@@ -32,10 +32,10 @@ export const getModelsStatus = defineEndpoint(
 export const getLogsSummary = defineEndpoint(
   operations.getLogsSummary,
   [beginInTurns],
-  ({ totalTraffic }) => {
+  ({ totalStats }) => {
     const bodies = new PreparedBodies();
     return async (context) => {
-      const { value: totals, validForMs } = await totalTraffic.get();
+      const { value: totals, validForMs } = await totalStats.get();
       const body = bodies.get([totals], '', () => PreparedBody.ofJson(presentSummary(totals)));
       await sendPrepared(context, body, cacheUntilChange(validForMs));
     };
