@@ -11,8 +11,8 @@ import type { Stores } from '../shared/stores/open-stores.ts';
 import { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
-import { RecentRefusals } from './admission/recent-refusals.ts';
-import { RefusedBodies } from './admission/refused-bodies.ts';
+import { RecentRejections } from './admission/recent-rejections.ts';
+import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
@@ -83,8 +83,8 @@ export function createServices(parts: ServicesParts): RunningServices {
     firstCommentMs: options.firstCommentMs,
     databaseWaitMs: options.databaseWaitMs,
     calls: { short: new Holdings(), streams: new Holdings() },
-    refusals: new RecentRefusals(),
-    refusedBodies: new RefusedBodies({ log }),
+    recentRejections: new RecentRejections(),
+    rejectedBodies: new RejectedBodies({ log }),
     funded: new FundedAccounts(hotAccounts),
     unpaidTime: new UnpaidTime({ log }),
     codes,

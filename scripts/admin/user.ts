@@ -1,7 +1,7 @@
 import { normalizeEmail } from '../../shared/account-area/email-address.ts';
 import { unlinkAccount } from '../../shared/account-area/unlink-account.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
-import { readInteger, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';
 import { quote } from './to-printable.ts';
@@ -68,7 +68,7 @@ async function* readUsers({ web }: AdminContext): AsyncGenerator<object> {
   for await (const user of web.users.list()) yield describeUser(user);
 }
 
-/** @throws RefusedError if there is no user with that id or address */
+/** @throws CommandError if there is no user with that id or address */
 async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
   const given = positionals[0]!;
   const read = normalizeEmail(given);
@@ -77,8 +77,8 @@ async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
   return user;
 }
 
-const noSuchUser = (given: string): RefusedError =>
-  new RefusedError(
+const noSuchUser = (given: string): CommandError =>
+  new CommandError(
     `No user ${quote(given)}. Give an id or the full email address; "user list" lists all users, and "account show" shows the user of an account.`,
   );
 
@@ -143,7 +143,7 @@ async function unlink(context: AdminContext): Promise<unknown> {
   return { id: accountId, label, user_id: userId, email: user?.email ?? null };
 }
 
-const notLinked = (): RefusedError => new RefusedError('No user has linked this account.');
+const notLinked = (): CommandError => new CommandError('No user has linked this account.');
 
 /**
  * Runs an action that must be in the audit log, as the account area does. Records the outcome and queues the notice

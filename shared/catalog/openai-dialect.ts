@@ -56,11 +56,11 @@ const openAiOnly = `metadata prediction prompt_cache_key prompt_cache_options pr
   verbosity`;
 const media = 'audio modalities web_search_options';
 
-/** Optional fields of a chat that a server refuses, or that mean nothing to it. docs/vendors.md has the same table. */
+/** Optional fields of a chat that a server rejects, or that mean nothing to it. docs/vendors.md has the same table. */
 const unsupported: Readonly<Record<OpenAiDialect, string>> = {
   openai: openSampling,
   azure: openSampling,
-  // Refuses whatever it does not know.
+  // Rejects whatever it does not know.
   mistral: `${openSampling} ${media} logit_bias logprobs metadata prompt_cache_key prompt_cache_options
     prompt_cache_retention safety_identifier store top_logprobs user verbosity`,
   deepseek: `${openAiOnly} ${openSampling} ${media} logit_bias n seed`,

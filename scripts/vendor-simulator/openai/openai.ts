@@ -1,8 +1,8 @@
 import type {
   Dialect,
   Operation,
-  Refusal,
-  RefusalReason,
+  ErrorCause,
+  ErrorReason,
   SimulatedCall,
   SimulatedError,
   SimulatedResponse,
@@ -40,7 +40,7 @@ export const openAiDialect: Dialect = {
     return error === null ? serveOpenAiCall(call) : { kind: 'error', error };
   },
 
-  createError: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (cause) => ERRORS[cause.reason](cause),
 
   renderError: ({ message, type, code = null, param = null }) =>
     JSON.stringify({ error: { message, type, param, code } }),
@@ -83,7 +83,7 @@ const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
   429: 'requests',
 };
 
-const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
+const ERRORS: Readonly<Record<ErrorReason, (cause: ErrorCause) => SimulatedError>> = {
   'unknown-path': ({ message }) => toError(404, null, message),
   'not-json': ({ message }) => toError(400, null, message),
   revoked: ({ key }) => toError(401, 'invalid_api_key', `Incorrect API key provided: ${key}.`),
