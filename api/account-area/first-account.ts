@@ -57,7 +57,8 @@ export async function createFirstAccount(
     log.warn({ accountId, err: error }, 'crediting of a first account postponed');
   });
   const grant = toGrant(decision, accountId);
-  if (grant.denialReason !== null) log.info({ userId, accountId, reason: grant.denialReason }, 'no sign-up grant');
+  if (grant.denialReason !== null)
+    log.info({ userId, accountId, reason: grant.denialReason }, 'no sign-up grant');
   return { link, apiKey, grant };
 }
 

@@ -199,7 +199,11 @@ async function createClaim(context: ApiContext, accountId: string): Promise<Idem
 
 type AdmissionFailure = Exclude<AdmissionResult, { outcome: 'ok' | 'attached' }>;
 
-async function toAdmissionError(services: Services, holder: KeyHolder, result: AdmissionFailure): Promise<AppError> {
+async function toAdmissionError(
+  services: Services,
+  holder: KeyHolder,
+  result: AdmissionFailure,
+): Promise<AppError> {
   switch (result.outcome) {
     case 'conflict':
       return new AppError('idempotency_conflict');

@@ -53,11 +53,7 @@ export async function retryFailedJobs(
   return { retried, refused: [...failed.values()] };
 }
 
-function countFailed(
-  failed: Map<string, FailedRetries>,
-  { id, accountId }: JobRecord,
-  reason: string,
-): void {
+function countFailed(failed: Map<string, FailedRetries>, { id, accountId }: JobRecord, reason: string): void {
   const why = failed.has(reason) || failed.size < maxReasons ? reason : 'another reason';
   const known = failed.get(why);
   if (known === undefined) failed.set(why, { why, jobs: 1, example: { id, account: accountId } });

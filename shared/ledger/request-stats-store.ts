@@ -3,7 +3,13 @@ import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import { parseModelFields, parseTotalFields, toModelFields, toTotalFields } from './request-stats-fields.ts';
 import type { ModelSums, TotalSums, RequestSums } from './request-sums.ts';
-import { findBuckets, findStep, modelWindow, totalWindow, type StatsWindow } from './request-stats-windows.ts';
+import {
+  findBuckets,
+  findStep,
+  modelWindow,
+  totalWindow,
+  type StatsWindow,
+} from './request-stats-windows.ts';
 
 const recordScript = new LuaScript(
   new URL('./record-request-stats.lua', import.meta.url),
@@ -67,21 +73,13 @@ export class RequestStatsStore {
 
   /** @throws AppError `service_unavailable` */
   async readModels(): Promise<PublicStats<ReadonlyMap<string, ModelSums>>> {
-    const { value, validForMs } = await this.#show(
-      redisKeys.shownModels,
-      modelWindow,
-      redisKeys.modelStats,
-    );
+    const { value, validForMs } = await this.#show(redisKeys.shownModels, modelWindow, redisKeys.modelStats);
     return { value: parseModelFields(value), validForMs };
   }
 
   /** @throws AppError `service_unavailable` */
   async readTotals(): Promise<PublicStats<TotalSums>> {
-    const { value, validForMs } = await this.#show(
-      redisKeys.shownTotals,
-      totalWindow,
-      redisKeys.totalStats,
-    );
+    const { value, validForMs } = await this.#show(redisKeys.shownTotals, totalWindow, redisKeys.totalStats);
     return { value: parseTotalFields(value), validForMs };
   }
 

@@ -121,7 +121,8 @@ class RequestMediaLoader implements RequestMedia {
     const bytes = base64 === null ? await this.#fetch(url, signal) : await this.#decode(base64);
     signal.throwIfAborted();
     this.#bytes += bytes.length;
-    if (this.#bytes > maxRequestBytes) throw imageError(`the images exceed ${maxRequestBytes / 1e6} MB in total`);
+    if (this.#bytes > maxRequestBytes)
+      throw imageError(`the images exceed ${maxRequestBytes / 1e6} MB in total`);
     const mediaType = await this.#check(url, bytes, signal);
     return { mediaType, base64: base64 ?? (await encodeBase64(bytes, this.#request.accountId)) };
   }

@@ -29,24 +29,16 @@ export const getModelsStatus = defineEndpoint(
   },
 );
 
-export const getLogsSummary = defineEndpoint(
-  operations.getLogsSummary,
-  [beginInTurns],
-  ({ totalStats }) => {
-    const bodies = new PreparedBodies();
-    return async (context) => {
-      const { value: totals, validForMs } = await totalStats.get();
-      const body = bodies.get([totals], '', () => PreparedBody.ofJson(presentSummary(totals)));
-      await sendPrepared(context, body, cacheUntilChange(validForMs));
-    };
-  },
-);
+export const getLogsSummary = defineEndpoint(operations.getLogsSummary, [beginInTurns], ({ totalStats }) => {
+  const bodies = new PreparedBodies();
+  return async (context) => {
+    const { value: totals, validForMs } = await totalStats.get();
+    const body = bodies.get([totals], '', () => PreparedBody.ofJson(presentSummary(totals)));
+    await sendPrepared(context, body, cacheUntilChange(validForMs));
+  };
+});
 
-function presentModelStatus(
-  type: ModelType,
-  active: boolean,
-  sums: ModelSums = noModelSums,
-): ModelStatus {
+function presentModelStatus(type: ModelType, active: boolean, sums: ModelSums = noModelSums): ModelStatus {
   return {
     message: active ? chooseStatusMessage(sums) : 'Disabled',
     success_rate: toSuccessRate(sums),

@@ -243,11 +243,7 @@ function endUnlessComplete(
  * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would reject get an error
  * in our format.
  */
-function handleAllRequests(
-  server: Server,
-  handle: RequestListener,
-  options: ClientErrorOptions,
-): void {
+function handleAllRequests(server: Server, handle: RequestListener, options: ClientErrorOptions): void {
   // `checkHead` checks the Host header and the number of headers. Node would silently drop headers beyond its limit.
   Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
   // The middleware that reads the body sends `100 Continue` when it is ready for the body.

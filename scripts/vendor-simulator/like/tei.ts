@@ -43,12 +43,17 @@ function checkBatch(body: SimulatedCall['body']): SimulatedError | null {
   const count = Array.isArray(body['input']) ? body['input'].length : 1;
   if (count === 0) return simulateError(400, 'Empty', '`inputs` cannot be empty');
   if (count <= maxBatchInputs) return null;
-  return simulateError(422, 'Validation', `batch size ${count} > maximum allowed batch size ${maxBatchInputs}`);
+  return simulateError(
+    422,
+    'Validation',
+    `batch size ${count} > maximum allowed batch size ${maxBatchInputs}`,
+  );
 }
 
 function checkInputs(body: SimulatedCall['body']): SimulatedError | null {
   const inputs = listInputs(body);
-  if (inputs.includes('')) return simulateError(400, 'Empty', 'Input validation error: `inputs` cannot be empty');
+  if (inputs.includes(''))
+    return simulateError(400, 'Empty', 'Input validation error: `inputs` cannot be empty');
   const long = inputs.map(countOwnTokens).find((tokens) => tokens > maxTokens);
   if (long !== undefined) {
     const message = `Input validation error: \`inputs\` must have less than ${maxTokens} tokens. Given: ${long}`;

@@ -140,7 +140,12 @@ test('if the account itself may have caused a refusal, the key has a shorter coo
 test('a key that is itself invalid goes on cooldown for all accounts immediately', async (t) => {
   const callers = new Callers(listCandidates(createRoute('revoked', { apiKeys: ['key'] })));
   await callers.call('x', 'ok');
-  await callers.call('a', 'none', { failure: 'auth', scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  await callers.call('a', 'none', {
+    failure: 'auth',
+    scope: 'key',
+    forMs: 60_000,
+    reason: 'refused with 401',
+  });
   for (const accountId of ['a', 'x', 'new']) t.is(await callers.acquire(accountId), null);
 });
 
