@@ -30,7 +30,9 @@ export interface ServerErrorSearchDeps {
 interface FailedCall {
   readonly inputs: readonly PendingInput[];
   readonly error: unknown;
-  /** Whether an input may have been the reason that is not called again: its caller has disconnected, or it was rejected. */
+  /**
+   * Whether an input may have been the reason that is not called again: its caller has disconnected, or it was rejected.
+   */
   readonly isInDoubt: boolean;
 }
 

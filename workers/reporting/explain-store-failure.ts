@@ -5,7 +5,10 @@ import { explainMongoError } from '../../shared/platform/storage/explain-mongo-e
 
 const { MongoServerSelectionError, MongoTopologyClosedError } = mongoose.mongo;
 
-/** Explains why a store rejects the gateway or does not respond, and which variable to check. The drivers' messages do not. */
+/**
+ * Explains why a store rejects the gateway or does not respond, and which variable to check. The drivers' messages do
+ * not.
+ */
 export function explainStoreFailure(error: unknown): string {
   // The message of `service_unavailable` is for callers and does not reveal which store is down.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;

@@ -61,7 +61,8 @@ export class LeveledProcesses<Request extends object, Reply> {
   }
 
   /**
-   * @throws the error from `createError`; AppError `service_unavailable` if no process could be started; the signal's reason
+   * @throws the error from `createError`; AppError `service_unavailable` if no process could be started; the signal's
+   * reason
    */
   async run(
     accountId: string,
