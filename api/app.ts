@@ -8,7 +8,7 @@ import { createStack, type Endpoint } from './endpoint.ts';
 import { createChatCompletion } from './endpoints/chat/chat.ts';
 import { getDescription, getDocs } from './endpoints/public/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
-import { getLogsSummary, getModelsStatus } from './endpoints/public/traffic-stats.ts';
+import { getLogsSummary, getModelsStatus } from './endpoints/public/request-stats.ts';
 import { getFile } from './endpoints/files/get-file.ts';
 import {
   getStats,
@@ -58,9 +58,9 @@ import { requestCode, verifyCode } from './account-area/endpoints/sign-in.ts';
 import { checkHead } from './http/middleware/check-head.ts';
 import { cors } from './http/middleware/cors.ts';
 import { meterRequests } from './http/middleware/meter-work.ts';
-import { methodsOf, refuseMethod, refuseMethodOfFixedPath } from './http/middleware/refuse-method.ts';
+import { methodsOf, rejectMethod, rejectMethodOfFixedPath } from './http/middleware/reject-method.ts';
 import { renderError } from './http/middleware/render-error.ts';
-import { refuseDoubledSlash, requestContext } from './http/middleware/request-context.ts';
+import { rejectDoubledSlash, requestContext } from './http/middleware/request-context.ts';
 import type { ApiMiddleware, RequestState } from './http/request/context.ts';
 import type { Services } from './services.ts';
 
@@ -173,11 +173,11 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(renderError(services.log, services.config.supportEmail));
   app.use(meterRequests(services));
   app.use(checkHead);
-  app.use(refuseDoubledSlash);
-  app.use(refuseMethodOfFixedPath);
+  app.use(rejectDoubledSlash);
+  app.use(rejectMethodOfFixedPath);
   app.use(serveFixedPaths(served));
   app.use(router.routes());
-  app.use(refuseMethod);
+  app.use(rejectMethod);
   app.use(router.allowedMethods());
   // `renderError` handles all errors except those of broken sockets.
   app.on('error', (error: unknown) => services.log.debug({ err: error }, 'connection error'));

@@ -9,10 +9,10 @@ import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { within } from '../shared/platform/runtime/within.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
 import { StatsCache } from './endpoints/public/stats-cache.ts';
-import type { TrafficStore } from '../shared/ledger/traffic-store.ts';
+import type { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
-import { RecentRefusals } from './admission/recent-refusals.ts';
-import { RefusedBodies } from './admission/refused-bodies.ts';
+import { RecentRejections } from './admission/recent-rejections.ts';
+import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
@@ -49,7 +49,7 @@ export interface ServicesParts {
   readonly stores: Stores;
   readonly dispatch: Dispatch;
   readonly responseMemory: FairBudget;
-  readonly trafficStore: TrafficStore;
+  readonly requestStatsStore: RequestStatsStore;
   readonly options: ApiOptions;
   readonly log: Logger;
 }
@@ -62,7 +62,7 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, dispatch, responseMemory, trafficStore, options, log } = parts;
+  const { config, stores, dispatch, responseMemory, requestStatsStore, options, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
@@ -83,8 +83,8 @@ export function createServices(parts: ServicesParts): RunningServices {
     firstCommentMs: options.firstCommentMs,
     databaseWaitMs: options.databaseWaitMs,
     calls: { short: new Holdings(), streams: new Holdings() },
-    refusals: new RecentRefusals(),
-    refusedBodies: new RefusedBodies({ log }),
+    recentRejections: new RecentRejections(),
+    rejectedBodies: new RejectedBodies({ log }),
     funded: new FundedAccounts(hotAccounts),
     unpaidTime: new UnpaidTime({ log }),
     codes,
@@ -116,8 +116,8 @@ export function createServices(parts: ServicesParts): RunningServices {
       ),
     ),
     databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
-    modelTraffic: new StatsCache({ read: () => trafficStore.readModels(), log }),
-    totalTraffic: new StatsCache({ read: () => trafficStore.readTotals(), log }),
+    modelStats: new StatsCache({ read: () => requestStatsStore.readModels(), log }),
+    totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };
   return {

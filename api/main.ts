@@ -1,7 +1,7 @@
 import { loadConfig } from '../shared/platform/config/config.ts';
 import { runProcess } from '../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../shared/platform/runtime/logger.ts';
-import { rejectArguments } from '../shared/platform/runtime/refuse-arguments.ts';
+import { rejectArguments } from '../shared/platform/runtime/reject-arguments.ts';
 
 await runProcess('api', async () => {
   rejectArguments(process.argv.slice(2), 'npm run api');

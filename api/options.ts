@@ -1,4 +1,4 @@
-import { statsStepMs } from '../shared/ledger/traffic-store.ts';
+import { statsStepMs } from '../shared/ledger/request-stats-store.ts';
 import { defaultBodyTimes, type BodyTimes } from './http/bodies/body-pace.ts';
 import { defaultFirstCommentMs } from './requests/replies/event-stream.ts';
 import { defaultNoWorkerTimeoutMs } from './requests/replies/worker-absence.ts';

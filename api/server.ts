@@ -14,8 +14,8 @@ import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores } from '../shared/stores/open-stores.ts';
-import { TrafficRecorder } from '../shared/ledger/traffic-recorder.ts';
-import { TrafficStore } from '../shared/ledger/traffic-store.ts';
+import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
+import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { createApp } from './app.ts';
 import { maxBodyMs } from './http/bodies/body-pace.ts';
 import { warnOfHiddenCallers } from './http/callers/warn-of-hidden-callers.ts';
@@ -48,11 +48,11 @@ export async function startApi(
   const stores = await openStores(config, env, log);
   const { redis, subscriber, hotAccounts, catalog } = stores;
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
-  const trafficStore = new TrafficStore(redis, { stepMs: options.statsStepMs });
-  const traffic = new TrafficRecorder(trafficStore, log);
+  const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
+  const requestStats = new RequestStatsRecorder(requestStatsStore, log);
   const runningDispatch = createDispatch(stores, {
     responseMemory,
-    traffic,
+    requestStats,
     noWorkerTimeoutMs: options.noWorkerTimeoutMs,
     log,
   });
@@ -62,7 +62,7 @@ export async function startApi(
     stores,
     dispatch,
     responseMemory,
-    trafficStore,
+    requestStatsStore,
     options,
     log,
   });
@@ -101,7 +101,7 @@ export async function startApi(
       await heartbeat.stop();
       await bans.stop();
       catalog.close();
-      await traffic.stop();
+      await requestStats.stop();
       await runningServices.close();
       await stores.close();
     },

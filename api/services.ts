@@ -13,12 +13,12 @@ import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { MongoConnection } from '../shared/platform/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/platform/storage/object-store.ts';
 import type { StatsCache } from './endpoints/public/stats-cache.ts';
-import type { ModelSums, TotalSums } from '../shared/ledger/traffic-sums.ts';
+import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
-import type { RecentRefusals } from './admission/recent-refusals.ts';
-import type { RefusedBodies } from './admission/refused-bodies.ts';
+import type { RecentRejections } from './admission/recent-rejections.ts';
+import type { RejectedBodies } from './admission/rejected-bodies.ts';
 import type { BodyTimes } from './http/bodies/body-pace.ts';
 import type { UnpaidTime } from './http/callers/unpaid-time.ts';
 import type { Captcha } from './account-area/captcha/captcha.ts';
@@ -62,9 +62,9 @@ export interface Services extends Dispatch {
   readonly databaseWaitMs: number;
   /** Concurrent calls that do not call a model, by account or session: short ones, and event streams. */
   readonly calls: { readonly short: Holdings; readonly streams: Holdings };
-  readonly refusals: RecentRefusals;
+  readonly recentRejections: RecentRejections;
   /** Large bodies that were read for nothing, by account. */
-  readonly refusedBodies: RefusedBodies;
+  readonly rejectedBodies: RejectedBodies;
   /** Accounts that are known to have money. The work of their calls is not limited by network. */
   readonly funded: FundedAccounts;
   /** The process's time that unpaid calls use, by network. */
@@ -92,10 +92,10 @@ export interface Services extends Dispatch {
   readonly jobPolls: JobPolls;
   /** Database turns for callers that read or change their accounts. */
   readonly databaseTurns: FairBudget;
-  /** Traffic of the last half hour, by model id. */
-  readonly modelTraffic: StatsCache<ReadonlyMap<string, ModelSums>>;
-  /** Traffic of the last day. */
-  readonly totalTraffic: StatsCache<TotalSums>;
+  /** Request stats of the last half hour, by model id. */
+  readonly modelStats: StatsCache<ReadonlyMap<string, ModelSums>>;
+  /** Request stats of the last day. */
+  readonly totalStats: StatsCache<TotalSums>;
   /** Public URL of this server; known once it listens. */
   publicUrl: string;
 }

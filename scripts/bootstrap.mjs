@@ -8,7 +8,7 @@ import { findBrowser, installBrowser } from './bootstrap/browser-program.mjs';
 import { build, isBuilt } from './bootstrap/build.mjs';
 import { withLock } from './bootstrap/lock.mjs';
 import { installPackages, isInstalled } from './bootstrap/packages.mjs';
-import { Refusal, root, say, signalPrograms } from './bootstrap/processes.mjs';
+import { SetupError, root, say, signalPrograms } from './bootstrap/processes.mjs';
 import { hasRedis, installRedis } from './bootstrap/redis-program.mjs';
 import { runRealTests } from './bootstrap/run-real-tests.mjs';
 import { runTests } from './bootstrap/run-tests.mjs';
@@ -32,7 +32,7 @@ const needRedis = ['start', 'bench', ...Object.keys(testRunners)];
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return;
-  throw new Refusal(`model-gateway needs Node 20.19 or later; this is Node ${process.versions.node}.`);
+  throw new SetupError(`model-gateway needs Node 20.19 or later; this is Node ${process.versions.node}.`);
 }
 
 async function prepare(command) {
@@ -58,7 +58,7 @@ const exitOnSignal = (signal) => {
 
 async function main([command, ...args]) {
   if (!Object.hasOwn(entries, command ?? '')) {
-    throw new Refusal(`Usage: node scripts/bootstrap.mjs ${Object.keys(entries).join('|')} [arguments]`);
+    throw new SetupError(`Usage: node scripts/bootstrap.mjs ${Object.keys(entries).join('|')} [arguments]`);
   }
   checkNode();
   process.chdir(root);
@@ -71,7 +71,7 @@ async function main([command, ...args]) {
   }
   const entry = join(root, 'dist', `${entries[command]}.js`);
   if (!existsSync(entry))
-    throw new Refusal(`${entries[command]}.ts, which "${command}" runs, does not exist.`);
+    throw new SetupError(`${entries[command]}.ts, which "${command}" runs, does not exist.`);
   // Deliver signals that arrived during the checks while their handlers are still installed.
   await new Promise(setImmediate);
   // From here on, the command handles signals, and finds its arguments where it expects them.
@@ -83,7 +83,7 @@ async function main([command, ...args]) {
 
 const command = process.argv[2];
 main(process.argv.slice(2)).catch((error) => {
-  say(error instanceof Refusal ? error.message : (error.stack ?? String(error)));
+  say(error instanceof SetupError ? error.message : (error.stack ?? String(error)));
   // A failed build is a test failure, too. Report it for readers of the last line.
   if (Object.hasOwn(testRunners, command ?? '')) process.stdout.write('0 passed, 1 failed\n');
   process.exit(1);

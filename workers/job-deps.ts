@@ -4,8 +4,8 @@ import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
 import type { Faults } from './reporting/faults.ts';
-import { TrafficRecorder } from '../shared/ledger/traffic-recorder.ts';
-import { TrafficStore } from '../shared/ledger/traffic-store.ts';
+import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
+import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import type { JobDeps } from './runs/job-context.ts';
@@ -48,7 +48,7 @@ export function createJobDeps(
   const routing = { upstreams, limiter };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
-  const traffic = new TrafficRecorder(new TrafficStore(redis), log);
+  const requestStats = new RequestStatsRecorder(new RequestStatsStore(redis), log);
   const decoders = new Decoders(log);
   const media = {
     fetchClient: createSafeFetchClient(),
@@ -60,7 +60,7 @@ export function createJobDeps(
     redis,
     ledger,
     hotAccounts,
-    traffic,
+    requestStats,
     prices,
     catalog,
     routing,
@@ -80,7 +80,7 @@ export function createJobDeps(
     handBackCalls: () => limiter.handBack(),
     async stop() {
       await mover.stop();
-      await traffic.stop();
+      await requestStats.stop();
       catalog.close();
       await limiter.stop();
       await upstreams.close();

@@ -12,7 +12,6 @@ import { openStores, type Stores } from '../shared/stores/open-stores.ts';
 import { Faults } from './reporting/faults.ts';
 import { WebhookSecretStore } from '../shared/work/webhook-secret-store.ts';
 import { startDurableJobs, type RunningJobIntake } from './start-durable-jobs.ts';
-import { listenToControl } from './intake/listen-to-control.ts';
 import { startIntakes } from './intake/start-intakes.ts';
 import { TakingWatch } from './intake/taking-watch.ts';
 import { WorkerRuns } from './intake/worker-runs.ts';
@@ -21,6 +20,9 @@ import { startMailIntake } from './deliveries/mail/take-mails.ts';
 import { AccountBanned } from './runs/job-context.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
+import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
+import type { Subscriber } from '../shared/platform/redis/subscriber-client.ts';
+import type { ControlMessage } from '../shared/work/replies/worker-control.ts';
 
 export interface WorkerOptions {
   readonly queues: readonly QueueName[];
@@ -132,6 +134,25 @@ export async function startWorker(
       await handedBack;
     },
   };
+}
+
+interface ControlOptions {
+  readonly subscriber: Subscriber;
+  readonly workerId: string;
+  readonly queues: readonly QueueName[];
+  readonly onControl: (control: ControlMessage) => void;
+  /** Called when an account gets its first waiting durable job for a model in this queue. */
+  readonly onJobsAdded: (queue: QueueName) => void;
+}
+
+/** Subscribes to control messages from api processes for this worker, and to new durable jobs in its queues. */
+function listenToControl(options: ControlOptions): void {
+  const { subscriber, workerId, queues, onControl, onJobsAdded } = options;
+  subscriber.listen(redisChannels.control(workerId), {
+    onMessage: (message) => onControl(JSON.parse(message.toString('utf8')) as ControlMessage),
+  });
+  for (const queue of queues)
+    subscriber.listen(redisChannels.jobsAdded(queue), { onMessage: () => onJobsAdded(queue) });
 }
 
 function createPublisher(

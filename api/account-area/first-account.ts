@@ -57,7 +57,8 @@ export async function createFirstAccount(
     log.warn({ accountId, err: error }, 'crediting of a first account postponed');
   });
   const grant = toGrant(decision, accountId);
-  if (grant.refusal !== null) log.info({ userId, accountId, reason: grant.refusal }, 'no sign-up grant');
+  if (grant.denialReason !== null)
+    log.info({ userId, accountId, reason: grant.denialReason }, 'no sign-up grant');
   return { link, apiKey, grant };
 }
 
@@ -79,11 +80,11 @@ async function takeLink(
 const noGrant: GrantAmounts = { balanceNano: 0n, freeRequests: 0 };
 
 function toGrant(decision: SignupDecision | null, accountId: string): SignupGrant {
-  if (decision === null) return { ...noGrant, refusal: 'not_offered' };
-  const { refusal, balanceNano, freeRequests } = decision;
-  if (refusal !== null) return { ...noGrant, refusal };
-  if (decision.accountId !== accountId) return { ...noGrant, refusal: 'already_granted' };
-  return { balanceNano, freeRequests, refusal: null };
+  if (decision === null) return { ...noGrant, denialReason: 'not_offered' };
+  const { denialReason, balanceNano, freeRequests } = decision;
+  if (denialReason !== null) return { ...noGrant, denialReason };
+  if (decision.accountId !== accountId) return { ...noGrant, denialReason: 'already_granted' };
+  return { balanceNano, freeRequests, denialReason: null };
 }
 
 const accountExists = (): AppError => new AppError('account_exists');

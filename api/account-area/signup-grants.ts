@@ -1,6 +1,6 @@
 // decision 0069
 import type { Config } from '../../shared/platform/config/config.ts';
-import type { SignupRefusal } from '../../shared/accounts/refill-code-store.ts';
+import type { SignupDenialReason } from '../../shared/accounts/refill-code-store.ts';
 import type { SignupDecision, SignupGrantStore } from '../../shared/accounts/signup-grant-store.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { isDisposable } from './disposable-domains.ts';
@@ -11,7 +11,7 @@ import { findMailbox } from './mailbox.ts';
 export interface SignupGrantsParts {
   readonly config: Pick<Config, 'masterKey' | 'signup'>;
   readonly quota: Pick<GrantQuota, 'take'>;
-  readonly store: Pick<SignupGrantStore, 'findKnown' | 'reserveMailbox' | 'claim' | 'refuse'>;
+  readonly store: Pick<SignupGrantStore, 'findKnown' | 'reserveMailbox' | 'claim' | 'deny'>;
 }
 
 /**
@@ -42,12 +42,12 @@ export class SignupGrants {
     const { decision, mailboxUserId } = await store.findKnown(userId, mailbox);
     if (decision !== null) return decision;
     if (grantsPerNetwork === 0 || (balanceNano === 0n && freeRequests === 0)) return null;
-    const refuse = (refusal: SignupRefusal) => store.refuse(userId, refusal);
+    const deny = (reason: SignupDenialReason) => store.deny(userId, reason);
     if (mailboxUserId !== userId) {
-      if (isDisposable(email, noGrantDomains)) return await refuse('disposable_email');
-      if (mailboxUserId !== null) return await refuse('mailbox_granted');
-      if (!(await quota.take(userId, network))) return await refuse('network_limit');
-      if (!(await store.reserveMailbox(mailbox, userId))) return await refuse('mailbox_granted');
+      if (isDisposable(email, noGrantDomains)) return await deny('disposable_email');
+      if (mailboxUserId !== null) return await deny('mailbox_granted');
+      if (!(await quota.take(userId, network))) return await deny('network_limit');
+      if (!(await store.reserveMailbox(mailbox, userId))) return await deny('mailbox_granted');
     }
     return await store.claim(userId, accountId, { balanceNano, freeRequests });
   }

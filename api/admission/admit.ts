@@ -125,7 +125,7 @@ export async function admit<P extends Placement>(
     return { ...result, accountId };
   }
   noteFunds(services, holder, result.outcome, estimate.fixedNano > 0n || estimate.nanoPerUnit > 0n);
-  if (result.outcome !== 'ok') throw await toRefusal(services, holder, result);
+  if (result.outcome !== 'ok') throw await toAdmissionError(services, holder, result);
   const { outcome, units, placed } = result;
   // A request that is pushed later waits from now on.
   const admitted = placed === null ? { ...request, ...timesAt(Date.now()) } : request;
@@ -197,9 +197,13 @@ async function createClaim(context: ApiContext, accountId: string): Promise<Idem
     : createIdempotencyClaim(key, context.path, body);
 }
 
-type Refusal = Exclude<AdmissionResult, { outcome: 'ok' | 'attached' }>;
+type AdmissionFailure = Exclude<AdmissionResult, { outcome: 'ok' | 'attached' }>;
 
-async function toRefusal(services: Services, holder: KeyHolder, result: Refusal): Promise<AppError> {
+async function toAdmissionError(
+  services: Services,
+  holder: KeyHolder,
+  result: AdmissionFailure,
+): Promise<AppError> {
   switch (result.outcome) {
     case 'conflict':
       return new AppError('idempotency_conflict');

@@ -86,7 +86,7 @@ export async function preAdmitIfLikelyRejected(
   model: CatalogModel,
 ): Promise<void> {
   const { accountId } = keyHolderOf(context);
-  if (services.refusals.has(accountId) || countWaitingForTurns(accountId) > maxUncheckedWaiting)
+  if (services.recentRejections.has(accountId) || countWaitingForTurns(accountId) > maxUncheckedWaiting)
     await preAdmit(services, context, model);
 }
 

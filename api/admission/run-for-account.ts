@@ -2,7 +2,7 @@
 import { healKey } from './heal-key.ts';
 import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
-import type { AccountRefusal } from '../../shared/money/account-refusal.ts';
+import type { AccountRejection } from '../../shared/money/account-rejection.ts';
 import type { RateLimit } from '../../shared/money/rate-window.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import { waitForLookUp } from '../../shared/platform/storage/wait-for-look-up.ts';
@@ -44,9 +44,9 @@ export async function runForAccount<T extends { readonly outcome: string }>(
 export async function toAccountError(
   { apiKeys }: Services,
   { keyHash }: KeyHolder,
-  refusal: AccountRefusal,
+  rejection: AccountRejection,
 ): Promise<AppError> {
-  switch (refusal.outcome) {
+  switch (rejection.outcome) {
     case 'unknown':
     case 'revoked':
       await apiKeys.forget(keyHash);
@@ -54,14 +54,14 @@ export async function toAccountError(
     case 'banned':
       return new AppError('account_banned');
     case 'rate_limited': {
-      const headers = retryAfter(refusal.retryAfterMs);
+      const headers = retryAfter(rejection.retryAfterMs);
       return new AppError('rate_limit_exceeded', {
-        message: `The limit of ${refusal.rateLimit.limit} requests per minute has been reached. Try again in ${headers['retry-after']} s.`,
+        message: `The limit of ${rejection.rateLimit.limit} requests per minute has been reached. Try again in ${headers['retry-after']} s.`,
         headers,
       });
     }
     default:
-      return refusal satisfies never;
+      return rejection satisfies never;
   }
 }
 

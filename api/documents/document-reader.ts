@@ -39,7 +39,7 @@ export class DocumentReader {
 
   /** @throws AppError `queue_full` if no process becomes free in time; the signal's reason */
   async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileResult> {
-    const end = await this.#processes.run(accountId, request, { signal, waitMs, refuse: tooManyFiles });
+    const end = await this.#processes.run(accountId, request, { signal, waitMs, createError: tooManyFiles });
     return end.kind === 'reply' ? end.reply.answer : { fault: 'too_large' };
   }
 

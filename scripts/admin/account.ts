@@ -12,7 +12,7 @@ import { WebhookSecretStore } from '../../shared/work/webhook-secret-store.ts';
 import {
   readInteger,
   readMoney,
-  RefusedError,
+  CommandError,
   UsageError,
   type AdminContext,
   type AdminVerb,
@@ -104,7 +104,7 @@ export async function createAccount({
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
   const requestsPerMinute = readInteger(options, 'rpm', config.defaultRpm, 1, 1_000_000);
   if (amountNano < 0n) throw new UsageError('--balance must not be negative.');
-  if (amountNano > maxBalanceNano) throw new RefusedError('A balance cannot exceed 9 000 000 roubles.');
+  if (amountNano > maxBalanceNano) throw new CommandError('A balance cannot exceed 9 000 000 roubles.');
   const { id, apiKey } = await accounts.create({ userType: options['type'] ?? 'default', requestsPerMinute });
   await hotAccounts.load(id);
   if (amountNano > 0n || freeRequests > 0) {
@@ -230,7 +230,7 @@ async function showWebhookSecret(context: AdminContext): Promise<unknown> {
   if (flags.has('rotate')) return { secret: await secrets.rotate(id) };
   const secret = await secrets.getOrCreate(id);
   if (secret === null) {
-    throw new RefusedError(
+    throw new CommandError(
       'The webhook secret of this account was stored with a different MASTER_KEY. Restore the previous MASTER_KEY, or replace the secret with --rotate.',
     );
   }

@@ -3,7 +3,7 @@ import { maxBalanceNano, toRubNumber } from '../../shared/encoding/money.ts';
 import {
   readInteger,
   readMoney,
-  RefusedError,
+  CommandError,
   UsageError,
   type AdminContext,
   type AdminVerb,
@@ -76,9 +76,9 @@ async function revokeCode({ codes, positionals }: AdminContext): Promise<unknown
   const text = positionals[0]!;
   await codes.revoke(text);
   const code = await codes.find(text);
-  if (code === null) throw new RefusedError('There is no such code.');
+  if (code === null) throw new CommandError('There is no such code.');
   if (code.redeemed !== null) {
-    throw new RefusedError(
+    throw new CommandError(
       `The code was redeemed by ${code.redeemed.accountId} on ${code.redeemed.at.toISOString()}; it cannot be revoked.`,
     );
   }

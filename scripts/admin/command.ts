@@ -45,7 +45,7 @@ export interface AdminVerb {
   readonly columns?: readonly string[];
   /**
    * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read.
-   * @throws RefusedError
+   * @throws CommandError
    */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }
@@ -56,8 +56,8 @@ export class UsageError extends Error {
 }
 
 /** The command is valid but cannot be carried out: exit 1, with the reason. */
-export class RefusedError extends Error {
-  override readonly name = 'RefusedError';
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
 }
 
 /** A check found differences: its result is printed as usual, and the command exits 1. */

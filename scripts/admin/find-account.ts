@@ -1,11 +1,11 @@
 import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
-import { RefusedError, type AdminContext } from './command.ts';
+import { CommandError, type AdminContext } from './command.ts';
 import { quote } from './to-printable.ts';
 
 /** The `id` of a linked account in the account area, which users give to support. Account ids are UUIDs. */
 const linkNumber = /^\d{1,10}$/;
 
-/** @throws RefusedError if no account has that id, key or link number */
+/** @throws CommandError if no account has that id, key or link number */
 export async function findAccountId(
   { accounts, web, positionals }: AdminContext,
   given = positionals[0]!,
@@ -21,14 +21,14 @@ export async function findAccountId(
 }
 
 /** The message does not repeat an API key: it may be a valid key with a typo, and command output is often stored. */
-export const noSuchAccount = (given: string): RefusedError =>
-  new RefusedError(
+export const noSuchAccount = (given: string): CommandError =>
+  new CommandError(
     given.startsWith('mg-')
       ? 'No account has this API key. Check it, or give the account id; "account list" lists all accounts.'
       : `No account ${quote(given)}. Give an id, an API key, or the number that the account area shows; "account list" lists all accounts.`,
   );
 
-const noSuchLink = (given: string): RefusedError =>
-  new RefusedError(
+const noSuchLink = (given: string): CommandError =>
+  new CommandError(
     `No account is linked under the number ${given}. An unlinked account has no number: give its id or API key; "account list" lists all accounts.`,
   );

@@ -2,7 +2,7 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { FoundDifferences, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { FoundDifferences, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from './to-printable.ts';
@@ -57,7 +57,7 @@ async function discardDead({ redis, positionals: [given = ''] }: AdminContext): 
       `The entry must look like 12:1764115200000-0, or be "counted"; it is ${quote(given)}.`,
     );
   if (!(await letters.delete({ shard: Number(shard), id })))
-    throw new RefusedError(`There is no entry ${given} among those that "admin ledger dead" lists.`);
+    throw new CommandError(`There is no entry ${given} among those that "admin ledger dead" lists.`);
   return { discarded: 1 };
 }
 

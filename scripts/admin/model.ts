@@ -4,7 +4,7 @@ import { publishInvalidation } from '../../shared/platform/redis/invalidation-ch
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { readCandidates, RouteStateStore } from './route-state-store.ts';
 import { CacheUseStore } from '../../shared/work/cache-use-store.ts';
-import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
+import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
@@ -86,7 +86,7 @@ async function switchModel(context: AdminContext, isOn: boolean): Promise<unknow
   const { positionals, redis } = context;
   return await withCatalog(context, async (catalog) => {
     const model = catalog.find(positionals[0]!);
-    if (model === undefined) throw new RefusedError(`There is no model "${positionals[0]}" in the catalog.`);
+    if (model === undefined) throw new CommandError(`There is no model "${positionals[0]}" in the catalog.`);
     if (isOn) await redis.srem(redisKeys.disabledModels, model.id);
     else await redis.sadd(redisKeys.disabledModels, model.id);
     await publishInvalidation(redis, { kind: 'models' });

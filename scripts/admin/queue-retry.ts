@@ -8,7 +8,7 @@ import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import type { Job, QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { createTimeOrderedId } from '../../shared/platform/runtime/time-ordered-id.ts';
-import { RefusedError, type AdminContext } from './command.ts';
+import { CommandError, type AdminContext } from './command.ts';
 import { readFailedJobs } from './failed-jobs.ts';
 
 /** How long a retried job may wait before it starts. */
@@ -20,7 +20,7 @@ const retryDeadlineMs = 24 * 60 * 60_000;
 const maxReasons = 20;
 
 /** Jobs that were not retried, grouped by reason. They remain failed jobs. */
-export interface RefusedRetries {
+export interface FailedRetries {
   readonly why: string;
   jobs: number;
   /** The latest of these jobs. */
@@ -29,7 +29,7 @@ export interface RefusedRetries {
 
 export interface Retried {
   readonly retried: number;
-  readonly refused: readonly RefusedRetries[];
+  readonly refused: readonly FailedRetries[];
 }
 
 /**
@@ -41,26 +41,22 @@ export async function retryFailedJobs(
   queue: QueueName,
   onProgress: (jobs: number) => void,
 ): Promise<Retried> {
-  const refused = new Map<string, RefusedRetries>();
+  const failed = new Map<string, FailedRetries>();
   let jobs = 0;
   let retried = 0;
   for await (const job of readFailedJobs(context.redis, queue)) {
     const why = await retryJob(context, job);
     if (why === null) retried += 1;
-    else countRefused(refused, job, why);
+    else countFailed(failed, job, why);
     onProgress(++jobs);
   }
-  return { retried, refused: [...refused.values()] };
+  return { retried, refused: [...failed.values()] };
 }
 
-function countRefused(
-  refused: Map<string, RefusedRetries>,
-  { id, accountId }: JobRecord,
-  reason: string,
-): void {
-  const why = refused.has(reason) || refused.size < maxReasons ? reason : 'another reason';
-  const known = refused.get(why);
-  if (known === undefined) refused.set(why, { why, jobs: 1, example: { id, account: accountId } });
+function countFailed(failed: Map<string, FailedRetries>, { id, accountId }: JobRecord, reason: string): void {
+  const why = failed.has(reason) || failed.size < maxReasons ? reason : 'another reason';
+  const known = failed.get(why);
+  if (known === undefined) failed.set(why, { why, jobs: 1, example: { id, account: accountId } });
   else known.jobs += 1;
 }
 
@@ -76,7 +72,7 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
   insufficient: 'the balance of its account is too low',
 };
 
-function explainRefusal({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok'>): string {
+function explainOutcome({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok'>): string {
   return outcome === 'not_kept' && error !== null && finalFailures.includes(error.code)
     ? `it failed with ${error.code}, which a retry does not fix`
     : reasons[outcome];
@@ -93,7 +89,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
   }
   // An interrupted command has placed the new job but may not have recorded that.
   if (outcome === 'retried') await markRetried(redis, job);
-  if (outcome !== 'ok') return explainRefusal(job, outcome);
+  if (outcome !== 'ok') return explainOutcome(job, outcome);
   const admittedAtMs = Date.now();
   const renewRequest = (request: AdmittedRequest): AdmittedRequest => ({
     ...request,
@@ -105,7 +101,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
   try {
     const text = await redis.get(redisKeys.jobBody(accountId, job.id));
     const body = JSON.parse(text ?? 'null') as { v: 1; job: Job } | null;
-    if (body === null) throw new RefusedError(reasons.not_kept);
+    if (body === null) throw new CommandError(reasons.not_kept);
     const oldJob = body.job;
     const newJob =
       oldJob.kind === 'embedding'

@@ -37,10 +37,10 @@ export async function describeUserInFull(context: AdminContext, user: WebUser, m
 }
 
 /** What was decided when the user created the first account. */
-function describeGrant({ refusal, at, accountId, balanceNano, freeRequests }: SignupDecision) {
+function describeGrant({ denialReason, at, accountId, balanceNano, freeRequests }: SignupDecision) {
   return {
     at: at.toISOString(),
-    refused: refusal,
+    refused: denialReason,
     account: accountId,
     balance: toRubNumber(balanceNano),
     free_requests: freeRequests,

@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from './route-state-store.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import { RefusedError, type AdminContext, type AdminVerb } from './command.ts';
+import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
@@ -54,7 +54,7 @@ async function resetUpstream(context: AdminContext): Promise<unknown> {
     const upstream = current.upstreams.find((one) => one.name === name);
     if (upstream === undefined) {
       const known = current.upstreams.map((one) => one.name).join(', ');
-      throw new RefusedError(`There is no upstream "${name}" that can be used. There are: ${known}.`);
+      throw new CommandError(`There is no upstream "${name}" that can be used. There are: ${known}.`);
     }
     const routes = current.models.flatMap((model) => model.routes).filter((one) => one.upstream === upstream);
     await new RouteStateStore(context.redis).reset(upstream, routes);

@@ -1,11 +1,15 @@
 import { normalizeEmail } from '../../shared/account-area/email-address.ts';
 import { unlinkAccount } from '../../shared/account-area/unlink-account.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
-import { readInteger, RefusedError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';
-import { withEvent } from './with-event.ts';
 import { quote } from './to-printable.ts';
+import type { NewAuditEvent } from '../../shared/account-area/audit-store.ts';
+import { MailQueue } from '../../shared/account-area/mail-queue.ts';
+import { isNotifiedByMail } from '../../shared/account-area/queue-notice.ts';
+import { recordAction } from '../../shared/account-area/record-action.ts';
+import { describeFailure } from './with-stores.ts';
 
 /** Per user. The audit log covers 400 days. */
 const maxEvents = 1000;
@@ -64,7 +68,7 @@ async function* readUsers({ web }: AdminContext): AsyncGenerator<object> {
   for await (const user of web.users.list()) yield describeUser(user);
 }
 
-/** @throws RefusedError if there is no user with that id or address */
+/** @throws CommandError if there is no user with that id or address */
 async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
   const given = positionals[0]!;
   const read = normalizeEmail(given);
@@ -73,8 +77,8 @@ async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
   return user;
 }
 
-const noSuchUser = (given: string): RefusedError =>
-  new RefusedError(
+const noSuchUser = (given: string): CommandError =>
+  new CommandError(
     `No user ${quote(given)}. Give an id or the full email address; "user list" lists all users, and "account show" shows the user of an account.`,
   );
 
@@ -139,4 +143,29 @@ async function unlink(context: AdminContext): Promise<unknown> {
   return { id: accountId, label, user_id: userId, email: user?.email ?? null };
 }
 
-const notLinked = (): RefusedError => new RefusedError('No user has linked this account.');
+const notLinked = (): CommandError => new CommandError('No user has linked this account.');
+
+/**
+ * Runs an action that must be in the audit log, as the account area does. Records the outcome and queues the notice
+ * before the command exits. If recording or queueing fails, only prints a warning, because the action itself succeeded
+ * and must not be repeated.
+ */
+async function withEvent<T>(
+  { web, redis, config, warn }: Pick<AdminContext, 'web' | 'redis' | 'config' | 'warn'>,
+  event: NewAuditEvent,
+  work: () => Promise<T>,
+): Promise<T> {
+  const mails = new MailQueue(redis, config);
+  try {
+    const { result, noted } = await recordAction({ ...web, mails }, event, work);
+    await noted.catch((error: unknown) => {
+      const consequence = isNotifiedByMail(event.action)
+        ? 'the mail that notifies the user is not queued yet; a worker will queue it within a few minutes'
+        : 'the audit log may continue to show it as started';
+      warn(`The command succeeded, but ${consequence}. Do not repeat it. Reason: ${describeFailure(error)}`);
+    });
+    return result;
+  } finally {
+    await mails.close();
+  }
+}

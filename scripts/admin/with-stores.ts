@@ -9,10 +9,10 @@ import { createRedis, waitUntilReady } from '../../shared/platform/redis/redis-c
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { loadConfig } from '../../shared/platform/config/config.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';
-import { explainMongoRefusal } from '../../shared/platform/storage/explain-mongo-refusal.ts';
+import { explainMongoError } from '../../shared/platform/storage/explain-mongo-error.ts';
 import { isMongoUnavailable, openMongo } from '../../shared/platform/storage/mongo-client.ts';
 import { openWebStores } from '../../shared/account-area/web-stores.ts';
-import { RefusedError, UsageError, type AdminContext } from './command.ts';
+import { CommandError, UsageError, type AdminContext } from './command.ts';
 
 export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;
 
@@ -45,8 +45,8 @@ export function describeFailure(error: unknown): string {
   if (error instanceof AppError && error.code === 'service_unavailable')
     return 'Redis or MongoDB does not respond.';
   if (isMongoUnavailable(error)) return 'MongoDB does not respond.';
-  const refusal = explainMongoRefusal(error);
-  if (refusal !== null) return refusal;
-  const expected = [UsageError, RefusedError, ConfigError, AppError].some((kind) => error instanceof kind);
+  const explanation = explainMongoError(error);
+  if (explanation !== null) return explanation;
+  const expected = [UsageError, CommandError, ConfigError, AppError].some((kind) => error instanceof kind);
   return expected || !(error instanceof Error) ? (error as Error).message : (error.stack ?? error.message);
 }

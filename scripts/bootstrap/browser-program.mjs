@@ -1,5 +1,5 @@
 import { canInstallPackages, installPackage } from './debian-package.mjs';
-import { findOnPath, Refusal, say } from './processes.mjs';
+import { findOnPath, SetupError, say } from './processes.mjs';
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
@@ -17,7 +17,7 @@ export async function installBrowser() {
   try {
     await installPackage('Chromium', 'chromium', advice);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof SetupError)) throw error;
     say(error.message);
   }
 }

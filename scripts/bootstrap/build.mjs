@@ -5,7 +5,7 @@ import { bundleFolder } from './bundle-folder.mjs';
 import { assembleLua } from './lua.mjs';
 import { packagesStamp } from './packages.mjs';
 import { writeAvaEntry } from './test-groups.mjs';
-import { binOf, readText, Refusal, root, run, runStep, say } from './processes.mjs';
+import { binOf, readText, SetupError, root, run, runStep, say } from './processes.mjs';
 
 const dist = join(root, 'dist');
 
@@ -76,7 +76,7 @@ function checkPackages() {
     (name) => !existsSync(join(root, 'node_modules', name)),
   );
   if (missing.length === 0) return;
-  throw new Refusal(
+  throw new SetupError(
     `The build needs all packages, and these are not installed: ${missing.join(', ')}. Run "npm ci" without --omit.`,
   );
 }

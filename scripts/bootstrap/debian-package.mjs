@@ -7,7 +7,7 @@ export function canInstallPackages() {
   return isRoot && existsSync('/etc/debian_version') && findOnPath(['apt-get']) !== null;
 }
 
-/** @throws Refusal with the advice, if apt-get fails */
+/** @throws SetupError with the advice, if apt-get fails */
 export async function installPackage(title, name, advice) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const failure = `apt-get could not install ${title}; see its output above. Please ${advice}`;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** An expected failure. Its message is sufficient; no stack trace is needed. */
-export class Refusal extends Error {}
+export class SetupError extends Error {}
 
 /** Prints progress to stderr, because stdout is reserved for the command's output (admin … --json). */
 export const say = (text) => process.stderr.write(`${text}\n`);
@@ -93,11 +93,11 @@ export async function showProgress(label, work, { isLive = process.stderr.isTTY 
   }
 }
 
-/** Runs one step. Prints its output only if it fails. @throws Refusal with `failure` */
+/** Runs one step. Prints its output only if it fails. @throws SetupError with `failure` */
 export async function runStep(label, failure, file, args, options) {
   await showProgress(label, async () => {
     const { code, output } = await run(file, args, options);
-    if (code !== 0) throw new Refusal(`${output.trimEnd()}\n\n${failure}`);
+    if (code !== 0) throw new SetupError(`${output.trimEnd()}\n\n${failure}`);
   });
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { canInstallPackages, installPackage } from './debian-package.mjs';
-import { findOnPath, Refusal, run, say } from './processes.mjs';
+import { findOnPath, SetupError, run, say } from './processes.mjs';
 
 /** Whether commands that need Redis will find one. */
 export function hasRedis() {
@@ -9,13 +9,13 @@ export function hasRedis() {
   return findOnPath(['redis-server', 'valkey-server']) !== null;
 }
 
-/** @throws Refusal that explains how to install Redis, if this user cannot install it on this machine */
+/** @throws SetupError that explains how to install Redis, if this user cannot install it on this machine */
 export async function installRedis() {
   const advice =
     'install Redis 7 or later (or Valkey) so that redis-server is on the PATH, or set REDIS_URL.';
-  if (!canInstallPackages()) throw new Refusal(`No Redis found: ${advice}`);
+  if (!canInstallPackages()) throw new SetupError(`No Redis found: ${advice}`);
   await installPackage('Redis', 'redis-server', advice);
-  if (!hasRedis()) throw new Refusal(`apt-get did not install redis-server: ${advice}`);
+  if (!hasRedis()) throw new SetupError(`apt-get did not install redis-server: ${advice}`);
   await stopService();
 }
 

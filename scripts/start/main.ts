@@ -1,6 +1,6 @@
 import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
-import { rejectArguments } from '../../shared/platform/runtime/refuse-arguments.ts';
+import { rejectArguments } from '../../shared/platform/runtime/reject-arguments.ts';
 import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';

@@ -1,8 +1,8 @@
 import { relative, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Model } from '../../shared/contract/models.ts';
 import { readEnvironment, type Endpoints } from '../../shared/platform/config/config.ts';
 import { toServerUrl } from '../../shared/platform/config/server-url.ts';
-import { checkCatalogFile } from './check-catalog-file.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
 import { lockDataDir, type DataDirLock } from './data-dir-lock.ts';
@@ -19,6 +19,8 @@ import { Stack } from './stack.ts';
 import { stopOnSignals } from './stop-on-signals.ts';
 import { waitForHealth } from './wait-for-health.ts';
 import { formatWelcome } from './welcome.ts';
+import { unreadableCatalog } from '../../shared/catalog/catalog-store.ts';
+import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 
 /**
  * Runs the whole gateway on this machine until it receives a signal. Then the process exits. Resolves when everything
@@ -197,4 +199,18 @@ async function stopAndExit(
   guardian.stop();
   output.print(`Stopped in ${formatMs(performance.now() - startedMs)}.`);
   process.exit(0);
+}
+
+/**
+ * Reads the catalog before anything starts. Without a valid one, api and worker would be restarted forever.
+ * @throws ConfigError that lists every problem with its position
+ */
+async function checkCatalogFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw unreadableCatalog(resolve(path), error);
+  }
+  parseCatalog(text, { env, fileName: path, today: new Date().toISOString().slice(0, 10) });
 }

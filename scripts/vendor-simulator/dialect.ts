@@ -19,7 +19,7 @@ export interface Dialect {
   checkHeaders(headers: CallHeaders): SimulatedError | null;
   respond(call: SimulatedCall): SimulatedResponse;
   /** Renders an error that every vendor can return, in this vendor's format. */
-  createError(refusal: Refusal): SimulatedError;
+  createError(cause: ErrorCause): SimulatedError;
   /** Renders the body of an error. */
   renderError(error: SimulatedError, context: ErrorContext): string;
 }
@@ -51,7 +51,7 @@ export interface SimulatorSettings {
 
 export type PromptTokens = 'words' | 'received';
 
-export type RefusalReason =
+export type ErrorReason =
   | 'unknown-path'
   | 'not-json'
   | 'revoked'
@@ -62,8 +62,8 @@ export type RefusalReason =
   /** A status requested by a fault word. */
   | 'requested';
 
-export interface Refusal {
-  readonly reason: RefusalReason;
+export interface ErrorCause {
+  readonly reason: ErrorReason;
   /** Used only for `requested`. For the other reasons, every vendor has its own statuses. */
   readonly status: number;
   readonly message: string;

@@ -44,7 +44,7 @@ export interface Faults {
   readonly forbidden?: boolean;
   /** Repeat the key in the error message. */
   readonly echoesKey?: boolean;
-  /** Refuse embeddings of any batch with an input that contains this text. */
+  /** Reject embeddings of any batch with an input that contains this text. */
   readonly poison?: string;
   /** Report this many tokens per word for embedding inputs that contain "dear", like a different tokenizer would. */
   readonly dearTokens?: number;

@@ -9,8 +9,8 @@ import {
   countInputs,
   type Dialect,
   type PromptTokens,
-  type Refusal,
-  type RefusalReason,
+  type ErrorCause,
+  type ErrorReason,
   type SimulatedResponse,
   type SimulatorSettings,
 } from './dialect.ts';
@@ -104,9 +104,9 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     const operation = dialect.findOperation(method, path, query);
     const requestId = `req_${Math.random().toString(36).slice(2)}`;
     const key = dialect.readKey(request.headers);
-    const toErrorResponse = (refusal: Partial<Refusal> & Pick<Refusal, 'reason'>): SimulatedResponse => ({
+    const toErrorResponse = (cause: Partial<ErrorCause> & Pick<ErrorCause, 'reason'>): SimulatedResponse => ({
       kind: 'error',
-      error: dialect.createError({ status: 500, message: '', key, ...refusal }),
+      error: dialect.createError({ status: 500, message: '', key, ...cause }),
     });
     if (operation === null) {
       const error = dialect.createError({
@@ -183,10 +183,10 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
       await send({ kind: 'error', error: headerError });
       return;
     }
-    const refusal = findRefusal(faults);
-    if (refusal !== null || body === null) {
+    const cause = findErrorCause(faults);
+    if (cause !== null || body === null) {
       const message = 'The body is not a JSON object.';
-      await send(toErrorResponse(refusal ?? { reason: 'not-json', message }));
+      await send(toErrorResponse(cause ?? { reason: 'not-json', message }));
       return;
     }
     const admission = await serviceQueue.acquire(countInputs(body), disconnected.signal);
@@ -205,8 +205,8 @@ export async function startVendorSimulator(options: VendorSimulatorOptions = {})
     }
   }
 
-  /** Returns the refusal that occurs before the model is called, if any. */
-  function findRefusal(faults: Faults): Pick<Refusal, 'reason' | 'status' | 'message'> | null {
+  /** Returns the cause of an error that occurs before the model is called, if any. */
+  function findErrorCause(faults: Faults): Pick<ErrorCause, 'reason' | 'status' | 'message'> | null {
     const fails = (): boolean =>
       faults.failRate === undefined ? faults.status !== undefined : random() < faults.failRate;
     const reason = findKeyProblem(faults) ?? (fails() ? 'requested' : null);
@@ -244,7 +244,7 @@ function findDialect(dialects: readonly Dialect[], path: string): Dialect {
   return dialects.find((dialect) => path.startsWith(dialect.prefix)) ?? openAiDialect;
 }
 
-function findKeyProblem(faults: Faults): RefusalReason | null {
+function findKeyProblem(faults: Faults): ErrorReason | null {
   if (faults.revoked === true) {
     return 'revoked';
   }

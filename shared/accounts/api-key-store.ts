@@ -98,10 +98,10 @@ export class ApiKeyStore {
   }
 
   async #queryMongo(keyHash: string, network: string): Promise<string | null> {
-    const refuse = (): AppError =>
+    const createError = (): AppError =>
       new AppError('service_unavailable', { message: 'too many API key lookups are waiting for MongoDB' });
     // The slot is held until MongoDB responds, even if no caller is still waiting.
-    const slot = await this.#mongoSlots.acquire(network, 1, { waitMs: this.#waitMs, refuse });
+    const slot = await this.#mongoSlots.acquire(network, 1, { waitMs: this.#waitMs, createError });
     try {
       const query = this.#accounts.findIdByKeyHash(keyHash);
       return await waitForLookUp(this.#maxLookUpMs, lookUpName, query);

@@ -17,7 +17,7 @@ export interface RefillCodeDocument {
   /** Absent for an issued code. */
   readonly source?: 'signup';
   /** Only for a user who gets no sign-up grant. `redeemed` is then null, and stays so. */
-  readonly refusal?: SignupRefusal;
+  readonly refusal?: SignupDenialReason;
 }
 
 /**
@@ -30,7 +30,10 @@ export type ClaimSource = 'code' | 'signup';
  * Why a user gets no sign-up grant: too many grants in the user's network, a disposable mail domain, or another user of
  * the same mailbox who has a grant.
  */
-export type SignupRefusal = Extract<NoGrantReason, 'network_limit' | 'disposable_email' | 'mailbox_granted'>;
+export type SignupDenialReason = Extract<
+  NoGrantReason,
+  'network_limit' | 'disposable_email' | 'mailbox_granted'
+>;
 
 export interface Redemption {
   readonly accountId: string;

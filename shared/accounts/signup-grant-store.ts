@@ -12,24 +12,24 @@ import {
   type RedemptionClaim,
   type RefillCodeDocument,
   type Redemption,
-  type SignupRefusal,
+  type SignupDenialReason,
 } from './refill-code-store.ts';
 
 export type GrantAmounts = Pick<NewRefillCode, 'balanceNano' | 'freeRequests'>;
 
 /** What an account starts with, and if that is nothing, why. */
 export interface SignupGrant extends GrantAmounts {
-  readonly refusal: NoGrantReason | null;
+  readonly denialReason: NoGrantReason | null;
 }
 
 /** Whether a user gets the sign-up grant. Made once per user, and never changed. */
 export interface SignupDecision extends GrantAmounts {
   readonly at: Date;
   /** Null if the user gets it. */
-  readonly refusal: SignupRefusal | null;
-  /** The account that gets it; null if it is refused. */
+  readonly denialReason: SignupDenialReason | null;
+  /** The account that gets it; null if it is denied. */
   readonly accountId: string | null;
-  /** What may still have to be credited. Null if it is refused, or its ledger entry is in MongoDB. */
+  /** What may still have to be credited. Null if it is denied, or its ledger entry is in MongoDB. */
   readonly claim: RedemptionClaim | null;
 }
 
@@ -49,7 +49,7 @@ export interface KnownGrants {
 }
 
 /**
- * Sign-up grants in MongoDB. A user has one document, which is either a redemption claim or a refusal, so concurrent
+ * Sign-up grants in MongoDB. A user has one document, which is either a redemption claim or a denial, so concurrent
  * requests cannot decide differently. A mailbox has one document, too, which reserves its only grant for a user.
  */
 export class SignupGrantStore {
@@ -98,14 +98,14 @@ export class SignupGrantStore {
   }
 
   /** Records that the user gets no grant. @returns the decision in force, which may be an earlier one */
-  async refuse(userId: string, refusal: SignupRefusal): Promise<SignupDecision> {
+  async deny(userId: string, reason: SignupDenialReason): Promise<SignupDecision> {
     const at = new Date();
     return await this.#decide(userId, {
       balanceNano: 0n,
       freeRequests: 0,
       createdAt: at,
       redeemed: null,
-      refusal,
+      refusal: reason,
     });
   }
 
@@ -140,7 +140,7 @@ function toDecision(document: RefillCodeDocument): SignupDecision {
     balanceNano,
     freeRequests,
     at,
-    refusal,
+    denialReason: refusal,
     accountId: redeemed?.accountId ?? null,
     claim: redeemed === null || redeemed.settled ? null : toClaim(document, redeemed),
   };

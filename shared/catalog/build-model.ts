@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model, Pricing } from '../contract/models.ts';
 import { defaultEncoding } from './count-tokens.ts';
-import { findOpenAiDialect, listUnsupportedFields } from './openai-dialect.ts';
+import { findOpenAiProfile, listUnsupportedFields } from './openai-dialect.ts';
 import type {
   CatalogModel,
   CatalogRoute,
@@ -33,8 +33,8 @@ export function buildModel(
     const upstream = upstreams.get(route.upstream);
     if (upstream === undefined) return [];
     const model = route.model ?? entry.id;
-    const dialect = findOpenAiDialect(upstream.dialect, upstream.baseUrl, model);
-    const unsupported = upstream.kind === 'openai' ? listUnsupportedFields(dialect) : [];
+    const profile = findOpenAiProfile(upstream.profile, upstream.baseUrl, model);
+    const unsupported = upstream.kind === 'openai' ? listUnsupportedFields(profile) : [];
     const drops = new Set([
       ...unsupported.filter((field) => !route.accepts.includes(field)),
       ...upstream.drops,
@@ -48,7 +48,7 @@ export function buildModel(
         weight: route.weight,
         maxConcurrency: route.maxConcurrency ?? null,
         thinking: route.thinking ?? null,
-        dialect,
+        profile,
         drops,
         accepts: route.accepts,
         onDisconnect: route.onDisconnect,

@@ -68,7 +68,7 @@ export interface CatalogUpstream {
   /** Without a trailing slash. Empty for `builtin`. */
   readonly baseUrl: string;
   /** Of the server, if the catalog says so. Only for `openai`. */
-  readonly dialect: OpenAiDialect | null;
+  readonly profile: OpenAiDialect | null;
   /** Sent with each call. */
   readonly headers: Readonly<Record<string, string>>;
   /** Empty if the server needs none. */
@@ -114,8 +114,8 @@ export interface CatalogRoute {
   /** How reasoning is requested from the vendor's model. Null means it is derived from the model's name. */
   readonly thinking: 'budget' | 'effort' | null;
   /** Which servers it is like, of those with OpenAI's API. Only used for `openai`. */
-  readonly dialect: OpenAiDialect;
-  /** Request fields to omit: those that the dialect does not know, and those of the route and its upstream. */
+  readonly profile: OpenAiDialect;
+  /** Request fields to omit: those that its profile leaves out, and those of the route and its upstream. */
   readonly drops: ReadonlySet<string>;
   /** Request fields of its server that are not part of the specification. */
   readonly accepts: readonly string[];

@@ -15,8 +15,8 @@ export const openAiDialects = [
 ] as const;
 export type OpenAiDialect = (typeof openAiDialects)[number];
 
-/** The dialects of vendors, by the ends of their host names. */
-const dialectsOfHosts: readonly (readonly [string, OpenAiDialect])[] = [
+/** The profiles of vendors, by the ends of their host names. */
+const profilesOfHosts: readonly (readonly [string, OpenAiDialect])[] = [
   ['api.openai.com', 'openai'],
   ['mistral.ai', 'mistral'],
   ['deepseek.com', 'deepseek'],
@@ -32,11 +32,11 @@ const dialectsOfHosts: readonly (readonly [string, OpenAiDialect])[] = [
 const mistralFamily = /^(?:.*\/)?(?:open-)?(?:mistral|ministral|magistral|codestral|devstral|pixtral)/i;
 
 /**
- * Returns the dialect of a route's server: what the catalog says, or else the one of a known address, or else that of
+ * Returns the profile of a route's server: what the catalog says, or else the one of a known address, or else that of
  * the model's family, or else `compatible`.
  * @param model its name at the server
  */
-export function findOpenAiDialect(
+export function findOpenAiProfile(
   configured: OpenAiDialect | null,
   baseUrl: string,
   model: string,
@@ -46,7 +46,7 @@ export function findOpenAiDialect(
 
 function findByHost(baseUrl: string): OpenAiDialect | null {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname.toLowerCase() : '';
-  return dialectsOfHosts.find(([end]) => host === end || host.endsWith(`.${end}`))?.[1] ?? null;
+  return profilesOfHosts.find(([end]) => host === end || host.endsWith(`.${end}`))?.[1] ?? null;
 }
 
 /** Sampling fields of vLLM, llama.cpp and OpenRouter. */
@@ -56,11 +56,11 @@ const openAiOnly = `metadata prediction prompt_cache_key prompt_cache_options pr
   verbosity`;
 const media = 'audio modalities web_search_options';
 
-/** Optional fields of a chat that a server refuses, or that mean nothing to it. docs/vendors.md has the same table. */
+/** Optional fields of a chat that a server rejects, or that mean nothing to it. docs/vendors.md has the same table. */
 const unsupported: Readonly<Record<OpenAiDialect, string>> = {
   openai: openSampling,
   azure: openSampling,
-  // Refuses whatever it does not know.
+  // Rejects whatever it does not know.
   mistral: `${openSampling} ${media} logit_bias logprobs metadata prompt_cache_key prompt_cache_options
     prompt_cache_retention safety_identifier store top_logprobs user verbosity`,
   deepseek: `${openAiOnly} ${openSampling} ${media} logit_bias n seed`,
@@ -74,10 +74,10 @@ const unsupported: Readonly<Record<OpenAiDialect, string>> = {
   compatible: openAiOnly,
 };
 
-/** Returns the optional fields that are not sent to a server of this dialect. A price depends on the service tier. */
-export const listUnsupportedFields = (dialect: OpenAiDialect): readonly string[] => [
+/** Returns the optional fields that are not sent to a server with this profile. A price depends on the service tier. */
+export const listUnsupportedFields = (profile: OpenAiDialect): readonly string[] => [
   'service_tier',
-  ...unsupported[dialect].split(/\s+/),
+  ...unsupported[profile].split(/\s+/),
 ];
 
 export interface VendorBatchLimits {
@@ -93,5 +93,5 @@ const batchLimits: Partial<Record<OpenAiDialect, VendorBatchLimits>> = {
   tei: { maxBatchInputs: 32 },
 };
 
-/** Returns the limits of an upstream's embedding calls that its dialect sets. */
-export const findBatchLimits = (dialect: OpenAiDialect): VendorBatchLimits => batchLimits[dialect] ?? {};
+/** Returns the limits of an upstream's embedding calls that its profile sets. */
+export const findBatchLimits = (profile: OpenAiDialect): VendorBatchLimits => batchLimits[profile] ?? {};

@@ -14,7 +14,7 @@ import {
 import { checkCatalog } from './check-catalog.ts';
 import { readKeyVariable, usableHeader, usableKey } from './check-entries.ts';
 import { findSuspiciousPrices, findUnlistedOptions } from './check-pricing.ts';
-import { findBatchLimits, findOpenAiDialect } from './openai-dialect.ts';
+import { findBatchLimits, findOpenAiProfile } from './openai-dialect.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
 import { stripTrailing } from '../platform/runtime/strip-trailing.ts';
 
@@ -196,12 +196,12 @@ function buildUpstream(
   const defaultUrl = typeof rules.baseUrl === 'object' ? rules.baseUrl.default : '';
   const baseUrl = stripTrailing(entry.baseUrl ?? defaultUrl, '/');
   const batch =
-    entry.kind === 'openai' ? findBatchLimits(findOpenAiDialect(entry.dialect ?? null, baseUrl, '')) : {};
+    entry.kind === 'openai' ? findBatchLimits(findOpenAiProfile(entry.dialect ?? null, baseUrl, '')) : {};
   return {
     name,
     kind: entry.kind,
     baseUrl,
-    dialect: entry.dialect ?? null,
+    profile: entry.dialect ?? null,
     headers,
     apiKeys,
     maxConcurrency: entry.maxConcurrency ?? rules.maxConcurrency,

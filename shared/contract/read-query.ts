@@ -21,11 +21,11 @@ export function readQuery(
   const issues: ValidationIssue[] = [];
   for (const [name, { type }] of Object.entries((schema as Properties).properties ?? {})) {
     const value = query[name];
-    const refuse = (type: string, msg: string, msgRu: string): void => {
+    const addIssue = (type: string, msg: string, msgRu: string): void => {
       issues.push({ loc: [part, name], msg, msgRu, type });
     };
     if (Array.isArray(value)) {
-      refuse(
+      addIssue(
         'repeated',
         'is specified more than once: specify it once',
         'указано несколько раз: укажите один раз',
@@ -35,7 +35,7 @@ export function readQuery(
     } else if (typeof value === 'string' && decimal.test(value)) {
       query[name] = Number(value);
     } else {
-      refuse(
+      addIssue(
         'type',
         'must be a decimal integer, such as 2',
         'должно быть целым числом в десятичной записи, например 2',

@@ -35,7 +35,7 @@ export interface AcquireOptions {
   /** How many requests of the holder may wait at the same time, including this one; the budget's setting by default. */
   readonly maxWaiting?: number;
   /** Creates the error for a request that gets no share. */
-  readonly refuse: () => AppError;
+  readonly createError: () => AppError;
   /** Called before waiting. Throws if waiting is pointless. */
   readonly checkBeforeWaiting?: () => Promise<void>;
 }
@@ -122,7 +122,7 @@ export class FairBudget {
 
   /**
    * Acquires a share, waiting for it if necessary.
-   * @throws the error from `refuse` if the share is not available in time; the signal's reason; any error that
+   * @throws the error from `createError` if the share is not available in time; the signal's reason; any error that
    * `checkBeforeWaiting` throws
    */
   async acquire(holder: string, amount: number, options: AcquireOptions): Promise<BudgetShare> {
@@ -140,9 +140,9 @@ export class FairBudget {
   async #wait(
     holder: string,
     amount: number,
-    { signal, waitMs, maxWaiting = this.#maxWaitingPerHolder, refuse }: AcquireOptions,
+    { signal, waitMs, maxWaiting = this.#maxWaitingPerHolder, createError }: AcquireOptions,
   ): Promise<BudgetShare> {
-    if (this.#queue.countOf(holder) >= maxWaiting) throw refuse();
+    if (this.#queue.countOf(holder) >= maxWaiting) throw createError();
     return await new Promise<BudgetShare>((resolve, reject) => {
       const stopWaiting = (): void => {
         clearTimeout(timer);
@@ -156,7 +156,7 @@ export class FairBudget {
         this.#grantWaiting();
       };
       const onAbort = (): void => fail(signal!.reason);
-      const timer = setTimeout(() => fail(refuse()), Math.min(maxTimerMs, waitMs));
+      const timer = setTimeout(() => fail(createError()), Math.min(maxTimerMs, waitMs));
       signal?.addEventListener('abort', onAbort, { once: true });
       const entry: QueueEntry<PendingAcquire> = this.#queue.add(holder, {
         amount,

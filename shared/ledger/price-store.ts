@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../catalog/catalog-schema.ts';
 import type { Pricing } from '../contract/models.ts';
 import { ConfigError } from '../platform/runtime/config-error.ts';
-import { explainMongoRefusal } from '../platform/storage/explain-mongo-refusal.ts';
+import { explainMongoError } from '../platform/storage/explain-mongo-error.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import { isMongoUnavailable, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 
@@ -94,8 +94,8 @@ export class PriceStore {
       for await (const { _id, firstSeenAt } of stored) days.set(_id, firstSeenAt.toISOString().slice(0, 10));
     } catch (error) {
       if (isMongoUnavailable(error)) return () => undefined;
-      const refusal = explainMongoRefusal(error);
-      throw refusal === null ? error : new ConfigError(refusal, { cause: error });
+      const explanation = explainMongoError(error);
+      throw explanation === null ? error : new ConfigError(explanation, { cause: error });
     }
     return (model, version) => days.get(`${model}:${version}`);
   }

@@ -46,14 +46,14 @@ end
 
 -- Takes the slots. They are stored by a later step.
 local function takeMinute()
-  local refusal
+  local rejection
   local needed = math.max(1, math.min(slots, limit)) - slotsTaken
-  used, refusal = takeSlots(window, used, limit, needed)
-  if refusal then redis.call('HSET', account, 'win', used) end
-  return refusal
+  used, rejection = takeSlots(window, used, limit, needed)
+  if rejection then redis.call('HSET', account, 'win', used) end
+  return rejection
 end
 
-local function refuse(outcome, ...)
+local function replyWith(outcome, ...)
   redis.call('HSET', account, 'win', used)
   return {outcome, limit, limit - used, 60, ...}
 end
@@ -77,7 +77,7 @@ local function reserve(claimed)
       cost = fixed + unit * units
     end
     if cost > spendable then
-      return refuse('insufficient', string.format('%.0f', cost), string.format('%.0f', spendable))
+      return replyWith('insufficient', string.format('%.0f', cost), string.format('%.0f', spendable))
     end
     redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
     -- The multiple is a margin for vendors that report more than our estimate. If the balance determines the number of

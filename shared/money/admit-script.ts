@@ -5,7 +5,7 @@ import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
 import type { TicketedPush } from '../platform/redis/ticketed-list.ts';
 import { claimLifetimeSeconds, type IdempotencyClaim } from './idempotency-claim.ts';
 import { maxStoredBytesPerAccount } from './stored-bytes.ts';
-import type { AccountRefusal } from './account-refusal.ts';
+import type { AccountRejection } from './account-rejection.ts';
 import { maxReservationMultiple } from './reservation-store.ts';
 import { readRateLimit, type LimitedReply, type RateLimit } from './rate-window.ts';
 
@@ -98,7 +98,7 @@ export interface Admission {
 
 export type AdmissionResult =
   | ({ readonly outcome: 'ok' } & Admission)
-  | AccountRefusal
+  | AccountRejection
   | { readonly outcome: 'ledger_full' }
   | { readonly outcome: 'conflict'; readonly rateLimit: RateLimit }
   /** An earlier request had the same Idempotency-Key and body. This one gets its response. */

@@ -17,21 +17,21 @@ local lifetime = tonumber(ARGV[15]) -- of the claim and the mark, in seconds
 local maxStoredBytes = tonumber(ARGV[16]) -- of the account
 
 local function checkClaim(claimedBody, claimedId)
-  if claimedBody ~= bodyHash then return refuse('conflict') end
-  return refuse('attached', claimedId)
+  if claimedBody ~= bodyHash then return replyWith('conflict') end
+  return replyWith('attached', claimedId)
 end
 
 local function checkStoredBytes()
-  if storedBytesExceed(storedBytes, maxStoredBytes) then return refuse('stored_too_much') end
+  if storedBytesExceed(storedBytes, maxStoredBytes) then return replyWith('stored_too_much') end
 end
 
-local refusal = checkCaller()
-if refusal then return refusal end
+local rejection = checkCaller()
+if rejection then return rejection end
 local claimed = {}
 if claim ~= storedBytes then claimed = redis.call('HMGET', claim, 'body', 'id') end
 if claimed[1] then return takeMinute() or checkClaim(claimed[1], claimed[2]) end
-refusal = checkLedger() or takeMinute() or checkStoredBytes()
-if refusal then return refusal end
+rejection = checkLedger() or takeMinute() or checkStoredBytes()
+if rejection then return rejection end
 local reply = reserve(claim ~= storedBytes and ' ' .. claimHash or '')
 if reply[1] ~= 'ok' then return reply end
 if claim ~= storedBytes then

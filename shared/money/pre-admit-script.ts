@@ -1,7 +1,7 @@
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import type { AccountRefusal } from './account-refusal.ts';
+import type { AccountRejection } from './account-rejection.ts';
 import { readRateLimit, type LimitedReply, type RateLimit } from './rate-window.ts';
 
 const script = new LuaScript(new URL('./pre-admit.lua', import.meta.url), [
@@ -39,7 +39,7 @@ export interface PreAdmission {
   readonly isReplay: boolean;
 }
 
-export type PreAdmissionResult = ({ readonly outcome: 'ok' } & PreAdmission) | AccountRefusal;
+export type PreAdmissionResult = ({ readonly outcome: 'ok' } & PreAdmission) | AccountRejection;
 
 export async function runPreAdmission(
   redis: RedisClient,

@@ -20,10 +20,10 @@ if ban == '1' then return {'banned'} end
 if key ~= keyHash then return {'revoked'} end
 limit = tonumber(limit)
 local needed = math.max(1, math.min(slots, limit))
-local refusal
-used, refusal = takeSlots(window, tonumber(used or '0'), limit, needed, slots == 0)
+local rejection
+used, rejection = takeSlots(window, tonumber(used or '0'), limit, needed, slots == 0)
 redis.call('HSET', account, 'win', used)
-if refusal then return refusal end
+if rejection then return rejection end
 local isReplay = claim == account and 0 or redis.call('EXISTS', claim)
 local spendable = string.format('%.0f', tonumber(balance) - tonumber(reserved))
 local freeRequests = tonumber(free) - tonumber(freeHeld)

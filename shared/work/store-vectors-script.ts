@@ -3,7 +3,6 @@ import type { CatalogEmbeddingCache } from '../catalog/catalog-schema.ts';
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import { measureEntry } from './entry-size.ts';
 
 const script = new LuaScript(
   new URL('./store-vectors.lua', import.meta.url),
@@ -21,6 +20,14 @@ const graceMs = 3_600_000;
  * a millisecond or two.
  */
 const maxEvictions = 500;
+
+/** The value's object, its entries in the tables of keys and of expiry times, and its share of both tables. */
+const tablesBytes = 16 + 24 + 24 + 32;
+/** The entry's record in the list that defines the eviction order. */
+const recordBytes = 72;
+/** Overhead of Redis for each name and each value. */
+const nameOverheadBytes = 4;
+const valueOverheadBytes = 10;
 
 export interface VectorToCache {
   readonly hash: string;
@@ -71,4 +78,23 @@ async function run(
     items,
   )) as [entries: number, bytes: number, evicted: number];
   return { entries, bytes, evicted };
+}
+
+/**
+ * Returns how much of Redis's memory one string of these lengths takes, in bytes. With short vectors, a limit on the
+ * values alone would be exceeded by half.
+ */
+function measureEntry(nameLength: number, valueLength: number): number {
+  return (
+    tablesBytes +
+    recordBytes +
+    roundToAllocation(nameLength + nameOverheadBytes) +
+    roundToAllocation(valueLength + valueOverheadBytes)
+  );
+}
+
+/** Redis's allocator has four size classes between consecutive powers of two. */
+function roundToAllocation(bytes: number): number {
+  const step = Math.max(8, 2 ** (Math.ceil(Math.log2(bytes)) - 3));
+  return Math.ceil(bytes / step) * step;
 }

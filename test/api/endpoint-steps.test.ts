@@ -11,7 +11,7 @@ import { readModelRequestOptions } from '../../api/http/middleware/read-model-re
 import { limitCalls, limitStreams } from '../../api/http/middleware/limit-account-calls.ts';
 import { limitChanges } from '../../api/account-area/steps/limit-changes.ts';
 import { parseBody } from '../../api/http/middleware/parse-body.ts';
-import { noteRefusals } from '../../api/http/middleware/note-refusals.ts';
+import { noteRejections } from '../../api/http/middleware/note-rejections.ts';
 import { translateErrors } from '../../api/account-area/steps/translate-errors.ts';
 import {
   respondsAsStream,
@@ -37,7 +37,7 @@ function requiredSteps(operation: Operation): Step[] {
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],
-    [isCreation, noteRefusals, readModelRequestOptions],
+    [isCreation, noteRejections, readModelRequestOptions],
     [isAccountOperation(operation), respondsAsStream(operation) ? limitStreams : limitCalls],
     [needsCsrfToken(operation), checkCsrf],
     [changesUserData(operation), limitChanges],

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { presentServer } from '../../api/endpoints/public/present-servers.ts';
+import { presentServer } from '../../api/endpoints/public/servers.ts';
 import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
-import { presentModel } from '../../api/endpoints/public/present-model.ts';
+import { presentModel } from '../../api/endpoints/public/models.ts';
 import type { ChatResponse } from '../../shared/contract/chat-response.ts';
 import { chatExample, chatStreamExample } from '../../shared/contract/chat-examples.ts';
 import { embeddingExample } from '../../shared/contract/embedding-example.ts';

@@ -5,8 +5,8 @@ import type { ModelStatus } from '../../shared/contract/models.ts';
 import type { LogsSummary } from '../../shared/contract/system.ts';
 import { publishInvalidation } from '../../shared/platform/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { TrafficStore } from '../../shared/ledger/traffic-store.ts';
-import { TrafficSums } from '../../shared/ledger/traffic-sums.ts';
+import { RequestStatsStore } from '../../shared/ledger/request-stats-store.ts';
+import { RequestSums } from '../../shared/ledger/request-sums.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -27,9 +27,9 @@ async function read<T>(url: string, path: string): Promise<T> {
 const readStatuses = (url: string): Promise<Statuses> => read(url, '/v1/models/status');
 const readSummary = (url: string): Promise<LogsSummary> => read(url, '/v1/logs/summary');
 
-/** Records traffic in the statistics without sending requests. */
+/** Records requests in the stats without sending requests. */
 async function record(stack: TestStack, model: string, succeeded: number, failed: number): Promise<void> {
-  const sums = new TrafficSums();
+  const sums = new RequestSums();
   for (let i = 0; i < succeeded + failed; i++) {
     const success = i < succeeded;
     sums.add({
@@ -42,7 +42,7 @@ async function record(stack: TestStack, model: string, succeeded: number, failed
       completionTokens: 2,
     });
   }
-  await new TrafficStore(stack.redis).record(sums);
+  await new RequestStatsStore(stack.redis).record(sums);
 }
 
 async function useVendor(t: ExecutionContext): Promise<VendorSimulator> {

@@ -9,17 +9,17 @@ export interface ServerUpstream {
   /** The name of the upstream, and the beginning of the ids of its models. */
   readonly name: string;
   readonly like: ServerName;
-  /** Whether the catalog says which dialect it has. Otherwise its address or the model's name decides. */
-  readonly hasDialect: boolean;
+  /** Whether the catalog says which profile it has. Otherwise its address or the model's name decides. */
+  readonly hasProfile: boolean;
   /** The beginning of its models' names. */
   readonly family: string;
 }
 
-/** Each server with its dialect, and two that are found without. */
+/** Each server with its profile, and two that are found without. */
 export const serverUpstreams: readonly ServerUpstream[] = [
-  ...serverNames.map((like) => ({ name: like, like, hasDialect: true, family: 'sim' })),
-  { name: 'unnamed-vllm', like: 'vllm', hasDialect: false, family: 'Qwen/Qwen3-8B' },
-  { name: 'unnamed-mistral', like: 'mistral', hasDialect: false, family: 'mistralai/Magistral-Small' },
+  ...serverNames.map((like) => ({ name: like, like, hasProfile: true, family: 'sim' })),
+  { name: 'unnamed-vllm', like: 'vllm', hasProfile: false, family: 'Qwen/Qwen3-8B' },
+  { name: 'unnamed-mistral', like: 'mistral', hasProfile: false, family: 'mistralai/Magistral-Small' },
 ];
 
 /** One simulator for each server, and one stack whose catalog uses them all, for the tests of a file. */
@@ -63,8 +63,8 @@ export class ServerStack {
     return this.vendor(like).requests.entries.filter((entry) => JSON.stringify(entry.body).includes(text));
   }
 
-  #writeUpstream({ name, like, hasDialect }: ServerUpstream): string {
-    const dialect = hasDialect ? `dialect: ${like}, ` : '';
-    return `  ${name}: { kind: openai, ${dialect}baseUrl: "${this.vendor(like).url}/v1", apiKeys: [sk-vendor-key-0123456789], ${this.#fields} }`;
+  #writeUpstream({ name, like, hasProfile }: ServerUpstream): string {
+    const profile = hasProfile ? `dialect: ${like}, ` : '';
+    return `  ${name}: { kind: openai, ${profile}baseUrl: "${this.vendor(like).url}/v1", apiKeys: [sk-vendor-key-0123456789], ${this.#fields} }`;
   }
 }

@@ -34,7 +34,7 @@ export function createTestWebhookClient(port: number): WebhookClient {
     isPublic: (address) => address === '127.0.0.1',
     ca: testOnlyCertificate,
     ports: new Set([443, port]),
-    timeouts: { connectMs: 5_000, refusalStepMs: 1 },
+    timeouts: { connectMs: 5_000, rejectionStepMs: 1 },
   });
 }
 

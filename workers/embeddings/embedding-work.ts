@@ -49,7 +49,7 @@ export interface FailedInput {
 export type InputOutcome = EmbeddedInput | FailedInput;
 
 /** Whether a vendor rejected the input of a call. Only the sender of the bad input is at fault. */
-export function isRefusal(error: unknown): boolean {
+export function isInputRejection(error: unknown): boolean {
   const cause = error instanceof AppError ? error.cause : null;
   return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
 }

@@ -7,7 +7,7 @@ import { isServerError } from '../routing/retry-policy.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import type { EmbeddingCaller } from './embedding-caller.ts';
-import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
+import { findServerError, isInputRejection, type InputClaim, type PendingInput } from './embedding-work.ts';
 import { abortWhenAbandoned, findAccounts, groupByRequest, NobodyWaiting } from './call-inputs.ts';
 import type { Quarantine } from './quarantine.ts';
 import { ServerErrorSearch, type SearchState } from './server-error-search.ts';
@@ -73,7 +73,7 @@ export class FaultSearch {
     for (const input of inputs) input.failDisconnected(error);
     const neededInputs = inputs.filter((input) => input.isNeeded);
     const groups = groupByRequest(neededInputs);
-    const isRejected = isRefusal(error);
+    const isRejected = isInputRejection(error);
     const someDisconnected = neededInputs.length < inputs.length;
     if (findServerError(error) !== null && groups.length > 1 && !this.#serverErrors.isPaused) {
       await this.#serverErrors.search(groups, { inputs, error, isInDoubt: someDisconnected }, search);

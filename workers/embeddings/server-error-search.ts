@@ -3,7 +3,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { RequestFailures } from '../routing/request-failures.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
 import { groupByRequest, NobodyWaiting } from './call-inputs.ts';
-import { findServerError, isRefusal, type InputClaim, type PendingInput } from './embedding-work.ts';
+import { findServerError, isInputRejection, type InputClaim, type PendingInput } from './embedding-work.ts';
 import type { Quarantine } from './quarantine.ts';
 
 /** After a search in which the server served nothing, for how long the model's failed calls are not searched, unless it serves one. */
@@ -30,7 +30,9 @@ export interface ServerErrorSearchDeps {
 interface FailedCall {
   readonly inputs: readonly PendingInput[];
   readonly error: unknown;
-  /** Whether an input may have been the reason that is not called again: its caller has disconnected, or it was refused. */
+  /**
+   * Whether an input may have been the reason that is not called again: its caller has disconnected, or it was rejected.
+   */
   readonly isInDoubt: boolean;
 }
 
@@ -86,7 +88,7 @@ export class ServerErrorSearch {
         passedOver.push(...others);
         suspects = half;
         failed = { inputs, error: failure, isInDoubt: inputs.some(isDeserted) };
-      } else if (isRefusal(failure)) {
+      } else if (isInputRejection(failure)) {
         state.isServed = true;
         failed = { ...failed, isInDoubt: true };
         await this.#deps.failPart(inputs, failure, state);

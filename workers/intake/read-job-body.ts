@@ -32,7 +32,7 @@ export async function readJobBody(
   const memory = await jobMemory.acquire(accountId, bytes * memoryPerByte, {
     signal,
     waitMs: Infinity,
-    refuse: () => new AppError('queue_full'),
+    createError: () => new AppError('queue_full'),
   });
   try {
     const chunks = payloads.readKey(redisKeys.jobBody(accountId, id));

@@ -52,7 +52,7 @@ async function acquireMemory(
     // If one of several callers disconnects, the others keep waiting.
     ...(runs.length === 1 && { signal }),
     waitMs: Math.max(0, deadlineAtMs - Date.now()),
-    refuse: () => new AppError('deadline_exceeded'),
+    createError: () => new AppError('deadline_exceeded'),
   });
 }
 

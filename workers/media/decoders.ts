@@ -75,7 +75,7 @@ export class Decoders {
     { accountId, origin, pixels, signal, waitMs }: DecodeOptions,
   ): Promise<WorkResult | ImageProblem> {
     const from = pixels > maxFirstLevelPixels ? 1 : 0;
-    const options = { signal, waitMs, refuse: noDecoderInTime, maxWaiting: Infinity, from };
+    const options = { signal, waitMs, createError: noDecoderInTime, maxWaiting: Infinity, from };
     const end = await this.#processes[origin].run(accountId, work, options);
     if (end.kind === 'late') return tooSlow;
     if (end.kind === 'crashed') return crashedDecoder;

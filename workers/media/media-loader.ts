@@ -116,19 +116,20 @@ class RequestMediaLoader implements RequestMedia {
     signal.throwIfAborted();
     this.#images += 1;
     if (this.#images > maxRequestImages)
-      throw refuse(`the messages contain more than ${maxRequestImages} images`);
+      throw imageError(`the messages contain more than ${maxRequestImages} images`);
     const base64 = isDataUri(url) ? readBase64(url) : null;
     const bytes = base64 === null ? await this.#fetch(url, signal) : await this.#decode(base64);
     signal.throwIfAborted();
     this.#bytes += bytes.length;
-    if (this.#bytes > maxRequestBytes) throw refuse(`the images exceed ${maxRequestBytes / 1e6} MB in total`);
+    if (this.#bytes > maxRequestBytes)
+      throw imageError(`the images exceed ${maxRequestBytes / 1e6} MB in total`);
     const mediaType = await this.#check(url, bytes, signal);
     return { mediaType, base64: base64 ?? (await encodeBase64(bytes, this.#request.accountId)) };
   }
 
   async #decode(base64: string): Promise<Buffer> {
     const bytes = await decodeBase64(base64, this.#request.accountId);
-    if (bytes === null) throw refuse(malformedDataUri);
+    if (bytes === null) throw imageError(malformedDataUri);
     return bytes;
   }
 
@@ -145,7 +146,7 @@ class RequestMediaLoader implements RequestMedia {
     return {
       signal,
       waitMs: Math.max(0, this.#budgets.deadlineAtMs - performance.now()),
-      refuse: () => new AppError('deadline_exceeded'),
+      createError: () => new AppError('deadline_exceeded'),
     };
   }
 
@@ -176,10 +177,10 @@ class RequestMediaLoader implements RequestMedia {
     const check = await this.#budgets.checks.acquire(url, 1, this.#waitOptions(signal));
     try {
       const checked = await this.#sources.checkImage(bytes, this.#request.accountId, signal);
-      if ('problem' in checked) throw refuse(`${nameSource(url)} ${checked.problem}`);
+      if ('problem' in checked) throw imageError(`${nameSource(url)} ${checked.problem}`);
       this.#pixels += checked.pixels;
       if (this.#pixels > maxRequestPixels) {
-        throw refuse(`the images have more than ${maxRequestPixels / 1e6} million pixels in total`);
+        throw imageError(`the images have more than ${maxRequestPixels / 1e6} million pixels in total`);
       }
       return checked.mediaType;
     } finally {
@@ -202,9 +203,9 @@ const malformedDataUri =
 
 function readBase64(url: string): string {
   const base64 = splitDataUri(url)?.base64 ?? null;
-  if (base64 === null) throw refuse(malformedDataUri);
+  if (base64 === null) throw imageError(malformedDataUri);
   if (countBase64Bytes(base64) > maxImageBytes) {
-    throw refuse(`the data URI of an image_url contains more than ${maxImageBytes / 1e6} MB`);
+    throw imageError(`the data URI of an image_url contains more than ${maxImageBytes / 1e6} MB`);
   }
   return base64;
 }
@@ -213,6 +214,6 @@ function nameSource(url: string): string {
   return isDataUri(url) ? 'the image in a data URI' : `the image at ${showUrl(url)}`;
 }
 
-function refuse(why: string): AppError {
+function imageError(why: string): AppError {
   return invalidField(['body', 'messages'], `${why}.`);
 }

@@ -28,6 +28,6 @@ export async function acquireMediaMemory(
   return await memory.acquire(request.accountId, bytes, {
     signal,
     waitMs: msUntilDeadline(request),
-    refuse: () => new AppError('deadline_exceeded'),
+    createError: () => new AppError('deadline_exceeded'),
   });
 }

@@ -33,13 +33,13 @@ export function readPublicInternet(options: PublicInternetOptions): PublicIntern
  * Resolves all addresses of a URL's host. A single address that is not public rules out the host, because it would be
  * random which of its addresses is used. A name that does not exist gives the same result after the same delay as an
  * internal one, so that callers cannot find out which internal names exist.
- * @param refusalStepMs null is returned only after a multiple of this, which hides how fast the lookup was
+ * @param rejectionStepMs null is returned only after a multiple of this, which hides how fast the lookup was
  * @returns null if the host has no address, or one that is not public
  */
 export async function findPublicAddresses(
   url: URL,
   { resolveHost, isPublic }: PublicInternet,
-  refusalStepMs: number,
+  rejectionStepMs: number,
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
   const host = readHost(url);
@@ -48,7 +48,7 @@ export async function findPublicAddresses(
   if (addresses.length > 0 && addresses.every((address) => isPublic(address))) return addresses;
   if (isIP(host) === 0) {
     const tookMs = performance.now() - startedAtMs;
-    await delay(Math.ceil(tookMs / refusalStepMs) * refusalStepMs - tookMs, undefined, { signal });
+    await delay(Math.ceil(tookMs / rejectionStepMs) * rejectionStepMs - tookMs, undefined, { signal });
   }
   return null;
 }

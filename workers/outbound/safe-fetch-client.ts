@@ -23,14 +23,14 @@ const maxFetches = 16;
 const maxWaitMs = 30_000;
 const maxRedirects = 3;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1_000 };
+const defaultTimeouts: FetchTimeouts = { connectMs: 5_000, totalMs: 15_000, rejectionStepMs: 1_000 };
 
 export interface FetchTimeouts {
   readonly connectMs: number;
   /** For one URL with its redirects, from the first lookup to the last byte. */
   readonly totalMs: number;
   /** A name without public addresses is rejected only after a multiple of this, which hides how fast the lookup was. */
-  readonly refusalStepMs: number;
+  readonly rejectionStepMs: number;
 }
 
 /** Only tests set these options. */
@@ -71,14 +71,14 @@ export interface SafeFetchClient {
  */
 export function createSafeFetchClient(options: SafeFetchOptions = {}): SafeFetchClient {
   const connections = new FairBudget({ capacity: maxFetches });
-  const refuse = (): AppError => new AppError('deadline_exceeded');
+  const createError = (): AppError => new AppError('deadline_exceeded');
   const settings: Settings = {
     ...(options.timeouts ?? defaultTimeouts),
     ...readPublicInternet(options),
   };
   return {
     async fetchBytes(url, { maxBytes, accountId, signal }) {
-      const connection = await connections.acquire(accountId, 1, { signal, waitMs: maxWaitMs, refuse });
+      const connection = await connections.acquire(accountId, 1, { signal, waitMs: maxWaitMs, createError });
       const timeout = new AbortController();
       const onAbort = (): void => timeout.abort(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
@@ -133,7 +133,7 @@ class SafeFetch {
 
   async #findAddresses(url: URL): Promise<readonly string[]> {
     const { signal } = this.#limits;
-    const addresses = await findPublicAddresses(url, this.#settings, this.#settings.refusalStepMs, signal);
+    const addresses = await findPublicAddresses(url, this.#settings, this.#settings.rejectionStepMs, signal);
     if (addresses !== null) return addresses;
     const problem = 'has a host that is not on the public internet';
     throw urlRejected(this.#text, problem, this.#redirects > 0);

@@ -115,15 +115,15 @@ local function filterByBreaker(health, failedAccounts, servedAccounts, numbers)
 end
 
 -- Returns the numbers of the accounts for which the key is not on cooldown.
-local function filterByCooldown(cooldowns, keyField, keyOnRouteField, refusedAccounts)
+local function filterByCooldown(cooldowns, keyField, keyOnRouteField, rejectedAccounts)
   local cooldownMs, passed, soonestMs = 0, {}, -1
   for _, entry in ipairs(redis.call('HMGET', cooldowns, keyField, keyOnRouteField)) do
     local untilMs = entry and tonumber(string.match(entry, '^%d+'))
     if untilMs then cooldownMs = math.max(cooldownMs, untilMs - nowMs) end
   end
   for a, account in ipairs(accounts) do
-    local refusedUntil = tonumber(redis.call('ZSCORE', refusedAccounts, account) or '0')
-    local remainingMs = math.max(cooldownMs, refusedUntil - nowMs)
+    local rejectedUntil = tonumber(redis.call('ZSCORE', rejectedAccounts, account) or '0')
+    local remainingMs = math.max(cooldownMs, rejectedUntil - nowMs)
     if remainingMs <= 0 then passed[#passed + 1] = a
     else soonestMs = sooner(soonestMs, remainingMs) end
   end
@@ -132,7 +132,7 @@ local function filterByCooldown(cooldowns, keyField, keyOnRouteField, refusedAcc
 end
 
 -- Records that these accounts found no slot in this set.
-local function refuse(set, numbers)
+local function noteFull(set, numbers)
   if isBackground == '1' then fullForJobs[set.calls] = numbers
   else waitingSets[#waitingSets + 1] = set.waiting end
 end
@@ -180,7 +180,7 @@ while eachKey < #KEYS do
   local routeUsers = KEYS[eachKey + 11] -- hash: who used the route's slots recently
   local failedAccounts = KEYS[eachKey + 12] -- sorted set: accounts whose latest two calls failed on the route
   local servedAccounts = KEYS[eachKey + 13] -- sorted set: accounts whose last call succeeded on the route
-  local refusedAccounts = KEYS[eachKey + 14] -- sorted set: accounts by the end of the key's cooldown on the route
+  local rejectedAccounts = KEYS[eachKey + 14] -- sorted set: accounts by the end of the key's cooldown on the route
   local upstreamLimit = tonumber(ARGV[eachArg + 1]) -- slots of the upstream; 0 for no limit
   local keyLimit = tonumber(ARGV[eachArg + 2]) -- slots of the key; 0 for no limit
   local routeLimit = tonumber(ARGV[eachArg + 3]) -- slots of the route; 0 for no limit
@@ -188,7 +188,7 @@ while eachKey < #KEYS do
   local keyOnRouteField = ARGV[eachArg + 5] -- of the key's cooldown on the route
   candidate, eachKey, eachArg = candidate + 1, eachKey + 14, eachArg + 5
 
-  local passed, probes = filterByCooldown(cooldowns, keyField, keyOnRouteField, refusedAccounts), {}
+  local passed, probes = filterByCooldown(cooldowns, keyField, keyOnRouteField, rejectedAccounts), {}
   if #passed > 0 then
     passed, probes = filterByBreaker(health, failedAccounts, servedAccounts, passed)
   end
@@ -215,7 +215,7 @@ while eachKey < #KEYS do
         local available = countAvailable(set, a)
         if available <= 0 then
           isAllowed = false
-          refuse(set, passed)
+          noteFull(set, passed)
           break
         end
         if available - 1 < spare then spare, slots = available - 1, set.limit end
@@ -228,11 +228,11 @@ while eachKey < #KEYS do
     end
     isBusy = true
     for _, set in ipairs(sets) do
-      if set.free <= 0 then refuse(set, passed) end
+      if set.free <= 0 then noteFull(set, passed) end
     end
   end
 end
-for calls, numbers in pairs(fullForJobs) do jobWaits('refused', calls, numbers) end
+for calls, numbers in pairs(fullForJobs) do jobWaits('full', calls, numbers) end
 for _, waiting in ipairs(waitingSets) do
   for _, account in ipairs(accounts) do redis.call('ZADD', waiting, nowMs + waitingMs, account) end
   redis.call('ZREMRANGEBYSCORE', waiting, '-inf', nowMs)

@@ -293,10 +293,10 @@ async function callOnce<T>(
 }
 
 function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string | null): RouteTarget {
-  const { model, dialect, drops, accepts, thinking, upstream } = route;
+  const { model, profile, drops, accepts, thinking, upstream } = route;
   return {
     upstream: upstreams.get(upstream),
-    target: { model, apiKey, dialect, drops, accepts, thinking, imageUrls: upstream.imageUrls },
+    target: { model, apiKey, dialect: profile, drops, accepts, thinking, imageUrls: upstream.imageUrls },
   };
 }
 

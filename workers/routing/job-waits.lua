@@ -5,11 +5,11 @@
 -- reserved for each account ahead, up to a quarter of all slots, because their workers take up to a tenth of a second
 -- to try. All of this is one function, because Redis recreates every function of a script each time it runs.
 --
--- `a` is the number of the account in `accounts`; for `refused`, a list of such numbers. The actions are:
+-- `a` is the number of the account in `accounts`; for `full`, a list of such numbers. The actions are:
 --
 -- - `ahead`: how many accounts have waited longer than this one
 -- - `granted`: the account got its slot; if it tries again, its wait starts from zero
--- - `refused`: these accounts found no free slot in this set
+-- - `full`: these accounts found no free slot in this set
 --
 -- Needs `accounts` and clock.lua.
 -- luacheck: read globals jobsWaitSinceSuffix jobsWaitUntilSuffix jobWaitMs jobRetryMs

@@ -18,12 +18,13 @@ export function logOutcome(
   const fields = { route: route.id, upstream: route.upstream.name };
   if (breaker === 'opened') log.warn(fields, 'route circuit breaker opened: too many failures');
   if (breaker === 'closed') log.info(fields, closedMessage);
-  if (cooldown === null || !cooldown.reason.startsWith('refused')) return;
+  // A rate limit is part of normal operation. A rejected key needs the operator.
+  if (cooldown?.failure !== 'auth') return;
   const { reason } = cooldown;
   const forMs = cooldownFor === 'all' ? cooldown.forMs : (cooldown.forAccountMs ?? cooldown.forMs);
-  const refused = cooldownFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
+  const affected = cooldownFor === 'all' ? {} : { accounts: accountIds.slice(0, 10) };
   log.error(
-    { ...fields, key: fingerprint, forMs, ...refused, reason },
+    { ...fields, key: fingerprint, forMs, ...affected, reason },
     `upstream key on cooldown${cooldownFor === 'all' ? '' : ' for the accounts whose calls were refused'}`,
   );
 }

@@ -5,6 +5,7 @@ import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { breakerRules } from '../../shared/routing/breaker-rules.ts';
 import type { CallSlot } from './acquire-script.ts';
 import { cooldownFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
+import type { UpstreamFailure } from '../upstreams/upstream.ts';
 
 const { bucketMs, buckets, minCalls, failedPercent, minAccounts, failedMs } = breakerRules;
 const { firstPauseMs, maxPauseMs, servedMs, retentionMs } = breakerRules;
@@ -18,7 +19,7 @@ const outcomeScript = new LuaScript(
     'failedAccounts',
     'struckAccounts',
     'servedWithKey',
-    'refusedAccounts',
+    'rejectedAccounts',
     'holders',
     'lease',
     'outcome',
@@ -66,6 +67,8 @@ export type CallOutcome = 'ok' | 'bad' | 'limited' | 'none';
 
 /** Puts a key on cooldown: everywhere, or on this route only. */
 export interface KeyCooldown {
+  /** The failure that led to it: the vendor rejected the key, or limits its rate. */
+  readonly failure: Extract<UpstreamFailure, 'auth' | 'rate_limited'>;
   /**
    * A `keyOnRoute` cooldown may be caused by the content of a request. Other accounts may then keep using the key.
    */
@@ -121,7 +124,7 @@ export async function runOutcome(
       failedAccounts: redisKeys.accountsFailedOnRoute(route.id),
       struckAccounts: redisKeys.accountsStruckOnRoute(route.id),
       servedWithKey: redisKeys.accountsServedWithKey(route.id, fingerprint),
-      refusedAccounts: redisKeys.accountsRejectedWithKey(route.id, fingerprint),
+      rejectedAccounts: redisKeys.accountsRejectedWithKey(route.id, fingerprint),
       holders: redisKeys.slotHolders,
       lease,
       outcome,

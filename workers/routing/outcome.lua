@@ -25,7 +25,7 @@ local servedAccounts = KEYS[3] -- sorted set: accounts whose last call succeeded
 local failedAccounts = KEYS[4] -- sorted set: accounts whose latest two calls failed
 local struckAccounts = KEYS[5] -- sorted set: accounts whose latest call failed, but not the one before
 local servedWithKey = KEYS[6] -- sorted set: accounts whose last call with the key succeeded
-local refusedAccounts = KEYS[7] -- sorted set: accounts by the end of the key's cooldown on the route
+local rejectedAccounts = KEYS[7] -- sorted set: accounts by the end of the key's cooldown on the route
 local holders = KEYS[8] -- sorted set: holders that are alive
 local lease = ARGV[1] -- of the call's slots
 local outcome = ARGV[2] -- 'ok', 'bad', 'limited' or 'none'
@@ -64,13 +64,13 @@ end
 local function startKeyCooldown()
   if cooldownScope ~= 'key' then
     for _, account in ipairs(accounts) do
-      redis.call('ZADD', refusedAccounts, 'GT', nowMs + forAccountMs, account)
+      redis.call('ZADD', rejectedAccounts, 'GT', nowMs + forAccountMs, account)
       redis.call('ZREM', servedWithKey, account)
     end
-    removeOld(refusedAccounts, windowMs)
-    extendExpiry(refusedAccounts, forAccountMs + windowMs)
-    local refused = redis.call('ZCARD', refusedAccounts)
-    if refused < minAccounts or refused <= redis.call('ZCOUNT', servedWithKey, nowMs - windowMs, nowMs) then
+    removeOld(rejectedAccounts, windowMs)
+    extendExpiry(rejectedAccounts, forAccountMs + windowMs)
+    local rejected = redis.call('ZCARD', rejectedAccounts)
+    if rejected < minAccounts or rejected <= redis.call('ZCOUNT', servedWithKey, nowMs - windowMs, nowMs) then
       startCooldown('some ' .. cooldownField, forAccountMs)
       return 'accounts'
     end
@@ -125,8 +125,8 @@ local function recordSuccess(account)
   removeOld(servedAccounts, windowMs)
   removeOld(servedWithKey, windowMs)
   addVote(servedWithKey, account, windowMs)
-  local refusedUntil = redis.call('ZSCORE', refusedAccounts, account)
-  if refusedUntil and tonumber(refusedUntil) <= nowMs then redis.call('ZREM', refusedAccounts, account) end
+  local rejectedUntil = redis.call('ZSCORE', rejectedAccounts, account)
+  if rejectedUntil and tonumber(rejectedUntil) <= nowMs then redis.call('ZREM', rejectedAccounts, account) end
   if openUntil > 0 and not decides and redis.call('ZSCORE', failedAccounts, account) then return end
   addVote(servedAccounts, account, windowMs)
   redis.call('ZREM', failedAccounts, account)

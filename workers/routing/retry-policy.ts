@@ -137,6 +137,7 @@ export function findCooldown(error: UpstreamError): KeyCooldown | null {
   switch (failure) {
     case 'auth':
       return {
+        failure,
         scope: status === 402 || status === 403 ? 'keyOnRoute' : 'key',
         forMs: faultyKeyCooldownMs,
         forAccountMs: faultyKeyAccountCooldownMs,
@@ -144,6 +145,7 @@ export function findCooldown(error: UpstreamError): KeyCooldown | null {
       };
     case 'rate_limited':
       return {
+        failure,
         scope: 'keyOnRoute',
         forMs: chooseRateLimitMs(error),
         reason: 'rate limit reached',

@@ -35,7 +35,7 @@ export class ResponseMemory {
     this.#share = await this.#budget.acquire(accountId, expectedBytes, {
       signal,
       waitMs: Math.max(0, deadlineAtMs - Date.now()),
-      refuse: () => new AppError('deadline_exceeded'),
+      createError: () => new AppError('deadline_exceeded'),
     });
   }
 

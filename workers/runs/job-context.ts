@@ -155,7 +155,7 @@ export const notSettled = {
 
 /**
  * Adds to an error of ours whether its request was charged nevertheless, for what a model had generated. The text of a
- * vendor's refusal already says so.
+ * vendor's rejection already says so.
  */
 export const withCharge = (error: ErrorPayload, isCharged: boolean): ErrorPayload =>
   isCharged && errorKinds[error.code].status >= 500 ? { ...error, isPossiblyCharged: true } : error;

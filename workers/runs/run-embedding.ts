@@ -8,7 +8,7 @@ import type { EmbeddingJob, EmbeddingPart } from '../../shared/work/queue/job-ki
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/work/replies/result.ts';
 import {
   dropVectors,
-  isRefusal,
+  isInputRejection,
   type EmbeddedInput,
   type EmbeddingOutcomes,
   type FailedInput,
@@ -116,7 +116,7 @@ function findFailure(
 ): Failure | null {
   if (hasDisconnected) return { error: signal.reason as unknown, isCausedByCaller: true };
   const failedOutcomes = outcomes.filter((outcome) => 'error' in outcome);
-  const rejected = failedOutcomes.find(({ error }) => isRefusal(error));
+  const rejected = failedOutcomes.find(({ error }) => isInputRejection(error));
   if (rejected !== undefined) return { ...rejected, isCausedByCaller: true };
   const otherFailure = failedOutcomes[0] ?? findMixedLengths(outcomes);
   return otherFailure === undefined ? null : { ...otherFailure, isCausedByCaller: false };
@@ -129,7 +129,7 @@ function describePartFailure(
   all: number,
 ): ReturnType<typeof describeFailure> {
   const { code, message } = describeFailure(error);
-  if (!isRefusal(error) || embedded === 0) return { code, message };
+  if (!isInputRejection(error) || embedded === 0) return { code, message };
   const summary = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded and charged.`;
   return { code, message: `${message} (${summary})` };
 }

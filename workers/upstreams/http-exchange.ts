@@ -182,7 +182,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
       chunks.add(chunk);
       if (chunks.length > maxBytes) {
-        throw this.#refuseLength(maxBytes);
+        throw this.#failTooLong(maxBytes);
       }
     }
     return chunks.take();
@@ -237,7 +237,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   #readDeclaredLength(maxBytes: number): number {
     const declared = Number(readHeader(this.headers, 'content-length') ?? Number.NaN);
     if (declared > maxBytes) {
-      throw this.#refuseLength(maxBytes);
+      throw this.#failTooLong(maxBytes);
     }
     return declared;
   }
@@ -248,7 +248,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     }
   }
 
-  #refuseLength(maxBytes: number): UpstreamError {
+  #failTooLong(maxBytes: number): UpstreamError {
     this.abort();
     return new UpstreamError('unavailable', `${this.#host} sent more than ${maxBytes} bytes`);
   }

@@ -36,7 +36,7 @@ const defaultMaxEventLength = 1024 * 1024;
  */
 export function createSseParser({ maxEventLength = defaultMaxEventLength } = {}): SseParser {
   let events: SseEvent[] = [];
-  const refuse = (): never => {
+  const throwTooLong = (): never => {
     throw new UpstreamError(
       'unavailable',
       `the stream contains a line or an event of more than ${maxEventLength} characters`,
@@ -46,12 +46,12 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
     maxBufferSize: maxEventLength,
     onEvent({ event = 'message', data }) {
       // The parser's limit only applies to data that it buffers between chunks.
-      if (data.length > maxEventLength) refuse();
+      if (data.length > maxEventLength) throwTooLong();
       events.push({ event, data });
     },
     // Unknown fields are ignored, as the standard requires.
     onError: ({ type }) => {
-      if (type === 'max-buffer-size-exceeded') refuse();
+      if (type === 'max-buffer-size-exceeded') throwTooLong();
     },
   });
 
@@ -74,7 +74,7 @@ export function createSseParser({ maxEventLength = defaultMaxEventLength } = {})
   }
 
   function appendUnfinished(piece: Buffer): void {
-    if (bufferedBytes + piece.length > maxEventLength) refuse();
+    if (bufferedBytes + piece.length > maxEventLength) throwTooLong();
     append(piece);
   }
 

@@ -147,7 +147,7 @@ export const createFirstApiAccount = defineEndpoint(
         context,
         action,
         () => createFirstAccount(services, user, { label, network }),
-        ({ grant: { refusal } }) => ({ grant: refusal ?? 'granted' }),
+        ({ grant: { denialReason } }) => ({ grant: denialReason ?? 'granted' }),
       );
       // The key is shown only once, so it must not be lost in an outage after the account was created.
       const account = await presentLink(services, link).catch((error: unknown) => {

@@ -32,12 +32,12 @@ const reasonTexts: Record<NoGrantReason, { readonly en: string; readonly ru: str
   },
 };
 
-export function presentGrant({ balanceNano, freeRequests, refusal }: SignupGrant): GrantOfNewUsers {
-  const text = refusal === null ? null : reasonTexts[refusal];
+export function presentGrant({ balanceNano, freeRequests, denialReason }: SignupGrant): GrantOfNewUsers {
+  const text = denialReason === null ? null : reasonTexts[denialReason];
   return {
     balance: formatRub(balanceNano),
     free_requests: freeRequests,
-    reason: refusal,
+    reason: denialReason,
     message_en: text?.en ?? null,
     message_ru: text?.ru ?? null,
   };

@@ -10,7 +10,7 @@ import { receiveWhole } from '../../requests/replies/receive-whole.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { readFiles } from '../../documents/read-files.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
-import { noteRefusals } from '../../http/middleware/note-refusals.ts';
+import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
 import { SseStream } from '../../requests/replies/sse-stream.ts';
@@ -32,7 +32,7 @@ import { streamResponse } from '../../responses/stream-response.ts';
 
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
-  [authenticate, noteRefusals, readModelRequestOptions, parseBody],
+  [authenticate, noteRejections, readModelRequestOptions, parseBody],
   (services) => {
     const countedTexts = new CountedTexts();
     return async (context) => {

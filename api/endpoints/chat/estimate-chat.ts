@@ -33,7 +33,7 @@ const slackShare = 0.02;
 const slackTokens = 64;
 /**
  * A prompt that takes more room than the slack in the vendor's vocabulary leaves the reply at least this part of what
- * remains of the context. If that is still too much for the vendor, its refusal leads to a lower bound.
+ * remains of the context. If that is still too much for the vendor, its rejection leads to a lower bound.
  */
 const minReplyShare = 1 / 2;
 

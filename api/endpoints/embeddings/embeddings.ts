@@ -12,7 +12,7 @@ import type { DurableWork } from '../../jobs/durable-jobs.ts';
 import { acquireResponseMemory } from '../../requests/replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
-import { noteRefusals } from '../../http/middleware/note-refusals.ts';
+import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
 import { presentEmbeddings } from '../../responses/present-embeddings.ts';
@@ -35,7 +35,7 @@ const defaultSpecialTokens = 2;
 
 export const createEmbedding = defineEndpoint(
   operations.createEmbedding,
-  [authenticate, noteRefusals, readModelRequestOptions, parseBody],
+  [authenticate, noteRejections, readModelRequestOptions, parseBody],
   (services) => async (context) => {
     const body = context.state.body;
     rejectAsyncStream(context);

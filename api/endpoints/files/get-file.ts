@@ -35,7 +35,7 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
   // Throws if the file has expired.
   if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
   const network = callerNetwork(context.ip);
-  const options: AcquireOptions = { signal: context.state.signal, waitMs, refuse: tooManyDownloads };
+  const options: AcquireOptions = { signal: context.state.signal, waitMs, createError: tooManyDownloads };
   const download = await services.downloads.acquire(network, 1, options);
   trackShare(context.res, services.downloads, download);
   try {

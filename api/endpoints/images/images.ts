@@ -11,7 +11,7 @@ import { preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-a
 import type { AwaitedJob } from '../../requests/dispatch/job-dispatcher.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
-import { noteRefusals } from '../../http/middleware/note-refusals.ts';
+import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
 import { presentImages } from '../../responses/present-images.ts';
@@ -57,7 +57,7 @@ const createImages =
     else await streamImages(call);
   };
 
-const steps = [authenticate, noteRefusals, readModelRequestOptions, parseBody];
+const steps = [authenticate, noteRejections, readModelRequestOptions, parseBody];
 
 export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
 

@@ -1,10 +1,11 @@
-import { presentModel } from './present-model.ts';
 import { modelNotFound } from '../../../shared/contract/model-errors.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import { sendPrepared } from '../../responses/send-prepared.ts';
+import type { Model } from '../../../shared/contract/models.ts';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 
 /** Caches must revalidate, so that a disabled model is visible as such within a second. */
 const cacheControl = 'public, no-cache';
@@ -40,6 +41,11 @@ export const getModel = defineEndpoint(operations.getModel, [beginInTurns], ({ c
     await sendPrepared(context, body, cacheControl);
   };
 });
+
+/** Converts a model to its public form. */
+export function presentModel(model: CatalogModel, active: boolean): Model {
+  return { ...model.published, active };
+}
 
 function decodeId(text: string): string | null {
   try {

@@ -1,5 +1,5 @@
 import type { ModelType, StatusMessage } from '../../../shared/contract/models.ts';
-import type { ModelSums } from '../../../shared/ledger/traffic-sums.ts';
+import type { ModelSums } from '../../../shared/ledger/request-sums.ts';
 
 /** Minimum number of judged requests to rate a model. */
 export const minJudgedRequests = 5;

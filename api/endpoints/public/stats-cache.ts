@@ -1,6 +1,6 @@
 import { SingleFlight } from '../../../shared/platform/storage/single-flight.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
-import type { PublicStats } from '../../../shared/ledger/traffic-store.ts';
+import type { PublicStats } from '../../../shared/ledger/request-stats-store.ts';
 
 /** How long outdated stats are shown after a failed refresh before the next attempt. */
 const retryPauseMs = 2_000;

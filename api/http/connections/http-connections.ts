@@ -6,6 +6,7 @@ import {
   type Server,
   type ServerOptions,
   type ServerResponse,
+  type RequestListener,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { explainListenError } from '../../../shared/platform/runtime/explain-listen-error.ts';
@@ -13,14 +14,14 @@ import { formatHttpOrigin } from '../../../shared/platform/runtime/format-http-o
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../../shared/platform/runtime/throttled-warning.ts';
 import { callerNetwork } from '../callers/caller-network.ts';
-import { handleAllRequests } from './handle-all-requests.ts';
 import { createConnection, type Connection } from './connection.ts';
 import { ConnectionLimit, type ConnectionLimitOptions } from './connection-limit.ts';
-import type { ClientErrorOptions } from './client-error.ts';
+import { type ClientErrorOptions, handleClientErrors } from './client-error.ts';
 import { serveHalfClosed } from './half-close.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
-import { markOverLimit } from './refused-requests.ts';
+import { markOverLimit } from './over-limit-requests.ts';
 import { StallGuard, type FindMemoryBlockers } from './stall-guard.ts';
+import { allowHalfOpen } from './node-internals.ts';
 
 /**
  * Time limit for the headers of a request, from the opening of the connection or, for later requests, from their first
@@ -32,9 +33,9 @@ const maxCheckIntervalMs = 1_000;
  * Maximum number of connections over the limit whose first request gets an error response. Further ones are closed
  * immediately.
  */
-const maxRefused = 64;
+const maxOverLimit = 64;
 /** Connections over the limit are closed if no request arrives within this time. */
-const refusedMs = 1_000;
+const overLimitMs = 1_000;
 /** How long a client may continue to send a body after the response before the connection is closed. */
 const defaultUnwantedBodyMs = 10_000;
 
@@ -55,7 +56,7 @@ export interface HttpConnectionsOptions {
   readonly isProxied: boolean;
   readonly maxStallMs: number;
   readonly findMemoryBlockers: FindMemoryBlockers;
-  /** Handles a request. Must call `checkRefused` before anything else. */
+  /** Handles a request. Must call `checkOverLimit` before anything else. */
   readonly handle: HandleRequest;
   /** Returns the CORS headers for responses that are sent without the handler. */
   readonly corsHeaders: ClientErrorOptions['corsHeaders'];
@@ -73,7 +74,7 @@ export class HttpConnections {
   readonly #limit: ConnectionLimit;
   readonly #pipelined = new PipelinedRequests();
   readonly #stallGuard: StallGuard;
-  readonly #refused = new Set<Connection>();
+  readonly #overLimit = new Set<Connection>();
   readonly #onResponseError: (error: Error) => void;
   // Throttled, because a flood of connections would cause a flood of warnings.
   readonly #warnFull: (message: string, fields: object) => void;
@@ -90,7 +91,7 @@ export class HttpConnections {
     const { max } = options.limit;
     this.#limit = new ConnectionLimit(options.isProxied ? { max, maxPerNetwork: max } : options.limit);
     this.#server = createServer(timeoutOptions(options));
-    this.#server.maxConnections = max + maxRefused;
+    this.#server.maxConnections = max + maxOverLimit;
     this.#stallGuard = new StallGuard(options);
     this.#server.on('connection', (socket) => this.#open(socket));
     this.#server.on('drop', () => this.#logFull());
@@ -150,7 +151,7 @@ export class HttpConnections {
       this.#connections.delete(socket);
       clearTimeout(connection.headTimer);
       this.#limit.close(connection);
-      this.#refused.delete(connection);
+      this.#overLimit.delete(connection);
     });
     if (this.#limit.open(connection)) return;
     this.#logFull();
@@ -160,12 +161,12 @@ export class HttpConnections {
   /** Keeps a connection over the limit open for a moment, so that its first request gets an error response. */
   #allowErrorResponse(connection: Connection): void {
     const { socket } = connection;
-    if (this.#refused.size >= maxRefused) {
+    if (this.#overLimit.size >= maxOverLimit) {
       socket.destroy();
       return;
     }
-    this.#refused.add(connection);
-    const timer = setTimeout(() => socket.destroy(), refusedMs);
+    this.#overLimit.add(connection);
+    const timer = setTimeout(() => socket.destroy(), overLimitMs);
     socket.once('close', () => clearTimeout(timer));
   }
 
@@ -197,7 +198,7 @@ export class HttpConnections {
       if (request.complete && connection.request === request) connection.request = null;
       if (!request.complete) endUnlessComplete(connection, request, this.#options.unwantedBodyMs);
     });
-    if (this.#refused.has(connection)) markOverLimit(request);
+    if (this.#overLimit.has(connection)) markOverLimit(request);
     this.#options.handle(request, response);
   }
 
@@ -236,4 +237,19 @@ function endUnlessComplete(
   const stop = (): void => clearTimeout(timer);
   timer.unref();
   socket.once('close', stop);
+}
+
+/**
+ * Prevents Node from responding to, dropping or aborting requests by itself. Requests that it would reject get an error
+ * in our format.
+ */
+function handleAllRequests(server: Server, handle: RequestListener, options: ClientErrorOptions): void {
+  // `checkHead` checks the Host header and the number of headers. Node would silently drop headers beyond its limit.
+  Object.assign(server, { requireHostHeader: false, maxHeadersCount: 0 });
+  // The middleware that reads the body sends `100 Continue` when it is ready for the body.
+  server.on('checkContinue', handle);
+  server.on('checkExpectation', handle);
+  handleClientErrors(server, options);
+  // A client may close its side after sending its request. `serveHalfClosed` detects whether it has disconnected.
+  allowHalfOpen(server);
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { closeHeaders, malformed, unknownVersion } from '../connections/http-errors.ts';
-import { checkRefused } from '../connections/refused-requests.ts';
+import { checkOverLimit } from '../connections/over-limit-requests.ts';
 import { servedMethods } from '../responses/served-methods.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
@@ -12,7 +12,7 @@ const maxHeaderLines = 1_000;
 
 /** Checks every request before routing: connection limit and the rules of RFC 9112. */
 export const checkHead: ApiMiddleware = async (context, next) => {
-  checkRefused(context.req);
+  checkOverLimit(context.req);
   checkHeaders(context.req);
   if (context.originalUrl === '*') respondForServer(context);
   else await next();

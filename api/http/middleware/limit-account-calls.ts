@@ -13,7 +13,7 @@ const retryAfterSeconds = 1;
 
 export interface CallLimits {
   /** How long a call over the limit waits before it is rejected. */
-  readonly refusalDelayMs?: number;
+  readonly rejectionDelayMs?: number;
 }
 
 /**
@@ -25,11 +25,11 @@ export interface CallLimits {
  */
 export function limitAccountCalls(
   inFlight: Holdings,
-  { refusalDelayMs = 1_000 }: CallLimits = {},
+  { rejectionDelayMs = 1_000 }: CallLimits = {},
 ): ApiMiddleware {
   return async (context, next) => {
     const holder = callsHolderOf(context);
-    if (inFlight.of(holder) >= maxCallsPerAccount) throw await rejectLater(context, holder, refusalDelayMs);
+    if (inFlight.of(holder) >= maxCallsPerAccount) throw await rejectLater(context, holder, rejectionDelayMs);
     inFlight.change(holder, 1);
     const release = (): void => inFlight.change(holder, -1);
     try {

@@ -3,7 +3,7 @@ import { fullPathOf } from '../../description/describe-operation.ts';
 import { operations } from '../../contract/operations.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { WorkMeter, type MeteredServices } from '../request/work-meter.ts';
-import { isFixedPath } from './refuse-method.ts';
+import { isFixedPath } from './reject-method.ts';
 
 const healthPath = fullPathOf(operations.getHealth);
 

@@ -119,7 +119,7 @@ class IncomingBody {
   /** Time spent reading in the current event-loop turn (ms). */
   #spentMs = 0;
   #isReading = true;
-  /** Bytes that already count as refused. */
+  /** Bytes that already count as rejected. */
   #countedBytes = 0;
 
   constructor(services: Services, context: ApiContext, operation: Operation) {
@@ -137,10 +137,10 @@ class IncomingBody {
   async becomeLarge(minBytes: number): Promise<void> {
     const { modelTypes } = this.#operation;
     if (modelTypes === undefined) throw new AppError('payload_too_large');
-    const { requestMemory, refusedBodies } = this.#services;
+    const { requestMemory, rejectedBodies } = this.#services;
     const requester = requesterOf(this.#context);
     this.#share.release();
-    this.#countedBytes = await refusedBodies.waitToSend(requester, minBytes, this.#context.state.signal);
+    this.#countedBytes = await rejectedBodies.waitToSend(requester, minBytes, this.#context.state.signal);
     // Only check that there is enough memory for the whole body now. A body takes no memory before it arrives.
     const whole = requestMemory.tryAcquire(requester, minBytes);
     if (whole === null) throw noMemory();
@@ -188,10 +188,10 @@ class IncomingBody {
 
   /** @param error of the request, or null if it succeeded */
   end(error: unknown): void {
-    const isRefused = this.#reader !== null && !this.#context.headerSent && isRefusal(error);
-    const refusedBytes = isRefused ? this.#length : 0;
-    if (refusedBytes === this.#countedBytes) return;
-    this.#services.refusedBodies.add(requesterOf(this.#context), refusedBytes - this.#countedBytes);
+    const isRejected = this.#reader !== null && !this.#context.headerSent && isRejection(error);
+    const rejectedBytes = isRejected ? this.#length : 0;
+    if (rejectedBytes === this.#countedBytes) return;
+    this.#services.rejectedBodies.add(requesterOf(this.#context), rejectedBytes - this.#countedBytes);
   }
 
   #measure<T>(work: () => T): T {
@@ -251,4 +251,4 @@ class IncomingBody {
 }
 
 /** Whether the request failed because of what its caller sent, or because its caller did not wait for the response. */
-const isRefusal = (error: unknown): boolean => error instanceof AppError && error.status < 500;
+const isRejection = (error: unknown): boolean => error instanceof AppError && error.status < 500;

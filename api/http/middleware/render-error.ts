@@ -4,7 +4,7 @@ import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { lateStatus, smallBodyBytes } from '../bodies/body-pace.ts';
 import { drainBody } from '../bodies/drain-body.ts';
-import { isRefused } from '../connections/refused-requests.ts';
+import { isOverLimit } from '../connections/over-limit-requests.ts';
 import { errorHeaders, presentError } from '../responses/error-body.ts';
 import { hasIdempotencyKey } from '../responses/possible-charge.ts';
 import { suggestPath } from '../responses/unserved-paths.ts';
@@ -87,7 +87,7 @@ async function respondThenDrain(context: ApiContext): Promise<void> {
 function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
   // A flood of connections would cause a flood of warnings. Each request is in the access log, and one warning covers
   // all of them.
-  if (isRefused(req)) return;
+  if (isOverLimit(req)) return;
   if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
   else if (error.status >= 500)
     log.warn({ requestId, code: error.code, reason: reasonOf(error) }, 'request failed');

@@ -51,7 +51,7 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
 }
 
 /** Rejects paths with a doubled slash. They come from a wrong base URL, and serving them would hide the mistake. */
-export const refuseDoubledSlash: ApiMiddleware = async (context, next) => {
+export const rejectDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {
       message: `There is no endpoint ${shorten(context.path)}: the path contains a double slash. Check the base URL.`,

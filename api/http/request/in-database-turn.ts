@@ -68,7 +68,7 @@ async function acquireTurn(
       signal: AbortSignal.any([signal, stuck.signal]),
       waitMs: maxWaitMs,
       maxWaiting: Infinity,
-      refuse: noTurn,
+      createError: noTurn,
     });
   } finally {
     clearTimeout(timer);

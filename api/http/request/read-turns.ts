@@ -51,7 +51,8 @@ export async function readFromRedis<T>(
     ...(signal === undefined ? {} : { signal }),
     waitMs: maxWaitMs,
     maxWaiting: Infinity,
-    refuse: () => new AppError('service_unavailable', { message: 'no turn to read from Redis became free' }),
+    createError: () =>
+      new AppError('service_unavailable', { message: 'no turn to read from Redis became free' }),
   });
   try {
     return await read();

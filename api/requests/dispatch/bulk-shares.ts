@@ -112,7 +112,7 @@ export class BulkShares {
     const share = await budget.acquire(accountId, 1, {
       signal: ended,
       waitMs: Math.max(0, deadlineAtMs - Date.now()),
-      refuse: () =>
+      createError: () =>
         new AppError(Date.now() < deadlineAtMs - timerSlackMs ? 'queue_full' : 'deadline_exceeded'),
     });
     if (ended.aborted) share.release();

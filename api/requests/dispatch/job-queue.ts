@@ -62,7 +62,7 @@ export class JobQueue<T extends QueuedJob> {
    * @throws AppError `queue_full`, or `service_unavailable` while Redis is unavailable
    */
   async add(jobId: string, job: T, priority = 0): Promise<void> {
-    await this.#refuseWhenFull();
+    await this.#checkNotFull();
     const json = await encodeJob(job);
     let item: QueueItem<T> = job;
     if (json.length > maxInlineBytes) {
@@ -94,7 +94,7 @@ export class JobQueue<T extends QueuedJob> {
     await this.#queue.close();
   }
 
-  async #refuseWhenFull(): Promise<void> {
+  async #checkNotFull(): Promise<void> {
     if (Date.now() - this.#countedAtMs > countLifetimeMs) {
       this.#countedAtMs = Date.now();
       this.#waiting = await callRedis(

@@ -35,7 +35,7 @@ export interface ResultRequests {
   /** Asks the worker to send the request's result up to this byte. */
   ask(requestId: string, upToByte: number): void;
   /** Reports that there is no memory for the result. The result has been dropped. */
-  refuse(requestId: string, error: AppError): void;
+  fail(requestId: string, error: AppError): void;
 }
 
 interface IncomingResult {
@@ -108,7 +108,7 @@ export class IncomingResults {
     } catch (error) {
       if (signal.aborted) return;
       this.drop(result.requestId);
-      this.#requests.refuse(result.requestId, toAppError(error));
+      this.#requests.fail(result.requestId, toAppError(error));
       return;
     }
     // The result may have been dropped at the same moment as the memory was granted.

@@ -22,7 +22,7 @@ import { type AbsenceOptions, WorkerAbsence } from './worker-absence.ts';
 import { WorkerControls, type ReplyControl } from './worker-controls.ts';
 
 const checkIntervalMs = 1_000;
-/** While a queue has no worker, a new one is noticed this soon, because callers are refused until then. */
+/** While a queue has no worker, a new one is noticed this soon, because callers are rejected until then. */
 const returnIntervalMs = 100;
 /** If a live worker sends no piece of a result for this long, despite repeated requests, the result is lost. */
 const resultTimeoutMs = 30_000;
@@ -86,7 +86,7 @@ export class PendingReplies {
           const pending = this.#entries.get(requestId)?.pending;
           if (pending !== undefined) this.#controls.requestResult(pending, upToByte);
         },
-        refuse: (requestId, error) => {
+        fail: (requestId, error) => {
           const pending = this.#entries.get(requestId)?.pending;
           if (pending !== undefined) this.fail(pending, error);
         },
@@ -124,7 +124,7 @@ export class PendingReplies {
     if (!this.isListening) throw new AppError('service_unavailable');
     const { request, queue } = pending;
     if (this.#absence.isUnserved(queue)) {
-      this.#absence.noteRefusal(queue);
+      this.#absence.noteRejection(queue);
       throw new AppError('service_unavailable');
     }
     this.#entries.set(request.requestId, {
@@ -358,7 +358,7 @@ export class PendingReplies {
       owner.abandon(pending);
       this.fail(pending, createError('deadline_exceeded', pending, pending.workerId !== null));
     } else if (!isRunning && unservedForMs > this.#noWorkerTimeoutMs && !this.#results.has(requestId)) {
-      this.#absence.noteRefusal(pending.queue);
+      this.#absence.noteRejection(pending.queue);
       owner.abandon(pending);
       this.fail(pending, createError('service_unavailable', pending, pending.workerId !== null));
     } else if (isRunning && this.#results.silentForMs(requestId) > resultTimeoutMs) {

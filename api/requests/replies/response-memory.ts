@@ -43,7 +43,7 @@ export async function acquireResponseMemory(
   { bytes, response, isPaid = false, ...options }: ResponseMemoryOptions,
 ): Promise<BudgetShare | null> {
   if (bytes < minBudgetedBytes) return null;
-  const limits = isPaid ? paidLimits : { waitMs: maxWaitMs, refuse: tooManyResponses };
+  const limits = isPaid ? paidLimits : { waitMs: maxWaitMs, createError: tooManyResponses };
   const share = await budget.acquire(accountId, bytes, { ...options, ...limits });
   if (response !== null) trackShare(response, budget, share);
   return share;
@@ -68,7 +68,7 @@ const tooManyResponses = (): AppError =>
 const paidLimits = {
   waitMs: maxPaidWaitMs,
   maxWaiting: Infinity,
-  refuse: () =>
+  createError: () =>
     new AppError('queue_full', {
       message:
         'The response was generated and charged but could not be delivered, because too many large responses were not being read. Read them before you send more requests.',

@@ -18,7 +18,7 @@ interface QueueState {
   servedAtMs: number;
   loggedAtMs: number | null;
   /** Callers that got an error since the last log line. */
-  refused: number;
+  rejected: number;
 }
 
 export interface AbsenceDetails extends AbsenceOptions {
@@ -55,7 +55,7 @@ export class WorkerAbsence {
     this.#log = log;
     this.#nowMs = nowMs;
     this.#queues = new Map(
-      queueNames.map((queue) => [queue, { servedAtMs: nowMs(), loggedAtMs: null, refused: 0 }]),
+      queueNames.map((queue) => [queue, { servedAtMs: nowMs(), loggedAtMs: null, rejected: 0 }]),
     );
   }
 
@@ -81,7 +81,7 @@ export class WorkerAbsence {
     return nowMs < this.#unknownUntilMs ? null : nowMs - this.#stateOf(queue).servedAtMs;
   }
 
-  /** Whether a request for this queue gets an error immediately. Call `noteRefusal` then. */
+  /** Whether a request for this queue gets an error immediately. Call `noteRejection` then. */
   isUnserved(queue: QueueName): boolean {
     if (this.#nowMs() - this.#lookedUpAtMs > maxLookUpAgeMs) return false;
     return (this.findUnservedMs(queue) ?? 0) > this.#details.noWorkerTimeoutMs;
@@ -93,8 +93,8 @@ export class WorkerAbsence {
   }
 
   /** Counts a caller that gets an error because the queue is unserved. */
-  noteRefusal(queue: QueueName): void {
-    this.#stateOf(queue).refused += 1;
+  noteRejection(queue: QueueName): void {
+    this.#stateOf(queue).rejected += 1;
   }
 
   /**
@@ -114,18 +114,18 @@ export class WorkerAbsence {
     if (servedAgoMs !== null) {
       state.servedAtMs = Math.max(state.servedAtMs, nowMs - servedAgoMs);
       if (state.loggedAtMs === null) return;
-      this.#log.info({ queue, unservedSeconds, refused: state.refused }, 'queue has a live worker again');
+      this.#log.info({ queue, unservedSeconds, refused: state.rejected }, 'queue has a live worker again');
       state.loggedAtMs = null;
-      state.refused = 0;
+      state.rejected = 0;
       return;
     }
     if ((this.findUnservedMs(queue) ?? 0) <= this.#details.noWorkerTimeoutMs) return;
     if (state.loggedAtMs !== null && nowMs - state.loggedAtMs < repeatAfterMs) return;
     const waiting = this.#details.countWaiting(queue);
     if (!this.#details.queuesInUse().has(queue) && waiting === 0) return;
-    this.#log.error({ queue, unservedSeconds, waiting, refused: state.refused }, 'no live worker for queue');
+    this.#log.error({ queue, unservedSeconds, waiting, refused: state.rejected }, 'no live worker for queue');
     state.loggedAtMs = nowMs;
-    state.refused = 0;
+    state.rejected = 0;
   }
 
   #stateOf(queue: QueueName): QueueState {

@@ -1,9 +1,10 @@
+import type { ChainableCommander } from 'ioredis';
 import { parseReservation, type Reservation } from '../../../shared/money/reservation-store.ts';
 import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
 import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { sumJobReservations } from './sum-holds-script.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
 
 /** The Redis side of an account's money. */
 export interface HotMoney {
@@ -32,6 +33,23 @@ export interface JobReservations {
   readonly free: number;
   /** The same amounts, computed as the sum over the jobs. Null if there are too many to read in one step. */
   readonly summed: { readonly costNano: bigint; readonly free: number } | null;
+}
+
+/** Maximum number of jobs to sum. More would block Redis for other clients. */
+const maxSummedJobs = 10_000;
+
+const script = new LuaScript(
+  new URL('./sum-job-reservations.lua', import.meta.url),
+  ['prefix', 'accountId'],
+  { constants: { maxSummedJobs } },
+);
+
+/**
+ * Adds a query for the reservations of an account's durable jobs to a transaction: the stored counters, and the sum
+ * over the jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
+ */
+function sumJobReservations(transaction: ChainableCommander, shard: number, accountId: string): void {
+  script.addTo(transaction, { prefix: redisKeys.jobsOf(shard), accountId });
 }
 
 const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges'] as const;

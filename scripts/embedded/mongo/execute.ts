@@ -1,13 +1,19 @@
 import { BSON } from 'bson';
-import type { CommandContext } from './commands/command.ts';
+import type { CommandContext, Command } from './commands/command.ts';
 import { checkFields } from './commands/command.ts';
-import { commandTable } from './commands/command-table.ts';
 import type { Doc } from './bson/document.ts';
 import { checkUnchanged } from './bson/document.ts';
 import { MongoError, unsupported } from './errors.ts';
 import { isNumber, toNumber } from './bson/numbers.ts';
 import { RetryableStatements } from './retryable-writes.ts';
 import type { Request } from './wire.ts';
+import { collectionCommands } from './commands/collections.ts';
+import { diagnosticCommands } from './commands/diagnostics.ts';
+import { explain } from './commands/explain.ts';
+import { findAndModify } from './commands/find-and-modify.ts';
+import { indexCommands } from './commands/indexes.ts';
+import { readCommands } from './commands/reads.ts';
+import { writeCommands } from './commands/writes.ts';
 
 export type Environment = Pick<CommandContext, 'store' | 'cursors' | 'status' | 'authentication'>;
 
@@ -26,6 +32,19 @@ export async function execute(environment: Environment, request: Request): Promi
     return { ok: 0, errmsg: `internal error: ${String(error)}`, code: 1, codeName: 'InternalError' };
   }
 }
+
+/** Every supported command, by the name that drivers use. */
+const commandTable = new Map<string, Command>(
+  Object.entries({
+    ...diagnosticCommands,
+    ...collectionCommands,
+    ...indexCommands,
+    ...readCommands,
+    ...writeCommands,
+    findAndModify,
+    explain,
+  }),
+);
 
 const statementsOf: Record<string, string> = { insert: 'documents', update: 'updates', delete: 'deletes' };
 

@@ -3,8 +3,10 @@ import type { Operation, OperationContext } from './operation.ts';
 import { hasIntegrityHeader, readPayload } from './payload.ts';
 import { findChild, parseXml, renderDocument, renderElement, renderText } from './xml.ts';
 import type { XmlElement } from './xml.ts';
+import { parseLifecycle, renderLifecycle } from './lifecycle.ts';
 
 const maxConfigurationBytes = 64 * 1024;
+const maxLifecycleBytes = 1024 * 1024;
 // A thousand keys of 1024 bytes, plus space for escaping and tags.
 const maxDeleteBytes = 8 * 1024 * 1024;
 const maxDeleteKeys = 1000;
@@ -43,8 +45,27 @@ export const deleteObjects: Operation = async (context) => {
   return { status: 200, body: renderDocument('DeleteResult', ...(isQuiet ? [] : deleted)) };
 };
 
+export const putLifecycle: Operation = async (context) => {
+  const bucket = context.store.get(context.request.bucket);
+  await bucket.setRules(parseLifecycle(await readCheckedDocument(context, maxLifecycleBytes)));
+  return { status: 200 };
+};
+
+export const getLifecycle: Operation = async ({ request, store }) => {
+  const { rules } = store.get(request.bucket);
+  if (rules.length === 0) {
+    throw new S3Error('NoSuchLifecycleConfiguration', { details: { BucketName: request.bucket } });
+  }
+  return { status: 200, body: renderLifecycle(rules) };
+};
+
+export const deleteLifecycle: Operation = async ({ request, store }) => {
+  await store.get(request.bucket).setRules([]);
+  return { status: 204 };
+};
+
 /** Reads the document of an operation for which S3 requires a digest of the body. */
-export async function readCheckedDocument(
+async function readCheckedDocument(
   { headers, openPayload }: OperationContext,
   maxBytes: number,
 ): Promise<Buffer> {

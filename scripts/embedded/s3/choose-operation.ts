@@ -1,6 +1,13 @@
-import { createBucket, deleteBucket, deleteObjects, headBucket } from './bucket-operations.ts';
+import {
+  createBucket,
+  deleteBucket,
+  deleteLifecycle,
+  deleteObjects,
+  getLifecycle,
+  headBucket,
+  putLifecycle,
+} from './bucket-operations.ts';
 import { S3Error } from './errors.ts';
-import { deleteLifecycle, getLifecycle, putLifecycle } from './lifecycle-operations.ts';
 import { listObjects } from './list-objects.ts';
 import { deleteObject, getObject, headObject, putObject } from './object-operations.ts';
 import type { Operation } from './operation.ts';

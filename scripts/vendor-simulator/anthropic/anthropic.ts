@@ -1,5 +1,5 @@
 import { handleAnthropicChat } from './anthropic-chat.ts';
-import type { Dialect, Refusal, RefusalReason, SimulatedError } from '../dialect.ts';
+import type { Dialect, ErrorCause, ErrorReason, SimulatedError } from '../dialect.ts';
 
 const MESSAGES_PATH = '/v1/messages';
 
@@ -37,7 +37,7 @@ export const anthropicDialect: Dialect = {
     return typeof result === 'string' ? { kind: 'error', error: toError(400, result) } : result;
   },
 
-  createError: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (cause) => ERRORS[cause.reason](cause),
 
   renderError: ({ type, message }, { requestId }) =>
     JSON.stringify({ type: 'error', error: { type, message }, request_id: requestId }),
@@ -57,7 +57,7 @@ const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
 const NO_CREDIT =
   'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.';
 
-const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
+const ERRORS: Readonly<Record<ErrorReason, (cause: ErrorCause) => SimulatedError>> = {
   'unknown-path': () => toError(404, 'Not Found'),
   'not-json': ({ message }) => toError(400, `The request body is not valid JSON: ${message}`),
   revoked: () => toError(401, 'invalid x-api-key'),

@@ -1,7 +1,7 @@
 import { handleGeminiChat } from './gemini-chat.ts';
 import { handleGeminiEmbeddings } from './gemini-embeddings.ts';
 import { type GeminiRequestError, STATUS_NAMES } from './gemini-error.ts';
-import type { Dialect, Operation, Refusal, RefusalReason, SimulatedError } from '../dialect.ts';
+import type { Dialect, Operation, ErrorCause, ErrorReason, SimulatedError } from '../dialect.ts';
 
 const PATH = /^\/v1beta\/models\/([^/:]+):(\w+)$/;
 
@@ -45,7 +45,7 @@ export const geminiDialect: Dialect = {
       : result;
   },
 
-  createError: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (cause) => ERRORS[cause.reason](cause),
 
   renderError({ status, message, type, details = [] }, { retryAfterMs, framing }) {
     const all = retryAfterMs === null ? details : [...details, describeRetry(retryAfterMs)];
@@ -83,7 +83,7 @@ const exhaust = (): SimulatedError =>
     },
   ]);
 
-const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
+const ERRORS: Readonly<Record<ErrorReason, (cause: ErrorCause) => SimulatedError>> = {
   'unknown-path': ({ message }) => toError(404, message),
   'not-json': ({ message }) => toError(400, `Invalid JSON payload received. ${message}`),
   // The details contain the key itself, which a gateway must not pass on to its callers.

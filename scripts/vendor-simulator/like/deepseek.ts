@@ -2,7 +2,7 @@ import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { SimulatedCall, SimulatedError } from '../dialect.ts';
 import { readRecord, readRecords, readText } from '../json-record.ts';
 import { joinUsage } from './gather-chunks.ts';
-import { refuse, type Personality } from './personality.ts';
+import { simulateError, type Personality } from './personality.ts';
 import { hasImage, mapMessages, mapUsage, readLimit } from './read-chat.ts';
 
 /**
@@ -47,31 +47,31 @@ function checkChat({ operation, model, body }: SimulatedCall): SimulatedError | 
   const wrong = messages.findIndex(({ role }) => !roles.has(role));
   if (wrong !== -1) {
     const role = readText(messages[wrong]?.['role']);
-    return refuseChat(
+    return chatError(
       `Failed to deserialize the JSON body into the target type: messages[${wrong}].role: unknown variant \`${role}\`, expected one of \`system\`, \`user\`, \`assistant\`, \`tool\`, \`latest_reminder\` at line 1 column 85`,
     );
   }
   if (hasImage(body)) {
-    return refuseChat(
+    return chatError(
       'Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text` at line 1 column 132',
     );
   }
-  if (Number(body['n'] ?? 1) !== 1) return refuseChat('Invalid n value (currently only n = 1 is supported)');
+  if (Number(body['n'] ?? 1) !== 1) return chatError('Invalid n value (currently only n = 1 is supported)');
   const limit = readLimit(body);
   if (limit !== null && (limit < 1 || limit > maxOutputTokens)) {
-    return refuseChat(`Invalid max_tokens value, the valid range of max_tokens is [1, ${maxOutputTokens}]`);
+    return chatError(`Invalid max_tokens value, the valid range of max_tokens is [1, ${maxOutputTokens}]`);
   }
   return checkFormat(body) ?? (model.includes('reasoner') ? checkThinking(messages) : null);
 }
 
-const refuseChat = (message: string): SimulatedError => refuse(400, 'invalid_request_error', message);
+const chatError = (message: string): SimulatedError => simulateError(400, 'invalid_request_error', message);
 
 function checkFormat(body: JsonRecord): SimulatedError | null {
   const { type = 'text' } = readRecord(body['response_format']);
   if (type === 'text') return null;
-  if (type !== 'json_object') return refuseChat('This response_format type is unavailable now');
+  if (type !== 'json_object') return chatError('This response_format type is unavailable now');
   if (/json/i.test(JSON.stringify(body['messages']))) return null;
-  return refuseChat(
+  return chatError(
     "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'.",
   );
 }
@@ -83,7 +83,7 @@ function checkThinking(messages: readonly JsonRecord[]): SimulatedError | null {
     .slice(start + 1)
     .some((message) => message['tool_calls'] !== undefined && readText(message['reasoning_content']) === '');
   if (!lacksReasoning) return null;
-  return refuseChat('The `reasoning_content` in the thinking mode must be passed back to the API.');
+  return chatError('The `reasoning_content` in the thinking mode must be passed back to the API.');
 }
 
 function nameType(status: number, type: string): string {

@@ -1,7 +1,7 @@
 import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { SimulatedCall, SimulatedError } from '../dialect.ts';
 import { readRecords } from '../json-record.ts';
-import { refuse, type Personality } from './personality.ts';
+import { simulateError, type Personality } from './personality.ts';
 import {
   countOwnTokens,
   countPrompt,
@@ -66,22 +66,22 @@ function checkChat({ body }: SimulatedCall): SimulatedError | null {
   if (hasImage(body)) {
     const message =
       'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj';
-    return refuse(500, 'server_error', message);
+    return simulateError(500, 'server_error', message);
   }
   if (listArguments(body).some((args) => !isJson(args))) {
     const message =
       'Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 1: attempting to parse an empty input; check that your input string or stream contains the expected JSON';
-    return refuse(500, 'server_error', message);
+    return simulateError(500, 'server_error', message);
   }
   if (Number(body['n'] ?? 1) > slots) {
     const message = 'n_cmpl cannot be greater than the number of slots, please increase -np';
-    return refuse(400, 'invalid_request_error', message);
+    return simulateError(400, 'invalid_request_error', message);
   }
   const prompt = countPrompt(body);
   if (prompt < context) return null;
   const message = `request (${prompt} tokens) exceeds the available context size (${context} tokens), try increasing it`;
   const details = [{ n_prompt_tokens: prompt, n_ctx: context }];
-  return { ...refuse(400, 'exceed_context_size_error', message), details };
+  return { ...simulateError(400, 'exceed_context_size_error', message), details };
 }
 
 /** One input that is too long fails the whole call. */
@@ -91,7 +91,7 @@ function checkInputs({ body }: SimulatedCall): SimulatedError | null {
     .find((tokens) => tokens > batchTokens);
   if (long === undefined) return null;
   const message = `input (${long} tokens) is too large to process. increase the physical batch size (current batch size: ${batchTokens})`;
-  return refuse(500, 'server_error', message);
+  return simulateError(500, 'server_error', message);
 }
 
 const namesOfStatus: Readonly<Record<number, string>> = {

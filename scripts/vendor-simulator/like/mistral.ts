@@ -108,7 +108,7 @@ function checkChat(body: JsonRecord): SimulatedError | null {
         : listExtra(message, known, ['messages', index, role]);
     }),
   ];
-  if (extra.length > 0) return refuseFields(extra);
+  if (extra.length > 0) return fieldsError(extra);
   return checkIds(messages) ?? checkOrder(messages) ?? checkLength(body);
 }
 
@@ -137,14 +137,14 @@ const describeRole = (role: string, index: number): object => ({
   msg: `Input tag '${role}' found using 'role' does not match any of the expected tags: 'system', 'user', 'assistant', 'tool'`,
 });
 
-const refuseFields = (details: readonly object[]): SimulatedError => ({
+const fieldsError = (details: readonly object[]): SimulatedError => ({
   status: 422,
   type: 'invalid_request_error',
   message: 'Unprocessable Entity',
   details,
 });
 
-const refuse = (type: string, code: string, message: string): SimulatedError => ({
+const mistralError = (type: string, code: string, message: string): SimulatedError => ({
   status: 400,
   type,
   code,
@@ -159,26 +159,26 @@ function checkIds(messages: readonly JsonRecord[]): SimulatedError | null {
   const wrong = ids.findIndex((id) => typeof id !== 'string' || !callId.test(id));
   if (wrong === -1) return null;
   const message = `Tool call id was ${readText(ids[wrong]) || 'null'} but must be a-z, A-Z, 0-9, with a length of 9.`;
-  return refuse('invalid_function_call', '3280', message);
+  return mistralError('invalid_function_call', '3280', message);
 }
 
 function checkOrder(messages: readonly JsonRecord[]): SimulatedError | null {
-  const refuseOrder = (message: string): SimulatedError =>
-    refuse('invalid_request_message_order', '3230', message);
+  const orderError = (message: string): SimulatedError =>
+    mistralError('invalid_request_message_order', '3230', message);
   let open = 0;
   let before: string | null = null;
   for (const message of messages) {
     const role = readText(message['role']);
     if (before !== null && !(next[before] ?? []).includes(role)) {
-      return refuseOrder(`Unexpected role '${role}' after role '${before}'`);
+      return orderError(`Unexpected role '${role}' after role '${before}'`);
     }
     open += role === 'tool' ? -1 : readRecords(message['tool_calls']).length;
     before = role;
   }
-  if (open !== 0) return refuseOrder('Not the same number of function calls and responses');
+  if (open !== 0) return orderError('Not the same number of function calls and responses');
   const last = messages.at(-1);
   if (last?.['role'] !== 'assistant' || last['prefix'] === true) return null;
-  return refuseOrder(
+  return orderError(
     'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
   );
 }
@@ -187,25 +187,25 @@ function checkLength(body: JsonRecord): SimulatedError | null {
   const prompt = countPrompt(body);
   if (prompt < context) return null;
   const message = `Prompt contains ${prompt} tokens and 0 draft tokens, too large for model with ${context} maximum context length`;
-  return refuse('invalid_request_prompt', '3051', message);
+  return mistralError('invalid_request_prompt', '3051', message);
 }
 
 function checkEmbeddings(body: JsonRecord): SimulatedError | null {
   const extra = listExtra(body, embeddingFields, []);
-  if (extra.length > 0) return refuseFields(extra);
+  if (extra.length > 0) return fieldsError(extra);
   const counts = listInputs(body).map(countOwnTokens);
   if (counts.length > maxBatchInputs) {
     const message = 'Too many inputs in request, split into more batches.';
-    return refuse('invalid_request_prompt', '3210', message);
+    return mistralError('invalid_request_prompt', '3210', message);
   }
   const long = counts.findIndex((count) => count > maxEmbeddingTokens);
   if (long !== -1) {
     const message = `Input id ${long} has ${counts[long]} tokens, exceeding max ${maxEmbeddingTokens} tokens.`;
-    return refuse('invalid_request_prompt', '3210', message);
+    return mistralError('invalid_request_prompt', '3210', message);
   }
   if (counts.reduce((sum, count) => sum + count, 0) <= maxBatchTokens) return null;
   const message = 'Too many tokens overall, split into more batches.';
-  return refuse('invalid_request_prompt', '3210', message);
+  return mistralError('invalid_request_prompt', '3210', message);
 }
 
 /** Reasoning is a part of the content. In a stream, each piece is a list with one part, and text is a text. */
@@ -230,7 +230,7 @@ function writeCall(call: JsonRecord, index: number): JsonRecord {
   return { id: number.padStart(9, 'Call0'), function: { name, arguments: args }, index };
 }
 
-/** It does not refuse a limit that does not fit, but ends when its own context is full. */
+/** It does not reject a limit that does not fit, but ends when its own context is full. */
 function writeChoice(choice: JsonRecord, { body }: SimulatedCall): JsonRecord {
   const { logprobs: _logprobs, ...written } = choice;
   const isFull =

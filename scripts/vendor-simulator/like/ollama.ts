@@ -2,7 +2,7 @@ import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { SimulatedCall, SimulatedError } from '../dialect.ts';
 import { readRecord, readRecords, readText } from '../json-record.ts';
 import { gatherCalls } from './gather-chunks.ts';
-import { refuse, type Personality } from './personality.ts';
+import { simulateError, type Personality } from './personality.ts';
 import {
   countPrompt,
   hasImage,
@@ -86,32 +86,32 @@ const isOpening = (delta: JsonRecord): boolean =>
 
 function checkChat({ model, body }: SimulatedCall): SimulatedError | null {
   if (readRecords(body['messages']).length === 0) {
-    return refuse(400, 'invalid_request_error', "[] is too short - 'messages'");
+    return simulateError(400, 'invalid_request_error', "[] is too short - 'messages'");
   }
   if (listArguments(body).some((args) => !isJson(args))) {
-    return refuse(400, 'invalid_request_error', 'invalid tool call arguments');
+    return simulateError(400, 'invalid_request_error', 'invalid tool call arguments');
   }
   for (const { content, tool_calls: calls } of readRecords(body['messages'])) {
     if (typeof content !== 'string' && !Array.isArray(content) && calls === undefined) {
-      return refuse(400, 'invalid_request_error', 'invalid message content type: <nil>');
+      return simulateError(400, 'invalid_request_error', 'invalid message content type: <nil>');
     }
     for (const part of readRecords(content)) {
       const error = checkPart(part);
-      if (error !== null) return refuse(400, 'invalid_request_error', error);
+      if (error !== null) return simulateError(400, 'invalid_request_error', error);
     }
   }
   const effort = body['reasoning_effort'] ?? null;
   if (effort !== null && !efforts.has(effort)) {
     const message = `invalid reasoning value: ${JSON.stringify(effort)} (must be "minimal", "low", "medium", "high", "xhigh", "ultra", "max", or "none")`;
-    return refuse(400, 'invalid_request_error', message);
+    return simulateError(400, 'invalid_request_error', message);
   }
   if (effort !== null && effort !== 'none' && !model.includes('reasoner')) {
-    return refuse(400, 'invalid_request_error', `"${model}" does not support thinking`);
+    return simulateError(400, 'invalid_request_error', `"${model}" does not support thinking`);
   }
   if (!hasImage(body)) return null;
   const message =
     'Failed to create new sequence: failed to process inputs: this model is missing data required for image input';
-  return refuse(500, 'api_error', message);
+  return simulateError(500, 'api_error', message);
 }
 
 function checkPart({ type, image_url: image }: JsonRecord): string | null {
@@ -129,7 +129,7 @@ function checkEmbeddings({ body }: SimulatedCall): SimulatedError | null {
   const format = body['encoding_format'] ?? 'float';
   if (format === 'float' || format === 'base64') return null;
   const message = `Invalid value for 'encoding_format' = ${JSON.stringify(format)}. Supported values: ['float', 'base64'].`;
-  return refuse(400, 'invalid_request_error', message);
+  return simulateError(400, 'invalid_request_error', message);
 }
 
 function nameType(status: number): string {

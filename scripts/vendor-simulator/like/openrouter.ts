@@ -1,7 +1,7 @@
 import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { SimulatedCall, SimulatedError } from '../dialect.ts';
 import { readRecord, readRecords } from '../json-record.ts';
-import { refuse, type Personality } from './personality.ts';
+import { simulateError, type Personality } from './personality.ts';
 import { countPrompt, hasImage, mapChoices, mapMessages, mapUsage, readLimit } from './read-chat.ts';
 
 /**
@@ -67,13 +67,13 @@ export const openrouter: Personality = {
 
 function checkChat({ body }: SimulatedCall): SimulatedError | null {
   if (hasImage(body)) {
-    return refuse(404, 'not_found', 'No endpoints found that support image input');
+    return simulateError(404, 'not_found', 'No endpoints found that support image input');
   }
   const prompt = countPrompt(body);
   const limit = readLimit(body) ?? 0;
   if (prompt + limit <= context) return null;
   const message = `This endpoint's maximum context length is ${context} tokens. However, you requested about ${prompt + limit} tokens (${prompt} of text input, ${limit} in the output). Please reduce the length of either one, or use the "middle-out" transform to compress your prompt automatically.`;
-  return refuse(400, 'invalid_request', message);
+  return simulateError(400, 'invalid_request', message);
 }
 
 const writeHead = ({ service_tier: _tier, ...response }: JsonRecord): JsonRecord => ({

@@ -5,7 +5,7 @@ import type { Operation, SimulatedCall, SimulatedError } from '../dialect.ts';
 export interface Personality {
   /** The operations that the server has. The others are unknown paths. */
   readonly operations: readonly Operation['name'][];
-  /** Returns the server's refusal of a call, or null. */
+  /** Returns the server's error for a call, or null. */
   readonly check: (call: SimulatedCall) => SimulatedError | null;
   /** Returns the body as the server reads it, without what it ignores. */
   readonly readBody?: (body: JsonRecord, call: SimulatedCall) => JsonRecord;
@@ -24,6 +24,6 @@ export interface Personality {
 }
 
 /** A mistake in the request, for servers whose errors have no further fields. */
-export function refuse(status: number, type: string, message: string): SimulatedError {
+export function simulateError(status: number, type: string, message: string): SimulatedError {
   return { status, type, message, code: null, param: null };
 }

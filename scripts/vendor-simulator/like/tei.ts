@@ -1,6 +1,6 @@
 import type { SimulatedCall, SimulatedError } from '../dialect.ts';
 import { DEFAULT_DIMENSIONS } from '../vectors.ts';
-import { refuse, type Personality } from './personality.ts';
+import { simulateError, type Personality } from './personality.ts';
 import { countOwnTokens, listInputs } from './read-chat.ts';
 
 /**
@@ -38,24 +38,29 @@ const names: Readonly<Record<string, string>> = {
 
 function checkBatch(body: SimulatedCall['body']): SimulatedError | null {
   if (Buffer.byteLength(JSON.stringify(body)) > maxBodyBytes) {
-    return refuse(413, 'Validation', 'Failed to buffer the request body: length limit exceeded');
+    return simulateError(413, 'Validation', 'Failed to buffer the request body: length limit exceeded');
   }
   const count = Array.isArray(body['input']) ? body['input'].length : 1;
-  if (count === 0) return refuse(400, 'Empty', '`inputs` cannot be empty');
+  if (count === 0) return simulateError(400, 'Empty', '`inputs` cannot be empty');
   if (count <= maxBatchInputs) return null;
-  return refuse(422, 'Validation', `batch size ${count} > maximum allowed batch size ${maxBatchInputs}`);
+  return simulateError(
+    422,
+    'Validation',
+    `batch size ${count} > maximum allowed batch size ${maxBatchInputs}`,
+  );
 }
 
 function checkInputs(body: SimulatedCall['body']): SimulatedError | null {
   const inputs = listInputs(body);
-  if (inputs.includes('')) return refuse(400, 'Empty', 'Input validation error: `inputs` cannot be empty');
+  if (inputs.includes(''))
+    return simulateError(400, 'Empty', 'Input validation error: `inputs` cannot be empty');
   const long = inputs.map(countOwnTokens).find((tokens) => tokens > maxTokens);
   if (long !== undefined) {
     const message = `Input validation error: \`inputs\` must have less than ${maxTokens} tokens. Given: ${long}`;
-    return refuse(422, 'Validation', message);
+    return simulateError(422, 'Validation', message);
   }
   if (Number(body['dimensions'] ?? 1) <= DEFAULT_DIMENSIONS) return null;
   const message =
     'Input validation error: `dimensions` should be smaller than the maximum embedding dimension.';
-  return refuse(422, 'Validation', message);
+  return simulateError(422, 'Validation', message);
 }

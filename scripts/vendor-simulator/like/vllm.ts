@@ -1,7 +1,7 @@
 import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 import type { SimulatedCall, SimulatedError } from '../dialect.ts';
 import { readRecords } from '../json-record.ts';
-import { refuse, type Personality } from './personality.ts';
+import { simulateError, type Personality } from './personality.ts';
 import {
   countOwnTokens,
   countPrompt,
@@ -72,22 +72,22 @@ export const vllm: Personality = {
 function checkChat({ model, body }: SimulatedCall): SimulatedError | null {
   const { tools, tool_choice: choice } = body;
   if (Array.isArray(tools) && tools.length === 0) {
-    return refuseBody(
+    return bodyError(
       '`tools` must not be an empty array. Either provide at least one tool or omit the field entirely.',
     );
   }
   if ((choice ?? 'none') !== 'none' && (tools ?? null) === null) {
-    return refuseBody('When using `tool_choice`, `tools` must be set.');
+    return bodyError('When using `tool_choice`, `tools` must be set.');
   }
   if (body['stream'] !== true && (body['stream_options'] ?? null) !== null) {
-    return refuseBody('Stream options can only be defined when `stream=True`.');
+    return bodyError('Stream options can only be defined when `stream=True`.');
   }
-  if (hasImage(body)) return refuseRequest(`${model} is not a multimodal model`);
+  if (hasImage(body)) return requestError(`${model} is not a multimodal model`);
   if (listArguments(body).some((args) => args !== '' && args !== undefined && !isJson(args))) {
-    return refuseRequest('Expecting value: line 1 column 1 (char 0)');
+    return requestError('Expecting value: line 1 column 1 (char 0)');
   }
   if (readRecords(body['messages']).some(({ role }) => !roles.has(role))) {
-    return refuseRequest('Unexpected message role.');
+    return requestError('Unexpected message role.');
   }
   return checkLength(body);
 }
@@ -96,7 +96,7 @@ function checkChat({ model, body }: SimulatedCall): SimulatedError | null {
 function checkLength(body: JsonRecord): SimulatedError | null {
   const limit = readLimit(body);
   if (limit !== null && limit < 1) {
-    return refuseRequest(
+    return requestError(
       `max_tokens must be at least 1, got ${limit}. (parameter=max_tokens, value=${limit})`,
     );
   }
@@ -105,13 +105,13 @@ function checkLength(body: JsonRecord): SimulatedError | null {
   const begin = `This model's maximum context length is ${vllmContext} tokens. However, you requested ${limit ?? 0} output tokens and your prompt contains`;
   const end = 'Please reduce the length of the input prompt or the number of requested output tokens.';
   if (characters > Math.max(0, room) * charactersPerToken) {
-    return refuseRequest(
+    return requestError(
       `${begin} ${characters} characters (more than ${Math.max(0, room) * charactersPerToken} characters, which is the upper bound for ${Math.max(0, room)} input tokens). ${end} (parameter=input_text, value=${characters})`,
       'input_text',
     );
   }
   if (countPrompt(body) <= room) return null;
-  return refuseRequest(
+  return requestError(
     `${begin} at least ${room + 1} input tokens, for a total of at least ${vllmContext + 1} tokens. ${end} (parameter=input_tokens, value=${room + 1})`,
     'input_tokens',
   );
@@ -119,27 +119,27 @@ function checkLength(body: JsonRecord): SimulatedError | null {
 
 function checkInputs({ model, body }: SimulatedCall): SimulatedError | null {
   if ((body['dimensions'] ?? null) !== null && !model.includes('matryoshka')) {
-    return refuseRequest(
+    return requestError(
       `Model "${model}" does not support matryoshka representation, changing output dimensions will lead to poor results.`,
     );
   }
   const isTooLong = listInputs(body).some((text) => countOwnTokens(text) > vllmEmbeddingLength);
   if (!isTooLong) return null;
   const least = vllmEmbeddingLength + 1;
-  return refuseRequest(
+  return requestError(
     `This model's maximum context length is ${vllmEmbeddingLength} tokens. However, you requested 0 output tokens and your prompt contains at least ${least} input tokens, for a total of at least ${least} tokens. Please reduce the length of the input prompt or the number of requested output tokens. (parameter=input_tokens, value=${least})`,
     'input_tokens',
   );
 }
 
-const refuseRequest = (message: string, param: string | null = null): SimulatedError => ({
-  ...refuse(400, 'BadRequestError', message),
+const requestError = (message: string, param: string | null = null): SimulatedError => ({
+  ...simulateError(400, 'BadRequestError', message),
   param,
 });
 
 /** What pydantic finds wrong with a body. */
-const refuseBody = (message: string): SimulatedError =>
-  refuseRequest(`[{'type': 'value_error', 'loc': ('body',), 'msg': 'Value error, ${message}'}]`);
+const bodyError = (message: string): SimulatedError =>
+  requestError(`[{'type': 'value_error', 'loc': ('body',), 'msg': 'Value error, ${message}'}]`);
 
 function nameType(status: number, type: string): string {
   if (type === 'BadRequestError') return type;

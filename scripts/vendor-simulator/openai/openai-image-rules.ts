@@ -6,7 +6,7 @@ import { readPngSize } from '../tiny-png.ts';
 
 /** OpenAI's errors for image requests, by model family (OpenAI API reference: images). */
 
-export interface ImageRefusal {
+export interface ImageError {
   readonly message: string;
   readonly param: string;
 }
@@ -27,7 +27,7 @@ export function isGptImage(model: string): boolean {
 }
 
 /** Returns null if the request is valid. For an unknown family, accepts every value that some family accepts. */
-export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean): ImageRefusal | null {
+export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean): ImageError | null {
   return (
     checkNames(body, model, isEdit) ??
     checkValues(body, model) ??
@@ -35,7 +35,7 @@ export function checkImageCall({ body, model }: SimulatedCall, isEdit: boolean):
   );
 }
 
-function checkNames(body: Body, model: string, isEdit: boolean): ImageRefusal | null {
+function checkNames(body: Body, model: string, isEdit: boolean): ImageError | null {
   const known = new Set(commonFields);
   const isDallE = model.includes('dall-e-');
   if (!isGptImage(model)) known.add('response_format');
@@ -48,7 +48,7 @@ function checkNames(body: Body, model: string, isEdit: boolean): ImageRefusal | 
   return unknown === undefined ? null : invalidRequest(`Unknown parameter: '${unknown}'.`, unknown);
 }
 
-function checkValues(body: Body, model: string): ImageRefusal | null {
+function checkValues(body: Body, model: string): ImageError | null {
   const n = readNumber(body['n']) ?? 1;
   const partials = readNumber(body['partial_images']) ?? 0;
   const compression = readNumber(body['output_compression']);
@@ -73,7 +73,7 @@ function checkValues(body: Body, model: string): ImageRefusal | null {
   return null;
 }
 
-function checkFiles(body: Body, model: string): ImageRefusal | null {
+function checkFiles(body: Body, model: string): ImageError | null {
   if (model.includes('dall-e-3')) return invalidRequest('This model does not edit images.', 'model');
   if (Array.isArray(body['image'])) {
     const message =
@@ -95,7 +95,7 @@ function checkFiles(body: Body, model: string): ImageRefusal | null {
   return null;
 }
 
-function checkMask(body: Body): ImageRefusal | null {
+function checkMask(body: Body): ImageError | null {
   if ((body['mask'] ?? null) === null || isLink(body['mask'])) return null;
   const bytes = readFileBytes(body['mask']);
   const size = bytes === null ? null : readPngSize(bytes);
@@ -110,6 +110,6 @@ function checkMask(body: Body): ImageRefusal | null {
     : invalidRequest('Invalid mask image: its size does not match that of the image.', 'mask');
 }
 
-function invalidRequest(message: string, param: string): ImageRefusal {
+function invalidRequest(message: string, param: string): ImageError {
   return { message, param };
 }

@@ -1,6 +1,6 @@
 import { countWords } from '../count-words.ts';
 import type { SimulatedResponse, SimulatedCall } from '../dialect.ts';
-import { checkImageCall, type ImageRefusal, isGptImage } from './openai-image-rules.ts';
+import { checkImageCall, type ImageError, isGptImage } from './openai-image-rules.ts';
 import { countFiles, readNumber } from './openai-image-fields.ts';
 import { readText } from '../json-record.ts';
 import { type ImageFormat, makeSampleImage } from '../sample-image.ts';
@@ -98,7 +98,7 @@ function readFormat(body: Readonly<Record<string, unknown>>): ImageFormat {
   return format === 'jpeg' || format === 'webp' ? format : 'png';
 }
 
-function invalidRequest({ message, param }: ImageRefusal): SimulatedResponse {
+function invalidRequest({ message, param }: ImageError): SimulatedResponse {
   const error = { status: 400, type: 'invalid_request_error', code: null, message, param };
   return { kind: 'error', error };
 }

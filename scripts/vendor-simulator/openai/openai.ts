@@ -1,16 +1,16 @@
 import type {
   Dialect,
   Operation,
-  Refusal,
-  RefusalReason,
+  ErrorCause,
+  ErrorReason,
   SimulatedCall,
   SimulatedError,
   SimulatedResponse,
 } from '../dialect.ts';
-import { checkOpenAiChat } from './openai-chat-rules.ts';
 import { handleChat } from './openai-chat.ts';
 import { handleEmbeddings } from './openai-embeddings.ts';
 import { handleImages } from './openai-images.ts';
+import type { JsonRecord } from '../../../shared/encoding/json-record.ts';
 
 /** OpenAI's dialect under `/v1`, following the OpenAI API reference. */
 export const openAiDialect: Dialect = {
@@ -40,11 +40,25 @@ export const openAiDialect: Dialect = {
     return error === null ? serveOpenAiCall(call) : { kind: 'error', error };
   },
 
-  createError: (refusal) => REFUSALS[refusal.reason](refusal),
+  createError: (cause) => ERRORS[cause.reason](cause),
 
   renderError: ({ message, type, code = null, param = null }) =>
     JSON.stringify({ error: { message, type, param, code } }),
 };
+
+/** OpenAI's own rules for a chat: a `reasoner` model rejects `max_tokens` and `temperature`. */
+function checkOpenAiChat({ model, body }: SimulatedCall): SimulatedError | null {
+  const param = findUnsupported(model, body);
+  if (param === null) return null;
+  const message = `Unsupported parameter: '${param}' is not supported with this model.`;
+  return { status: 400, type: 'invalid_request_error', code: 'unsupported_parameter', message, param };
+}
+
+function findUnsupported(model: string, body: JsonRecord): string | null {
+  if (!model.includes('reasoner')) return null;
+  if (body['max_tokens'] !== undefined) return 'max_tokens';
+  return body['temperature'] !== undefined && body['temperature'] !== 1 ? 'temperature' : null;
+}
 
 /** Serves a call without the rules that only OpenAI itself has. */
 export function serveOpenAiCall(call: SimulatedCall): SimulatedResponse {
@@ -69,7 +83,7 @@ const TYPE_OF_STATUS: Readonly<Record<number, string>> = {
   429: 'requests',
 };
 
-const REFUSALS: Readonly<Record<RefusalReason, (refusal: Refusal) => SimulatedError>> = {
+const ERRORS: Readonly<Record<ErrorReason, (cause: ErrorCause) => SimulatedError>> = {
   'unknown-path': ({ message }) => toError(404, null, message),
   'not-json': ({ message }) => toError(400, null, message),
   revoked: ({ key }) => toError(401, 'invalid_api_key', `Incorrect API key provided: ${key}.`),

@@ -23,7 +23,7 @@ export interface LevelOptions {
   /** How long to wait for a process of a level. */
   readonly waitMs: number;
   /** Creates the error for a request that gets no process in time. */
-  readonly refuse: () => AppError;
+  readonly createError: () => AppError;
   /** How many requests of the account may wait at the same time; that of FairBudget by default. */
   readonly maxWaiting?: number;
   /** The first level that the request may use; 0 by default. For requests that are known to take long. */
@@ -61,7 +61,8 @@ export class LeveledProcesses<Request extends object, Reply> {
   }
 
   /**
-   * @throws the error from `refuse`; AppError `service_unavailable` if no process could be started; the signal's reason
+   * @throws the error from `createError`; AppError `service_unavailable` if no process could be started; the signal's
+   * reason
    */
   async run(
     accountId: string,

@@ -46,7 +46,7 @@ export class ChannelConnection {
   #isListening = false;
   #hasListened = false;
   /** The kinds of failure already logged in this outage. Each is logged once. */
-  readonly #logged = new Set<'lost' | 'refused'>();
+  readonly #logged = new Set<'lost' | 'rejected'>();
 
   constructor(options: ChannelConnectionOptions) {
     this.#options = options;
@@ -162,13 +162,13 @@ export class ChannelConnection {
    */
   #handleFailure(error: Error): void {
     if (this.#closing.signal.aborted) return;
-    const isRefusal = replyCode(error) !== null && !isRedisUnavailable(error);
-    if (isRefusal && !this.#hasListened)
+    const isErrorReply = replyCode(error) !== null && !isRedisUnavailable(error);
+    if (isErrorReply && !this.#hasListened)
       throw new ConfigError(`Redis refuses the subscriptions of this process: ${error.message}`);
-    const kind = isRefusal ? 'refused' : 'lost';
+    const kind = isErrorReply ? 'rejected' : 'lost';
     if (this.#logged.has(kind)) return;
     this.#logged.add(kind);
-    if (isRefusal) this.#options.log.error({ err: error }, 'Redis subscription refused; reconnecting');
+    if (isErrorReply) this.#options.log.error({ err: error }, 'Redis subscription refused; reconnecting');
     else this.#options.log.warn({ reason: error.message }, 'Redis subscriptions lost; reconnecting');
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';
 import { isNamed, readSlotNodes } from './cluster-nodes-client.ts';
-import { explainRedisRefusal } from './explain-redis-refusal.ts';
+import { explainRedisError } from './explain-redis-error.ts';
 import { atNode, splitRedisUrls } from './redis-urls.ts';
 import { replyCode } from './reply-code.ts';
 
@@ -73,8 +73,8 @@ async function inspect(url: string): Promise<Found | string> {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     if (replyCode(error) !== null || error instanceof NotReady) reason = (error as Error).message;
-    const refusal = explainRedisRefusal(reason);
-    if (refusal !== null) throw new ConfigError(refusal);
+    const explanation = explainRedisError(reason);
+    if (explanation !== null) throw new ConfigError(explanation);
     return reason;
   } finally {
     clearTimeout(timer);

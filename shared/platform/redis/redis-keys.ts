@@ -240,11 +240,11 @@ export const redisKeys = {
   captchaToken: (tokenHash: string) => `mg:{web}:captcha-token:${tokenHash}`,
 
   /** Hash: `stat:model` → its sum over five minutes of settled requests; 40 minutes. The key ends with the bucket. */
-  modelTraffic: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
+  modelStats: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
   /**
    * Hash: stat → its sum over ten minutes of settled requests of all models; 25 hours. The key ends with the bucket.
    */
-  totalTraffic: (bucket: number | '') => `mg:{traffic}:totals:${bucket}`,
+  totalStats: (bucket: number | '') => `mg:{traffic}:totals:${bucket}`,
   /** Hash: `stat:model` → the sum currently shown, and the clock `step` it belongs to; two steps. */
   shownModels: 'mg:{traffic}:shown-models',
   /** Hash: stat → the sum currently shown, and the clock `step` it belongs to; two steps. */

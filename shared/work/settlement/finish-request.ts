@@ -10,7 +10,7 @@ import type { AdmittedRequest } from '../../money/admitted-request.ts';
 import { isRedisUnavailable, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { retryThroughOutage } from '../../platform/redis/retry-through-outage.ts';
 import type { HotAccountStore } from '../../accounts/hot-account-store.ts';
-import type { TrafficRecorder } from '../../ledger/traffic-recorder.ts';
+import type { RequestStatsRecorder } from '../../ledger/request-stats-recorder.ts';
 import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
@@ -38,7 +38,7 @@ export interface FinishDeps {
   readonly redis: RedisClient;
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
-  readonly traffic: TrafficRecorder;
+  readonly requestStats: RequestStatsRecorder;
   readonly prices: Pick<PriceStore, 'saveLater'>;
   /** Pause between two settlement attempts; half a second by default. */
   readonly retryPauseMs?: number;
@@ -110,7 +110,7 @@ async function settle(
   request: AdmittedRequest,
   outcome: RequestOutcome,
 ): Promise<SettledRequest> {
-  const { redis, ledger, hotAccounts, traffic, prices } = deps;
+  const { redis, ledger, hotAccounts, requestStats, prices } = deps;
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
@@ -154,7 +154,7 @@ async function settle(
     return await tryToSettle();
   });
   if (settlement.outcome === 'settled') {
-    traffic.note(event);
+    requestStats.note(event);
     const { costNano, free } = settlement;
     return { receipt: { costNano, free, durationMs }, isSettled: true };
   }

@@ -164,9 +164,9 @@ test.serial(
         return { account, decision: await new SignupGrantStore(stack.mongo.db).find(user._id) };
       }),
     );
-    t.is(outcomes.filter(({ decision }) => decision?.refusal === null).length, 5);
+    t.is(outcomes.filter(({ decision }) => decision?.denialReason === null).length, 5);
     for (const { account, decision } of outcomes) {
-      if (decision?.refusal === null) t.like(account, { balance: '2.5', free_requests: 4 });
+      if (decision?.denialReason === null) t.like(account, { balance: '2.5', free_requests: 4 });
       else t.like(account, nothing);
     }
     t.deepEqual(await findLedgerDifferences(stack), []);
@@ -315,9 +315,9 @@ test.serial(
         const late = await newUser();
         const isTaken = isCarriedOut ? step >= 1 : step >= 2;
         if (isTaken && step > 1)
-          t.is((await decide(late, network))?.refusal, 'network_limit', `step ${step}`);
-        for (const user of users) t.is((await decide(user, network))?.refusal, null, `step ${step}`);
-        t.is((await decide(await newUser(), network))?.refusal, 'network_limit');
+          t.is((await decide(late, network))?.denialReason, 'network_limit', `step ${step}`);
+        for (const user of users) t.is((await decide(user, network))?.denialReason, null, `step ${step}`);
+        t.is((await decide(await newUser(), network))?.denialReason, 'network_limit');
       }
     }
   },
@@ -331,7 +331,7 @@ test.serial(
     await decideAndDie(user, network, 3, true);
     const full = newAddress();
     for (let i = 0; i < 5; i++) await decide(await newUser(), full);
-    t.like(await decide(user, full), { refusal: null, accountId: user.reservedAccountId });
+    t.like(await decide(user, full), { denialReason: null, accountId: user.reservedAccountId });
   },
 );
 
@@ -352,19 +352,19 @@ test.serial(
       fc.asyncProperty(attempts, async (sequence) => {
         const network = newAddress();
         const users = await Promise.all(times(10, 0).map(() => newUser()));
-        const seen = new Map<string, SignupDecision['refusal']>();
+        const seen = new Map<string, SignupDecision['denialReason']>();
         const attempt = async ({ who, step, isCarriedOut }: (typeof sequence)[number]): Promise<void> => {
           const user = users[who]!;
           const decision = await decideAndDie(user, network, step, isCarriedOut);
           if (decision === null) return;
           const earlier = seen.get(user._id);
-          if (earlier !== undefined) t.is(decision.refusal, earlier);
-          seen.set(user._id, decision.refusal);
+          if (earlier !== undefined) t.is(decision.denialReason, earlier);
+          seen.set(user._id, decision.denialReason);
         };
         for (let i = 0; i < sequence.length; i += 4)
           await Promise.all(sequence.slice(i, i + 4).map((one) => attempt(one)));
         const decisions = await Promise.all(users.map(({ _id }) => store.find(_id)));
-        const grants = decisions.filter((one) => one !== null && one.refusal === null).length;
+        const grants = decisions.filter((one) => one !== null && one.denialReason === null).length;
         t.true(grants <= 5, String(grants));
       }),
       { numRuns: 10 },

@@ -38,7 +38,7 @@ for (const { operation, createHandler } of reads) {
     const databaseTurns = new FairBudget({ capacity: 1 });
     const turn = await databaseTurns.acquire('another', 1, {
       waitMs: 1_000,
-      refuse: () => new AppError('queue_full'),
+      createError: () => new AppError('queue_full'),
     });
     const lookedUp: string[] = [];
     const sessions = {

@@ -1,11 +1,11 @@
 import test from 'ava';
-import { findOpenAiDialect } from '../../../shared/catalog/openai-dialect.ts';
+import { findOpenAiProfile } from '../../../shared/catalog/openai-dialect.ts';
 
-const find = (baseUrl: string, model = 'some-model') => findOpenAiDialect(null, baseUrl, model);
+const find = (baseUrl: string, model = 'some-model') => findOpenAiProfile(null, baseUrl, model);
 
-test('the dialect is that of the catalog, of a known address, or of a family of models', (t) => {
-  t.is(findOpenAiDialect('vllm', 'https://api.openai.com/v1', 'mistral-small'), 'vllm');
-  for (const [url, dialect] of [
+test('the profile is that of the catalog, of a known address, or of a family of models', (t) => {
+  t.is(findOpenAiProfile('vllm', 'https://api.openai.com/v1', 'mistral-small'), 'vllm');
+  for (const [url, profile] of [
     ['https://api.openai.com/v1', 'openai'],
     ['https://api.mistral.ai/v1', 'mistral'],
     ['https://api.deepseek.com', 'deepseek'],
@@ -17,7 +17,7 @@ test('the dialect is that of the catalog, of a known address, or of a family of 
     ['https://evil-mistral.ai/v1', 'compatible'],
     ['http://127.0.0.1:8000/v1', 'compatible'],
   ] as const) {
-    t.is(find(url), dialect, url);
+    t.is(find(url), profile, url);
   }
   for (const model of [
     'mistral-small',

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
 import { CatalogError, parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
-import { presentModel } from '../../../api/endpoints/public/present-model.ts';
+import { presentModel } from '../../../api/endpoints/public/models.ts';
 
 const options = { env: {}, fileName: 'catalog.yaml', today: '2026-11-21' };
 
@@ -42,7 +42,7 @@ test('a model without options gets every default, and is published with every fi
     name: 'lab',
     kind: 'builtin',
     baseUrl: '',
-    dialect: null,
+    profile: null,
     headers: {},
     apiKeys: [],
     maxConcurrency: 16_384,
@@ -102,7 +102,7 @@ test('a model without options gets every default, and is published with every fi
   });
 });
 
-test('an upstream has headers, a dialect, and routes with fields of its own', (t) => {
+test('an upstream has headers, a profile, and routes with fields of its own', (t) => {
   const upstream =
     '  lab: { kind: openai, baseUrl: "http://127.0.0.1:1/v1", dialect: groq, headers: { X-Tenant: env:TENANT } }';
   const model =
@@ -110,7 +110,7 @@ test('an upstream has headers, a dialect, and routes with fields of its own', (t
   const catalog = parseCatalog(fileOf(model, upstream), { ...options, env: { TENANT: ' acme ' } });
   const [route] = catalog.find('first')!.routes;
   t.deepEqual(route!.upstream.headers, { 'x-tenant': 'acme' });
-  t.is(route!.dialect, 'groq');
+  t.is(route!.profile, 'groq');
   t.deepEqual(route!.accepts, ['n', 'extra']);
   t.false(route!.drops.has('n'));
   t.true(route!.drops.has('logprobs'));
@@ -703,7 +703,7 @@ models: []
   t.like(upstreams[2], { baseUrl: 'https://proxy.example/anthropic', imageUrls: 'fetch' });
 });
 
-test('the size of an embedding call is that of the dialect, unless the upstream sets its own', (t) => {
+test('the size of an embedding call is that of the profile, unless the upstream sets its own', (t) => {
   const { upstreams } = parse(`upstreams:
   tei: { kind: openai, dialect: tei, baseUrl: "http://tei.example/v1" }
   wide: { kind: openai, dialect: tei, baseUrl: "http://tei.example/v1", maxBatchInputs: 128 }

@@ -12,7 +12,7 @@ interface Request {
   release(): void;
 }
 
-const refuse = (): AppError => new AppError('queue_full');
+const createError = (): AppError => new AppError('queue_full');
 
 const callers: AbortController[] = [];
 // Requests that are still waiting would keep this file's process alive until they time out.
@@ -32,7 +32,7 @@ function request(budget: FairBudget, accountId: string, amount: number, waitMs =
       pending.share?.release();
     },
   };
-  budget.acquire(accountId, amount, { signal: caller.signal, waitMs, refuse }).then(
+  budget.acquire(accountId, amount, { signal: caller.signal, waitMs, createError }).then(
     (share) => {
       pending.share = share;
       pending.state = 'holds';
@@ -128,7 +128,7 @@ test('no account has more than the specified number of waiting requests', async 
   t.is(requests.at(-1)!.state, 'queue_full');
   const { signal } = new AbortController();
   let isRefused = false;
-  const unlimited = budget.acquire('ann', 1, { signal, waitMs: 60_000, maxWaiting: Infinity, refuse });
+  const unlimited = budget.acquire('ann', 1, { signal, waitMs: 60_000, maxWaiting: Infinity, createError });
   unlimited.catch(() => {
     isRefused = true;
   });
@@ -167,7 +167,7 @@ test('if reservations may exceed the capacity, an account over its limit waits, 
 test('a request that waits too long fails, and a request is removed if its caller disconnects', async (t) => {
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
-  await t.throwsAsync(budget.acquire('ann', 1, { waitMs: 5, refuse }), { instanceOf: AppError });
+  await t.throwsAsync(budget.acquire('ann', 1, { waitMs: 5, createError }), { instanceOf: AppError });
   const gone = request(budget, 'ann', 1);
   gone.caller.abort('gone');
   await nextTurn();
@@ -243,7 +243,7 @@ test('a request is checked before it waits: it fails if the check does, and othe
   const budget = new FairBudget({ capacity: 1 });
   const holder = budget.tryAcquire('x', 1)!;
   let checks = 0;
-  const options = { waitMs: 60_000, refuse };
+  const options = { waitMs: 60_000, createError };
   const checkBeforeWaiting = async (): Promise<void> => {
     checks += 1;
     await nextTurn();

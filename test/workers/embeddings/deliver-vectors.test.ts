@@ -5,7 +5,7 @@ import { billCall } from '../../../workers/embeddings/bill-call.ts';
 import { deliverVectors, describeInvalidVector } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
   PendingRequest,
-  isRefusal,
+  isInputRejection,
   PendingInput,
   type EmbeddingTask,
   type InputOutcome,
@@ -58,7 +58,7 @@ test('in a shared call, only inputs with a non-finite vector fail', async (t) =>
     const error = (bad as { error: AppError }).error;
     t.true(error instanceof AppError);
     t.is(error.code, 'upstream_rejected');
-    t.true(isRefusal(error));
+    t.true(isInputRejection(error));
   }
 });
 

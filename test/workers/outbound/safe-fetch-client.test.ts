@@ -19,7 +19,7 @@ function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-const timeouts = { connectMs: 5_000, totalMs: 15_000, refusalStepMs: 1 };
+const timeouts = { connectMs: 5_000, totalMs: 15_000, rejectionStepMs: 1 };
 
 /** A client that treats only the tests' own server, at 127.0.0.1, as part of the public internet. */
 function createClient(port: number, options: SafeFetchOptions = {}): SafeFetchClient {
@@ -151,7 +151,7 @@ test('an internal name and one that does not exist are rejected with the same me
     existsSlowly: () => new Promise((resolve) => setTimeout(resolve, stepMs / 4, ['10.1.2.3'])),
   };
   for (const [name, resolveHost] of Object.entries(lookups)) {
-    const client = createSafeFetchClient({ resolveHost, timeouts: { ...timeouts, refusalStepMs: stepMs } });
+    const client = createSafeFetchClient({ resolveHost, timeouts: { ...timeouts, rejectionStepMs: stepMs } });
     const startedAtMs = performance.now();
     const failure = await failureOf(t, fetchText(client, url));
     const tookMs = performance.now() - startedAtMs;

@@ -102,7 +102,12 @@ test('failures of a minority of accounts do not open the breaker for the majorit
   for (const accountId of ['x', 'y', 'z', 'new']) t.false((await callers.acquire(accountId))?.isProbe);
 });
 
-const refused = (forMs = 60_000): KeyCooldown => ({ scope: 'keyOnRoute', forMs, reason: 'refused with 403' });
+const refused = (forMs = 60_000): KeyCooldown => ({
+  failure: 'auth',
+  scope: 'keyOnRoute',
+  forMs,
+  reason: 'refused with 403',
+});
 
 test('a key refused for one account is on cooldown for that account, and for all accounts once it is refused for more accounts than it serves', async (t) => {
   const route = createRoute('refusing', { apiKeys: ['key'] });
@@ -134,7 +139,12 @@ test('if the account itself may have caused a refusal, the key has a shorter coo
 test('a key that is itself invalid goes on cooldown for all accounts immediately', async (t) => {
   const callers = new Callers(listCandidates(createRoute('revoked', { apiKeys: ['key'] })));
   await callers.call('x', 'ok');
-  await callers.call('a', 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  await callers.call('a', 'none', {
+    failure: 'auth',
+    scope: 'key',
+    forMs: 60_000,
+    reason: 'refused with 401',
+  });
   for (const accountId of ['a', 'x', 'new']) t.is(await callers.acquire(accountId), null);
 });
 

@@ -485,7 +485,12 @@ test('all workers skip a key until its cooldown ends, on one route or on all', a
   const poorElsewhere = listCandidates(sibling)[1]!;
 
   const limited = (await limiter.acquire([poor], acquireOptions()))!;
-  limiter.release(limited, 'none', { scope: 'keyOnRoute', forMs: 1_500, reason: 'over its limit' });
+  limiter.release(limited, 'none', {
+    failure: 'rate_limited',
+    scope: 'keyOnRoute',
+    forMs: 1_500,
+    reason: 'over its limit',
+  });
   await limiter.stop();
   t.is(await other.acquire([poor], acquireOptions()), null);
   t.is((await other.acquire([poor, listCandidates(route)[0]!], acquireOptions()))?.candidate.apiKey, 'good');
@@ -494,7 +499,12 @@ test('all workers skip a key until its cooldown ends, on one route or on all', a
   t.truthy(await other.acquire([poor], acquireOptions({ waitLimits: { keyMs: 10_000, breakerMs: 1_000 } })));
 
   const refused = (await other.acquire([poor], acquireOptions()))!;
-  other.release(refused, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  other.release(refused, 'none', {
+    failure: 'auth',
+    scope: 'key',
+    forMs: 60_000,
+    reason: 'refused with 401',
+  });
   await other.stop();
   t.is(await limiter.acquire([poor], acquireOptions()), null);
   t.is(await limiter.acquire([poorElsewhere], acquireOptions()), null);
@@ -542,7 +552,12 @@ test('no API key is stored in Redis in plain text', async (t) => {
     createRoute('secretive', { apiKeys: [secret], maxConcurrencyPerKey: 3 }),
   );
   const slot = (await limiter.acquire([candidate!], acquireOptions()))!;
-  limiter.release(slot, 'none', { scope: 'key', forMs: 60_000, reason: 'refused with 401' });
+  limiter.release(slot, 'none', {
+    failure: 'auth',
+    scope: 'key',
+    forMs: 60_000,
+    reason: 'refused with 401',
+  });
   await limiter.stop();
   t.is(await limiter.acquire([candidate!], acquireOptions()), null);
   const names = await findKeys(redis(), 'mg:*');
@@ -566,6 +581,7 @@ test('a call has separate limits for waiting for a key and for a breaker', async
   const [candidate] = listCandidates(createRoute('patient', { apiKeys: ['a'] }));
   const waitLimits = { keyMs: 2_000, breakerMs: 100 };
   limiter.release((await limiter.acquire([candidate!], acquireOptions()))!, 'none', {
+    failure: 'rate_limited',
     scope: 'keyOnRoute',
     forMs: 500,
     reason: 'over its limit',
@@ -585,7 +601,12 @@ test('time spent in the queue does not count towards the wait for a rate-limited
   const waitLimits = { keyMs: 600, breakerMs: 0 };
   const waiting = limiter.acquire(candidates, acquireOptions({ waitLimits }));
   await delay(700);
-  limiter.release(first, 'none', { scope: 'keyOnRoute', forMs: 200, reason: 'over its limit' });
+  limiter.release(first, 'none', {
+    failure: 'rate_limited',
+    scope: 'keyOnRoute',
+    forMs: 200,
+    reason: 'over its limit',
+  });
   const slot = await waiting;
   t.not(slot, null);
   limiter.release(slot!, 'ok');
@@ -597,7 +618,12 @@ test('one usable key among many on cooldown is found', async (t) => {
   const [good, ...bad] = listCandidates(route);
   for (const candidate of bad) {
     const slot = (await limiter.acquire([candidate], acquireOptions()))!;
-    limiter.release(slot, 'none', { scope: 'key', forMs: 60_000, reason: 'out of money' });
+    limiter.release(slot, 'none', {
+      failure: 'auth',
+      scope: 'key',
+      forMs: 60_000,
+      reason: 'out of money',
+    });
   }
   for (let i = 0; i < 10; i++) {
     const slot = await limiter.acquire(orderCandidates([route], [], Math.random), acquireOptions());

@@ -97,7 +97,7 @@ test('each call needs its own slot, and every slot is released', async (t) => {
     slots.acquire(String((calls += 1)), 1, {
       signal,
       waitMs: 60_000,
-      refuse: () => new AppError('queue_full'),
+      createError: () => new AppError('queue_full'),
     });
   let inFlight = 0;
   let maxInFlight = 0;

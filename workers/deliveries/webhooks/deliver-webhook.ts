@@ -1,4 +1,5 @@
 import type { Job as BullJob } from 'bullmq';
+import { Webhook } from 'standardwebhooks';
 import {
   deliveryIdOf,
   maxPayloadBytes,
@@ -10,7 +11,6 @@ import { concludeAttempt, type ConcludeDeps, type Unsendable } from './conclude-
 import type { DeliveryLanes } from './delivery-lanes.ts';
 import type { DeliveryTurns } from './delivery-turns.ts';
 import type { ReceiverOutcome, ReceiverRecords, ReceiverStanding } from './receiver-records.ts';
-import { signWebhook } from './sign-webhook.ts';
 import type { WaitingDeliveries } from './waiting-deliveries.ts';
 import type { AttemptLimits, WebhookClient, WebhookResponse } from './webhook-client.ts';
 
@@ -133,4 +133,20 @@ async function prepare(
     log.warn({ jobId: delivery.jobId, err: error }, 'preparing a webhook failed');
     return Date.now() - bullJob.timestamp > maxAgeMs ? { reason: 'It could not be sent in time.' } : null;
   }
+}
+
+/** Returns the headers that Standard Webhooks requires, with one signature per secret. */
+function signWebhook(
+  deliveryId: string,
+  body: string,
+  secrets: readonly string[],
+  at: Date,
+): Record<string, string> {
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(deliveryId, at, body));
+  return {
+    'content-type': 'application/json',
+    'webhook-id': deliveryId,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': signatures.join(' '),
+  };
 }

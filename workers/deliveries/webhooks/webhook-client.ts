@@ -12,7 +12,7 @@ import type { FetchTimeouts } from '../../outbound/safe-fetch-client.ts';
 import { readRetryAfterMs } from '../../upstreams/http-failure.ts';
 
 /** Without the total, which is set for each attempt. */
-const defaultTimeouts: WebhookTimeouts = { connectMs: 5_000, refusalStepMs: 1_000 };
+const defaultTimeouts: WebhookTimeouts = { connectMs: 5_000, rejectionStepMs: 1_000 };
 
 /** The response body is ignored, but this much of it is read so that receivers do not get a connection reset. */
 const maxDrainedBytes = 16_384;
@@ -93,7 +93,7 @@ interface Post {
 async function postOnce({ url: text, headers, body, internet, timeouts, signal }: Post) {
   const url = readPublicUrl(text, internet.ports);
   if (typeof url === 'string') return noResponse(`The URL ${url}.`);
-  const addresses = await findPublicAddresses(url, internet, timeouts.refusalStepMs, signal);
+  const addresses = await findPublicAddresses(url, internet, timeouts.rejectionStepMs, signal);
   if (addresses === null) return noResponse('The URL has a host that is not on the public internet.');
   const { isPublic, ca } = internet;
   const client = new Client(url.origin, {

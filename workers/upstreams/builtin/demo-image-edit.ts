@@ -24,11 +24,11 @@ const maxWaitMs = 120_000;
 /** Creates the image editor of one process, in which accounts take turns. */
 export function createImageEditor(): (call: ImageCall, context: CallContext) => Promise<ImageResponse> {
   const slots = new FairBudget({ capacity: maxConcurrentEdits, maxWaitingPerHolder: Infinity });
-  const refuse = (): AppError => new AppError('deadline_exceeded');
+  const createError = (): AppError => new AppError('deadline_exceeded');
   return async (call, context) => {
     checkCall(call);
     const { accountId, signal } = context;
-    const slot = await slots.acquire(accountId, 1, { signal, waitMs: maxWaitMs, refuse });
+    const slot = await slots.acquire(accountId, 1, { signal, waitMs: maxWaitMs, createError });
     let images: GeneratedImage[];
     try {
       images = await editImages(call, signal);

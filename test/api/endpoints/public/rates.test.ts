@@ -5,7 +5,7 @@ import {
   toSuccessRate,
   toTokensPerSecond,
 } from '../../../../api/endpoints/public/rates.ts';
-import { noModelSums } from '../../../../shared/ledger/traffic-sums.ts';
+import { noModelSums } from '../../../../shared/ledger/request-sums.ts';
 
 for (const [succeeded, failed, rate, message] of [
   [0, 0, 0, 'Not enough data'],

@@ -6,7 +6,7 @@ import {
   type HandleRequest,
   type HttpConnectionsOptions,
 } from '../../../../api/http/connections/http-connections.ts';
-import { checkRefused } from '../../../../api/http/connections/refused-requests.ts';
+import { checkOverLimit } from '../../../../api/http/connections/over-limit-requests.ts';
 import { findCollector } from '../../../../shared/platform/runtime/idle-collection.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import { connectionDefaults } from '../../../support/connection-defaults.ts';
@@ -57,7 +57,7 @@ async function start(
 
 function isRejected(request: IncomingMessage): boolean {
   try {
-    checkRefused(request);
+    checkOverLimit(request);
     return false;
   } catch {
     return true;

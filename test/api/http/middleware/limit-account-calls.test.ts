@@ -37,7 +37,7 @@ async function serve(t: ExecutionContext): Promise<TestServer> {
     else context.state.session = { _id: sessionId, userId: name! } as WebSession;
     await next();
   });
-  app.use(limitAccountCalls(new Holdings(), { refusalDelayMs: 1 }));
+  app.use(limitAccountCalls(new Holdings(), { rejectionDelayMs: 1 }));
   app.use(async (context) => {
     started += 1;
     await released;

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { RefusedBodies } from '../../../../api/admission/refused-bodies.ts';
+import { RejectedBodies } from '../../../../api/admission/rejected-bodies.ts';
 import { defaultBodyTimes } from '../../../../api/http/bodies/body-pace.ts';
 import { parseBody } from '../../../../api/http/middleware/parse-body.ts';
 import type { ApiContext } from '../../../../api/http/request/context.ts';
@@ -18,8 +18,8 @@ function startReading(handle: () => Promise<void> = async () => undefined) {
   const requestMemory = new FairBudget({ capacity: 100_000_000 });
   const redis = { evalsha: async () => admitted };
   const funded = { note: () => undefined };
-  const refusedBodies = new RefusedBodies({ log: { warn: () => undefined }, nowMs: () => 0 });
-  const services = { requestMemory, refusedBodies, bodyTimes: defaultBodyTimes, redis, funded };
+  const rejectedBodies = new RejectedBodies({ log: { warn: () => undefined }, nowMs: () => 0 });
+  const services = { requestMemory, rejectedBodies, bodyTimes: defaultBodyTimes, redis, funded };
   const body = new PassThrough();
   const closed = new AbortController();
   const context = {
@@ -34,7 +34,7 @@ function startReading(handle: () => Promise<void> = async () => undefined) {
   const read = Promise.resolve(step(context as never, handle));
   const closeResponse = (): void => closed.abort(new AppError('job_cancelled'));
   body.write(`{"model":"${'a'.repeat(300_000)}`);
-  return { requestMemory, refusedBodies, body, closeResponse, read };
+  return { requestMemory, rejectedBodies, body, closeResponse, read };
 }
 
 test('a large body holds its memory until reading has stopped, even if the response was sent earlier', async (t) => {
@@ -65,7 +65,7 @@ test('a large body that was read holds its memory until the response has been se
   t.is(requestMemory.held, 0);
 });
 
-const isSlowedDown = (bodies: RefusedBodies): Promise<boolean> =>
+const isSlowedDown = (bodies: RejectedBodies): Promise<boolean> =>
   bodies.waitToSend('an-account', 1, AbortSignal.abort()).then(
     () => false,
     () => true,
@@ -78,13 +78,13 @@ for (const [what, error, slows] of [
   ['served', null, false],
 ] as const) {
   test(`a large body whose request is ${what} ${slows ? 'counts' : 'does not count'} as sent for nothing`, async (t) => {
-    const { refusedBodies, body, read } = startReading(async () => {
+    const { rejectedBodies, body, read } = startReading(async () => {
       if (error !== null) throw error;
     });
     // Just below what an account may have refused in one go.
-    refusedBodies.add('an-account', 31_800_000);
+    rejectedBodies.add('an-account', 31_800_000);
     body.end('"}');
     await read.catch(() => undefined);
-    t.is(await isSlowedDown(refusedBodies), slows);
+    t.is(await isSlowedDown(rejectedBodies), slows);
   });
 }

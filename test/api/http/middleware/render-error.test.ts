@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
-import { checkRefused, markOverLimit } from '../../../../api/http/connections/refused-requests.ts';
+import { checkOverLimit, markOverLimit } from '../../../../api/http/connections/over-limit-requests.ts';
 import { renderError } from '../../../../api/http/middleware/render-error.ts';
 import type { ApiMiddleware, RequestState } from '../../../../api/http/request/context.ts';
 import { requestContext } from '../../../../api/http/middleware/request-context.ts';
@@ -28,7 +28,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware, supportEmail: 
 test('a request on a connection over the limit is logged with an access line, without a warning', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     markOverLimit(context.req);
-    checkRefused(context.req);
+    checkOverLimit(context.req);
   });
   t.is(status, 503);
   t.deepEqual(

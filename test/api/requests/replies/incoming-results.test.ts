@@ -29,7 +29,7 @@ function setUp(): Setup {
   const results = new IncomingResults(
     {
       ask: (requestId, upToByte) => requested.push([requestId, upToByte]),
-      refuse: (requestId, { code }) => failedRequests.push([requestId, code]),
+      fail: (requestId, { code }) => failedRequests.push([requestId, code]),
     },
     log,
     () => nowMs,
@@ -211,7 +211,7 @@ test('the silent time of a result is the time in which it was requested and no p
 const createAcquire =
   (budget: FairBudget, accountId: string, bytes: number, waitMs = 60_000): AcquireMemory =>
   (signal) =>
-    budget.acquire(accountId, bytes, { signal, waitMs, refuse: () => new AppError('queue_full') });
+    budget.acquire(accountId, bytes, { signal, waitMs, createError: () => new AppError('queue_full') });
 
 test('a result is requested once memory for it is acquired, which is held until the response is released', async (t) => {
   const { results, takeRequested } = setUp();
@@ -349,7 +349,7 @@ test('under random adds, drops and losses: at most 6 MB are in flight, every res
               const isDelivered = !isLossy || randomChoices.next().value !== 0;
               if (isDelivered) one.mayBeSentTo = Math.max(one.mayBeSentTo, upToByte);
             },
-            refuse: (requestId) => t.fail(requestId),
+            fail: (requestId) => t.fail(requestId),
           },
           log,
           () => nowMs,

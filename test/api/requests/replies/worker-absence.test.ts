@@ -83,7 +83,7 @@ test('an absence is logged as an error once a minute with its callers, and its e
     waiting: 3,
     refused: 0,
   });
-  absence.noteRefusal('image');
+  absence.noteRejection('image');
   await lookUp(59_000);
   t.is(lines.length, 1);
   await lookUp(1_000);

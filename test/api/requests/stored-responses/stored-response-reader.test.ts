@@ -138,7 +138,7 @@ test('a stream is read whole even if there is only memory for small windows', as
   await storeStream(setup.frames, request, deltas);
   const othersShare = await setup.memory.acquire('other', 1 * MB, {
     waitMs: 0,
-    refuse: () => new Error() as never,
+    createError: () => new Error() as never,
   });
   const reading = follow(setup, request);
   await reading.end;

@@ -31,7 +31,7 @@ import { ReplyPublisher } from '../../../../workers/replies/reply-publisher.ts';
 import { ReplyWriter } from '../../../../workers/replies/reply-writer.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import type { ObjectStore } from '../../../../shared/platform/storage/object-store.ts';
-import { TrafficRecorder } from '../../../../shared/ledger/traffic-recorder.ts';
+import { RequestStatsRecorder } from '../../../../shared/ledger/request-stats-recorder.ts';
 import { readBalance, readEntries } from '../../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../../support/ledger-services.ts';
 import { chatReservedNano, enqueueChat } from '../../../support/place-jobs.ts';
@@ -85,8 +85,8 @@ async function finish(
 ): Promise<void> {
   const log = createLogger('test', 'silent');
   const { redis, ledger, hotAccounts, mongo } = services;
-  const traffic = new TrafficRecorder({ record: async () => undefined }, log);
-  const dependencies = { redis, ledger, hotAccounts, traffic, prices: new PriceStore(mongo.db) };
+  const requestStats = new RequestStatsRecorder({ record: async () => undefined }, log);
+  const dependencies = { redis, ledger, hotAccounts, requestStats, prices: new PriceStore(mongo.db) };
   const request: AdmittedRequest = {
     requestId: id,
     accountId,
@@ -109,7 +109,7 @@ async function finish(
     reachedModel: true,
   };
   await finishRequest(dependencies, request, outcome, deliver);
-  await traffic.stop();
+  await requestStats.stop();
 }
 
 async function expectNothingHeld(t: ExecutionContext, { accountId }: JobRef): Promise<void> {

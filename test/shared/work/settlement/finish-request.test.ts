@@ -16,8 +16,8 @@ import {
   type RedisClient,
 } from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
-import { TrafficRecorder } from '../../../../shared/ledger/traffic-recorder.ts';
-import type { TotalSums, TrafficSums } from '../../../../shared/ledger/traffic-sums.ts';
+import { RequestStatsRecorder } from '../../../../shared/ledger/request-stats-recorder.ts';
+import type { TotalSums, RequestSums } from '../../../../shared/ledger/request-sums.ts';
 import { admission } from '../../../support/billing.ts';
 import { useStack, type TestStack } from '../../../support/stack.ts';
 
@@ -55,7 +55,7 @@ const outcome: RequestOutcome = {
 };
 
 function createDependencies({ redis, mongo, config, log }: TestStack, recorded: TotalSums[] = []) {
-  const record = async (sums: TrafficSums): Promise<void> => {
+  const record = async (sums: RequestSums): Promise<void> => {
     recorded.push(sums.totals);
   };
   const ledger = new LedgerStore(mongo.db);
@@ -63,12 +63,12 @@ function createDependencies({ redis, mongo, config, log }: TestStack, recorded: 
     redis,
     ledger,
     hotAccounts: new HotAccountStore(redis, new AccountStore(mongo.db, config), ledger),
-    traffic: new TrafficRecorder({ record }, log),
+    requestStats: new RequestStatsRecorder({ record }, log),
     prices: new PriceStore(mongo.db),
   };
 }
 
-test('a settled request is counted once in the traffic stats, but not if it never reached a model', async (t) => {
+test('a settled request is counted once in the request stats, but not if it never reached a model', async (t) => {
   const stack = await useStack(t);
   const { id } = await stack.createAccount();
   const recorded: TotalSums[] = [];
@@ -77,7 +77,7 @@ test('a settled request is counted once in the traffic stats, but not if it neve
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, request, outcome);
   await settleRequest(dependencies, await admitRequest(stack, id), { ...outcome, reachedModel: false });
-  await dependencies.traffic.stop();
+  await dependencies.requestStats.stop();
   // The price used for the settlement is stored, even if the catalog has changed since then.
   await waitFor('the price', () => dependencies.prices.find(request.model, request.priceVersion));
   t.deepEqual(

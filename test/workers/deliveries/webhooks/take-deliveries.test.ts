@@ -177,7 +177,7 @@ test('nothing is sent to a host with an internal address, or to a URL that is no
   const strictClient = createWebhookClient({
     resolveHost: () => Promise.resolve(['127.0.0.1']),
     ports: new Set([receiver.port]),
-    timeouts: { connectMs: 5_000, refusalStepMs: 1 },
+    timeouts: { connectMs: 5_000, rejectionStepMs: 1 },
   });
   const notPublic = 'The URL has a host that is not on the public internet.';
   for (const host of ['pictures.test', '127.0.0.1', '[::ffff:127.0.0.1]']) {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { RefusedBodies } from '../../../api/admission/refused-bodies.ts';
+import { RejectedBodies } from '../../../api/admission/rejected-bodies.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
@@ -9,17 +9,17 @@ const open = new AbortController().signal;
 function create(options: { readonly maxWaitMs?: number } = {}) {
   const clock = { nowMs: 0 };
   const { log, lines } = captureLog();
-  const bodies = new RefusedBodies({ log, nowMs: () => clock.nowMs, ...options });
+  const bodies = new RejectedBodies({ log, nowMs: () => clock.nowMs, ...options });
   return { bodies, clock, lines };
 }
 
-test('bodies of an account without refusals do not wait, and count for nothing', async (t) => {
+test('bodies of an account without rejections do not wait, and count for nothing', async (t) => {
   const { bodies, lines } = create();
   for (let i = 0; i < 100; i++) t.is(await bodies.waitToSend('a', 50 * megabyte, open), 0);
   t.deepEqual(lines, []);
 });
 
-const isSlowedDown = (bodies: RefusedBodies, accountId: string): Promise<boolean> =>
+const isSlowedDown = (bodies: RejectedBodies, accountId: string): Promise<boolean> =>
   bodies.waitToSend(accountId, megabyte, AbortSignal.abort()).then(
     () => false,
     () => true,
@@ -41,7 +41,7 @@ test('an account that had more than 32 MB refused waits, others do not, and 4 MB
 
 test('what waited counts as refused until its request succeeds, so one continues at a time', async (t) => {
   const { log } = captureLog();
-  const bodies = new RefusedBodies({ log, maxWaitMs: 100 });
+  const bodies = new RejectedBodies({ log, maxWaitMs: 100 });
   bodies.add('a', 5_000 * megabyte);
   const [first, second] = [0, 1].map(() => bodies.waitToSend('a', 100 * megabyte, open));
   const rejected = t.throwsAsync(second!, { instanceOf: AppError });

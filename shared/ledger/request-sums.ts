@@ -44,7 +44,7 @@ export function classifyRequest({
 }
 
 /** Sums over requests. The size depends only on the number of models. */
-export class TrafficSums {
+export class RequestSums {
   readonly #models = new Map<string, ModelSums>();
   #totals = noTotalSums;
 
@@ -81,7 +81,7 @@ export class TrafficSums {
     });
   }
 
-  addAll(other: TrafficSums): void {
+  addAll(other: RequestSums): void {
     this.#addTotals(other.totals);
     for (const [model, sums] of other.models) this.#addModel(model, sums);
   }

@@ -1,5 +1,10 @@
 import test from 'ava';
-import { findBuckets, findStep, modelWindow, totalWindow } from '../../../shared/ledger/traffic-windows.ts';
+import {
+  findBuckets,
+  findStep,
+  modelWindow,
+  totalWindow,
+} from '../../../shared/ledger/request-stats-windows.ts';
 
 const minuteMs = 60_000;
 

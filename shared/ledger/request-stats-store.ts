@@ -1,18 +1,24 @@
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import { parseModelFields, parseTotalFields, toModelFields, toTotalFields } from './traffic-fields.ts';
-import type { ModelSums, TotalSums, TrafficSums } from './traffic-sums.ts';
-import { findBuckets, findStep, modelWindow, totalWindow, type TrafficWindow } from './traffic-windows.ts';
+import { parseModelFields, parseTotalFields, toModelFields, toTotalFields } from './request-stats-fields.ts';
+import type { ModelSums, TotalSums, RequestSums } from './request-sums.ts';
+import {
+  findBuckets,
+  findStep,
+  modelWindow,
+  totalWindow,
+  type StatsWindow,
+} from './request-stats-windows.ts';
 
 const recordScript = new LuaScript(
-  new URL('./record-traffic.lua', import.meta.url),
+  new URL('./record-request-stats.lua', import.meta.url),
   ['modelsPrefix', 'totalsPrefix', 'modelsSeconds', 'modelsLifetime', 'totalsSeconds', 'totalsLifetime'],
   { itemNames: ['isTotal', 'field', 'amount'] },
 );
 const clockScript = new LuaScript(new URL('./read-clock.lua', import.meta.url), ['shown']);
 const showScript = new LuaScript(
-  new URL('./show-traffic.lua', import.meta.url),
+  new URL('./show-request-stats.lua', import.meta.url),
   ['shown', 'step', 'lifetimeMs'],
   { itemNames: ['bucket'] },
 );
@@ -23,7 +29,7 @@ export interface PublicStats<T> {
   readonly validForMs: number;
 }
 
-export interface TrafficStoreOptions {
+export interface RequestStatsStoreOptions {
   /** How long stats stay unchanged. Steps begin at multiples of this. */
   readonly stepMs?: number;
   /** Unix milliseconds; Redis's own clock by default. */
@@ -32,13 +38,13 @@ export interface TrafficStoreOptions {
 
 export const statsStepMs = 30_000;
 
-/** The sums of recent traffic. All processes add to them, and every server shows the same sums. */
-export class TrafficStore {
+/** The sums over recent requests. All processes add to them, and every server shows the same sums. */
+export class RequestStatsStore {
   readonly #redis: RedisClient;
   readonly #stepMs: number;
   readonly #readTimeMs: () => Promise<number>;
 
-  constructor(redis: RedisClient, options: TrafficStoreOptions = {}) {
+  constructor(redis: RedisClient, options: RequestStatsStoreOptions = {}) {
     this.#redis = redis;
     this.#stepMs = options.stepMs ?? statsStepMs;
     this.#readTimeMs =
@@ -47,12 +53,12 @@ export class TrafficStore {
   }
 
   /** Adds sums, in one round trip. After a failure, it is unknown whether Redis has added them. */
-  async record(sums: TrafficSums): Promise<void> {
+  async record(sums: RequestSums): Promise<void> {
     await recordScript.run(
       this.#redis,
       {
-        modelsPrefix: redisKeys.modelTraffic(''),
-        totalsPrefix: redisKeys.totalTraffic(''),
+        modelsPrefix: redisKeys.modelStats(''),
+        totalsPrefix: redisKeys.totalStats(''),
         modelsSeconds: modelWindow.bucketSeconds,
         modelsLifetime: modelWindow.retentionSeconds,
         totalsSeconds: totalWindow.bucketSeconds,
@@ -67,27 +73,19 @@ export class TrafficStore {
 
   /** @throws AppError `service_unavailable` */
   async readModels(): Promise<PublicStats<ReadonlyMap<string, ModelSums>>> {
-    const { value, validForMs } = await this.#show(
-      redisKeys.shownModels,
-      modelWindow,
-      redisKeys.modelTraffic,
-    );
+    const { value, validForMs } = await this.#show(redisKeys.shownModels, modelWindow, redisKeys.modelStats);
     return { value: parseModelFields(value), validForMs };
   }
 
   /** @throws AppError `service_unavailable` */
   async readTotals(): Promise<PublicStats<TotalSums>> {
-    const { value, validForMs } = await this.#show(
-      redisKeys.shownTotals,
-      totalWindow,
-      redisKeys.totalTraffic,
-    );
+    const { value, validForMs } = await this.#show(redisKeys.shownTotals, totalWindow, redisKeys.totalStats);
     return { value: parseTotalFields(value), validForMs };
   }
 
   async #show(
     shownKey: string,
-    window: TrafficWindow,
+    window: StatsWindow,
     bucketKey: (bucket: number) => string,
   ): Promise<PublicStats<string[]>> {
     return await callRedis(async () => {

@@ -1,5 +1,5 @@
 /** A period of recent time over which stats are summed, in buckets that begin at multiples of their length. */
-export interface TrafficWindow {
+export interface StatsWindow {
   readonly bucketSeconds: number;
   /** Full buckets before the current one. */
   readonly previousBuckets: number;
@@ -11,14 +11,14 @@ const minute = 60;
 const hour = 60 * minute;
 
 /** Per-model stats: 30 minutes plus the current bucket. */
-export const modelWindow: TrafficWindow = {
+export const modelWindow: StatsWindow = {
   bucketSeconds: 5 * minute,
   previousBuckets: 6,
   retentionSeconds: 40 * minute,
 };
 
 /** Stats over all models: 24 hours plus the current bucket. */
-export const totalWindow: TrafficWindow = {
+export const totalWindow: StatsWindow = {
   bucketSeconds: 10 * minute,
   previousBuckets: 144,
   retentionSeconds: 25 * hour,
@@ -27,7 +27,7 @@ export const totalWindow: TrafficWindow = {
 export const totalPeriodHours = 24;
 
 /** The numbers of the buckets in a window, the current one first. */
-export function findBuckets(window: TrafficWindow, nowMs: number): number[] {
+export function findBuckets(window: StatsWindow, nowMs: number): number[] {
   const current = Math.floor(nowMs / 1_000 / window.bucketSeconds);
   return Array.from({ length: window.previousBuckets + 1 }, (_, i) => current - i);
 }

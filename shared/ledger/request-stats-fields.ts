@@ -5,7 +5,7 @@ import {
   totalStats,
   type ModelSums,
   type TotalSums,
-} from './traffic-sums.ts';
+} from './request-sums.ts';
 
 /** A sum as a field of a Redis hash: `failed:MODEL` in the per-model buckets, `failed` in those of all models. */
 type Field = readonly [name: string, amount: number];

@@ -2,18 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { closeHeaders } from './http-errors.ts';
 
-const refused = new WeakSet<IncomingMessage>();
+const overLimit = new WeakSet<IncomingMessage>();
 
-/** Marks a request that came on a connection over the limit. `checkRefused` later fails it. */
+/** Marks a request that came on a connection over the limit. `checkOverLimit` later fails it. */
 export function markOverLimit(request: IncomingMessage): void {
-  refused.add(request);
+  overLimit.add(request);
 }
 
-export const isRefused = (request: IncomingMessage): boolean => refused.has(request);
+export const isOverLimit = (request: IncomingMessage): boolean => overLimit.has(request);
 
 /** @throws AppError if the request came on a connection over the limit */
-export function checkRefused(request: IncomingMessage): void {
-  if (!isRefused(request)) return;
+export function checkOverLimit(request: IncomingMessage): void {
+  if (!isOverLimit(request)) return;
   throw new AppError('queue_full', {
     message: 'Too many connections are open. Close unused connections, or try again shortly.',
     headers: closeHeaders,

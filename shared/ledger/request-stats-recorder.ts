@@ -2,8 +2,8 @@ import { isRedisUnavailable } from '../platform/redis/redis-client.ts';
 import type { Running } from '../platform/runtime/lifecycle.ts';
 import type { Logger } from '../platform/runtime/logger.ts';
 import { runInBackground } from '../platform/runtime/run-in-background.ts';
-import type { TrafficStore } from './traffic-store.ts';
-import { TrafficSums, type SettledRequest } from './traffic-sums.ts';
+import type { RequestStatsStore } from './request-stats-store.ts';
+import { RequestSums, type SettledRequest } from './request-sums.ts';
 
 const flushIntervalMs = 1_000;
 
@@ -13,18 +13,18 @@ const flushIntervalMs = 1_000;
  * last second of them, and a write whose reply was lost is counted twice. While Redis is unavailable, the sums in
  * memory grow only with the number of models. They are written when it is available again, as traffic of that time.
  */
-export class TrafficRecorder implements Running {
-  readonly #store: Pick<TrafficStore, 'record'>;
+export class RequestStatsRecorder implements Running {
+  readonly #store: Pick<RequestStatsStore, 'record'>;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
-  #sums = new TrafficSums();
+  #sums = new RequestSums();
   #flushing: Promise<void> | null = null;
 
-  constructor(store: Pick<TrafficStore, 'record'>, log: Logger) {
+  constructor(store: Pick<RequestStatsStore, 'record'>, log: Logger) {
     this.#store = store;
     this.#log = log;
     this.#timer = setInterval(
-      () => runInBackground(this.flush(), 'writing traffic stats', log),
+      () => runInBackground(this.flush(), 'writing request stats', log),
       flushIntervalMs,
     );
     this.#timer.unref();
@@ -51,19 +51,19 @@ export class TrafficRecorder implements Running {
   async #write(): Promise<void> {
     if (this.#sums.isEmpty) return;
     const sums = this.#sums;
-    this.#sums = new TrafficSums();
+    this.#sums = new RequestSums();
     try {
       await this.#store.record(sums);
     } catch (error) {
       if (isRedisUnavailable(error)) {
         this.#sums.addAll(sums);
-        this.#log.debug({ err: error }, 'traffic stats not written yet');
+        this.#log.debug({ err: error }, 'request stats not written yet');
         return;
       }
       // Redis would reject these sums at every attempt, and all later ones with them.
       this.#log.error(
         { err: error, requests: sums.totals.requests },
-        'traffic stats refused by Redis and lost',
+        'request stats rejected by Redis and lost',
       );
     }
   }

@@ -7,9 +7,9 @@ import {
 } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
-import { TrafficRecorder } from '../../../shared/ledger/traffic-recorder.ts';
-import { TrafficStore } from '../../../shared/ledger/traffic-store.ts';
-import { noTotalSums, TrafficSums, type SettledRequest } from '../../../shared/ledger/traffic-sums.ts';
+import { RequestStatsRecorder } from '../../../shared/ledger/request-stats-recorder.ts';
+import { RequestStatsStore } from '../../../shared/ledger/request-stats-store.ts';
+import { noTotalSums, RequestSums, type SettledRequest } from '../../../shared/ledger/request-sums.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 const log = createLogger('test', 'silent');
@@ -39,14 +39,14 @@ test.afterEach.always(async () => {
 const readSeconds = async (): Promise<number> => (await redis.time())[0]!;
 
 test.serial("recorded sums are added to the bucket of Redis's own time, and expire", async (t) => {
-  const sums = new TrafficSums();
+  const sums = new RequestSums();
   sums.add(request);
   const before = await readSeconds();
-  await new TrafficStore(redis).record(sums);
+  await new RequestStatsStore(redis).record(sums);
   const after = await readSeconds();
   for (const [toKey, seconds, retentionSeconds] of [
-    [redisKeys.modelTraffic, 300, 2_400],
-    [redisKeys.totalTraffic, 600, 90_000],
+    [redisKeys.modelStats, 300, 2_400],
+    [redisKeys.totalStats, 600, 90_000],
   ] as const) {
     const [key, ...more] = await redis.keys(`${toKey('')}*`);
     t.deepEqual(more, []);
@@ -65,7 +65,7 @@ test.serial('only the buckets within the window are summed', async (t) => {
     [current - 6, 100],
     [current - 7, 1_000],
   ] as const) {
-    await redis.hset(redisKeys.modelTraffic(bucket), { 'succeeded:a:b': count });
+    await redis.hset(redisKeys.modelStats(bucket), { 'succeeded:a:b': count });
   }
   for (const [bucket, count] of [
     [current + 1, 1],
@@ -73,11 +73,11 @@ test.serial('only the buckets within the window are summed', async (t) => {
     [current - 144, 100],
     [current - 145, 1_000],
   ] as const) {
-    await redis.hset(redisKeys.totalTraffic(bucket), { requests: count, tokens: 1 });
+    await redis.hset(redisKeys.totalStats(bucket), { requests: count, tokens: 1 });
   }
-  const models = new TrafficStore(redis, { readTimeMs: async () => current * 300_000 });
+  const models = new RequestStatsStore(redis, { readTimeMs: async () => current * 300_000 });
   t.is((await models.readModels()).value.get('a:b')?.succeeded, 110);
-  const totals = new TrafficStore(redis, { readTimeMs: async () => current * 600_000 + 599_999 });
+  const totals = new RequestStatsStore(redis, { readTimeMs: async () => current * 600_000 + 599_999 });
   t.deepEqual((await totals.readTotals()).value, { ...noTotalSums, requests: 110, tokens: 2 });
 });
 
@@ -87,9 +87,9 @@ test.serial(
     let nowMs = Date.now();
     nowMs -= nowMs % 30_000;
     const options = { readTimeMs: async () => nowMs };
-    const [one, other] = [new TrafficStore(redis, options), new TrafficStore(redis, options)];
+    const [one, other] = [new RequestStatsStore(redis, options), new RequestStatsStore(redis, options)];
     const add = async (count: number): Promise<void> => {
-      await redis.hincrby(redisKeys.totalTraffic(Math.floor(nowMs / 600_000)), 'requests', count);
+      await redis.hincrby(redisKeys.totalStats(Math.floor(nowMs / 600_000)), 'requests', count);
     };
     await add(5);
     t.deepEqual(await one.readTotals(), { value: { ...noTotalSums, requests: 5 }, validForMs: 30_000 });
@@ -109,16 +109,16 @@ test.serial(
 );
 
 test.serial('sums that a double formats inexactly are still stored exactly', async (t) => {
-  const store = new TrafficStore(redis);
-  const sums = new TrafficSums();
+  const store = new RequestStatsStore(redis);
+  const sums = new RequestSums();
   sums.add({ ...request, promptTokens: 4_503_599_627_370_496, completionTokens: 1 });
   await store.record(sums);
   t.is((await store.readTotals()).value.tokens, 4_503_599_627_370_497);
 });
 
 test.serial('while Redis is unavailable sums stay in memory, and are written when it is back', async (t) => {
-  const store = new TrafficStore(redis);
-  const recorder = new TrafficRecorder(store, log);
+  const store = new RequestStatsStore(redis);
+  const recorder = new RequestStatsRecorder(store, log);
   recorder.note(request);
   await server.stop();
   await recorder.flush();
@@ -139,7 +139,7 @@ test.serial('while Redis is unavailable sums stay in memory, and are written whe
 test.serial('sums added during a write are written on shutdown', async (t) => {
   const written: number[] = [];
   let finish = (): void => undefined;
-  const recorder = new TrafficRecorder(
+  const recorder = new RequestStatsRecorder(
     {
       record: async ({ totals }) => {
         written.push(totals.requests);
@@ -159,8 +159,8 @@ test.serial('sums added during a write are written on shutdown', async (t) => {
 });
 
 test.serial('sums that Redis rejects are dropped, so that later ones are written', async (t) => {
-  const store = new TrafficStore(redis);
-  const recorder = new TrafficRecorder(store, log);
+  const store = new RequestStatsStore(redis);
+  const recorder = new RequestStatsRecorder(store, log);
   recorder.note({ ...request, promptTokens: 0.5 });
   await recorder.flush();
   recorder.note({ ...request, model: 'b' });

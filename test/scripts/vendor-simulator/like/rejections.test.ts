@@ -30,7 +30,7 @@ const withArguments = (args: string, id = 'Call00000'): object[] => [
 ];
 const long = 'слово '.repeat(6_000);
 
-interface Refusal {
+interface Rejection {
   readonly like: ServerName;
   readonly of: string;
   readonly path?: string;
@@ -42,7 +42,7 @@ interface Refusal {
 const chat = (body: object): object => ({ model: 'sim', messages: [hello], ...body });
 const embeddings = '/v1/embeddings';
 
-const refusals: readonly Refusal[] = [
+const rejections: readonly Rejection[] = [
   {
     like: 'vllm',
     of: 'a prompt and a limit beyond its length',
@@ -176,7 +176,7 @@ const refusals: readonly Refusal[] = [
     'store',
     'logprobs',
     'top_k',
-  ].map((field): Refusal => ({
+  ].map((field): Rejection => ({
     like: 'mistral',
     of: `the field ${field}`,
     body: chat({ [field]: 1 }),
@@ -321,7 +321,7 @@ const refusals: readonly Refusal[] = [
   },
 ];
 
-for (const { like, of, path = '/v1/chat/completions', body, status, error } of refusals) {
+for (const { like, of, path = '/v1/chat/completions', body, status, error } of rejections) {
   test(`${like} refuses ${of}`, async (t) => {
     const response = await postJson(`${vendors.get(like)!.url}${path}`, null, body);
     const text = await response.text();

@@ -3,7 +3,7 @@
  * @param message the text of an error reply
  * @returns null for any other failure
  */
-export function explainRedisRefusal(message: string): string | null {
+export function explainRedisError(message: string): string | null {
   if (/^(?:WRONGPASS|NOAUTH)\b/.test(message))
     return `Redis rejects the user or the password in REDIS_URL: ${message}`;
   if (/^NOPERM\b/.test(message))

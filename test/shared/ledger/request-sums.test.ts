@@ -4,8 +4,8 @@ import {
   parseTotalFields,
   toModelFields,
   toTotalFields,
-} from '../../../shared/ledger/traffic-fields.ts';
-import { TrafficSums, type SettledRequest } from '../../../shared/ledger/traffic-sums.ts';
+} from '../../../shared/ledger/request-stats-fields.ts';
+import { RequestSums, type SettledRequest } from '../../../shared/ledger/request-sums.ts';
 
 const success: SettledRequest = {
   model: 'a',
@@ -19,7 +19,7 @@ const success: SettledRequest = {
 const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
 
 test('a status of 500 or more is a failure of the model; a rejected request or a disconnected caller is not', (t) => {
-  const sums = new TrafficSums();
+  const sums = new RequestSums();
   t.true(sums.isEmpty);
   for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);
   t.deepEqual(sums.totals, { requests: 6, succeeded: 1, failed: 3, tokens: 6 * 18 });
@@ -36,13 +36,13 @@ test('a status of 500 or more is a failure of the model; a rejected request or a
 });
 
 test('a clock that was set back does not subtract time', (t) => {
-  const sums = new TrafficSums();
+  const sums = new RequestSums();
   sums.add({ ...success, durationMs: -5, billedMs: -3 });
   t.like(sums.models.get('a'), { succeeded: 1, durationMs: 0, vendorMs: 0 });
 });
 
 test('merging two objects gives the same sums as adding all requests to one object', (t) => {
-  const [all, some, others] = [new TrafficSums(), new TrafficSums(), new TrafficSums()];
+  const [all, some, others] = [new RequestSums(), new RequestSums(), new RequestSums()];
   for (const request of [success, { ...success, model: 'b' }]) {
     some.add(request);
     all.add(request);
@@ -57,7 +57,7 @@ test('merging two objects gives the same sums as adding all requests to one obje
 });
 
 test('sums can be read back from their Redis fields, for any model name', (t) => {
-  const sums = new TrafficSums();
+  const sums = new RequestSums();
   for (const model of ['lab/deep.thought:42', 'failed:x', '__proto__', ' ', 'a\nb'])
     for (const request of [success, fail(500)]) sums.add({ ...request, model });
   const flat = toModelFields(sums.models).flat().map(String);

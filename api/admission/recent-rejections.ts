@@ -7,7 +7,7 @@ import { AppError } from '../../shared/contract/errors.ts';
  * Long enough to cover the interval at which clients retry. Short enough that the extra check stops soon after an
  * account has refilled its balance.
  */
-const refusalTtlMs = 10_000;
+const rejectionTtlMs = 10_000;
 const maxAccounts = 50_000;
 
 /** Errors that are detected only by tokenizing the request or at admission. */
@@ -23,8 +23,8 @@ const codes: ReadonlySet<ErrorCode> = new Set([
  * Tracks accounts that had a request rejected by this process in the last few seconds, after time was spent on reading
  * or tokenizing it. Their next requests will likely be rejected too.
  */
-export class RecentRefusals {
-  readonly #accounts = createRecentEntries<string, true>(maxAccounts, refusalTtlMs);
+export class RecentRejections {
+  readonly #accounts = createRecentEntries<string, true>(maxAccounts, rejectionTtlMs);
 
   /** @param error the error of a request of the account */
   note(accountId: string, error: unknown): void {

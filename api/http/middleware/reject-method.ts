@@ -29,7 +29,7 @@ const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELET
  * To the router, `GET /web/api-accounts/link` matches `/web/api-accounts/{account_id}`. Rejects methods that a path
  * without parameters would only accept because it matches such a pattern.
  */
-export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
+export const rejectMethodOfFixedPath: ApiMiddleware = async (context, next) => {
   const methods = methodsOfPath.get(context.path);
   if (methods !== undefined && methodsOfPatterns.has(context.method) && !methods.has(context.method))
     throw methodNotAllowed(context, 405, [...methods].join(', '));
@@ -37,7 +37,7 @@ export const refuseMethodOfFixedPath: ApiMiddleware = async (context, next) => {
 };
 
 /** Converts the router's error for an unsupported method to our error format. */
-export const refuseMethod: ApiMiddleware = async (context, next) => {
+export const rejectMethod: ApiMiddleware = async (context, next) => {
   await next();
   if (context.status !== 405 && context.status !== 501) return;
   throw methodNotAllowed(context, context.status, context.response.get('allow'));

@@ -5,9 +5,9 @@ import { RecentUse } from '../../shared/fairness/recent-use.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 
-/** How much an account may have refused in the long run, in bytes per millisecond: 4 MB/s. */
+/** How much of an account's bodies may be rejected in the long run, in bytes per millisecond: 4 MB/s. */
 const bytesPerMs = 4_000;
-/** How much it may have refused in one go, in milliseconds at that rate: 32 MB. */
+/** How much may be rejected at once, in milliseconds at that rate: 32 MB. */
 const burstMs = 8_000;
 /** How long a body waits before it is rejected. No account has to make up for more. */
 const defaultMaxWaitMs = 15_000;
@@ -16,7 +16,7 @@ const timerMs = 20;
 
 const ignore = (): void => undefined;
 
-export interface RefusedBodiesOptions {
+export interface RejectedBodiesOptions {
   readonly log: Pick<Logger, 'warn'>;
   /** For tests, like the clock in milliseconds. */
   readonly maxWaitMs?: number;
@@ -25,11 +25,11 @@ export interface RefusedBodiesOptions {
 
 /**
  * Limits the large bodies that an account sends for nothing. Reading, storing and checking one takes processor time of
- * the api, Redis and a worker, and if its request is then refused, for example because of an image in it, it costs its
- * sender nothing. An account that has had much refused waits with its next large body until the time since then makes
- * up for it. What it has to make up for is kept in milliseconds at the allowed rate.
+ * the api, Redis and a worker, and if its request is then rejected, for example because of an image in it, it costs its
+ * sender nothing. An account whose recent large requests were rejected waits with its next large body until the time
+ * since then makes up for them. What it has to make up for is kept in milliseconds at the allowed rate.
  */
-export class RefusedBodies {
+export class RejectedBodies {
   readonly #recent: RecentUse;
   /** Ends when the last body of the account that waits has stopped waiting. */
   readonly #lastOf = new Map<string, Promise<void>>();
@@ -37,7 +37,7 @@ export class RefusedBodies {
   readonly #nowMs: () => number;
   readonly #warn: (line: string, fields: object) => void;
 
-  constructor({ log, maxWaitMs = defaultMaxWaitMs, nowMs = () => performance.now() }: RefusedBodiesOptions) {
+  constructor({ log, maxWaitMs = defaultMaxWaitMs, nowMs = () => performance.now() }: RejectedBodiesOptions) {
     this.#maxWaitMs = maxWaitMs;
     this.#nowMs = nowMs;
     this.#recent = new RecentUse({ decayRate: 1, maxUseMs: burstMs + maxWaitMs, nowMs });
@@ -46,8 +46,8 @@ export class RefusedBodies {
 
   /**
    * Waits until the account may send a large body. Of those that wait, one continues at a time, because whether its
-   * request is refused is known only afterwards: until then, its bytes count as refused.
-   * @returns the bytes that count as refused, for `add`
+   * request is rejected is known only afterwards: until then, its bytes count as rejected.
+   * @returns the bytes that count as rejected, for `add`
    * @throws AppError `rate_limit_exceeded` if that takes too long; the signal's reason when it is aborted
    */
   async waitToSend(accountId: string, bytes: number, signal: AbortSignal): Promise<number> {
@@ -79,7 +79,7 @@ export class RefusedBodies {
     return bytes;
   }
 
-  /** Records that a request of the account was refused after this much of its body had been read. */
+  /** Records that a request of the account was rejected after this much of its body had been read. */
   add(accountId: string, bytes: number): void {
     this.#recent.add(accountId, bytes / bytesPerMs);
   }

@@ -6,12 +6,12 @@ import type { Services } from '../../services.ts';
  * Records rejected requests of operations that call a model. Other operations are not recorded, because their
  * rejections do not predict that the account's next request will be rejected.
  */
-export function noteRefusals({ refusals }: Pick<Services, 'refusals'>): ApiMiddleware {
+export function noteRejections({ recentRejections }: Pick<Services, 'recentRejections'>): ApiMiddleware {
   return async (context, next) => {
     try {
       await next();
     } catch (error) {
-      refusals.note(keyHolderOf(context).accountId, error);
+      recentRejections.note(keyHolderOf(context).accountId, error);
       throw error;
     }
   };
