@@ -1,10 +1,10 @@
 import { logUncaught } from '../../../shared/platform/runtime/log-uncaught.ts';
 
 /** Runs the plan that the parent of this process sends; an error ends the process. */
-export function runPlanOfParent<Plan>(role: string, run: (plan: Plan) => Promise<void>): void {
+export function runPlanOfParent(role: string, run: (plan: unknown) => Promise<void>): void {
   logUncaught(role, { fd: 2 });
   process.once('message', (plan) => {
-    run(plan as Plan).catch((error: unknown) => {
+    run(plan).catch((error: unknown) => {
       console.error(error);
       process.exit(1);
     });
@@ -13,6 +13,6 @@ export function runPlanOfParent<Plan>(role: string, run: (plan: Plan) => Promise
   process.once('disconnect', () => process.exit(1));
 }
 
-export function reportToParent<Message>(message: Message, onSent: () => void = () => undefined): void {
+export function reportToParent(message: object | string, onSent: () => void = () => undefined): void {
   process.send!(message, onSent);
 }

@@ -30,41 +30,46 @@ function listGroups(suites: readonly Suite[], runsOnlyByName?: boolean): string[
 const optionsOf = (suites: readonly Suite[]): [name: string, option: SuiteOption][] =>
   suites.flatMap(({ options = {} }) => Object.entries(options));
 
-export function describeUsage(suites: readonly Suite[]): string {
-  const rounds = suites.flatMap(({ name, defaultRounds }) =>
-    defaultRounds === undefined ? [] : [`, ${defaultRounds} times for ${name}`],
+/** Written before those of the suites, and after them. */
+const firstOptions = (suites: readonly Suite[]): OptionHelp[] => {
+  const rounds = suites.map(({ name, defaultRounds }) =>
+    defaultRounds === undefined ? '' : `, ${defaultRounds} times for ${name}`,
   );
-  const own = optionsOf(suites).map(
-    ([name, { default: count, help }]) => [`${name} ${count}`, help] as const,
-  );
-  const options: readonly (readonly [option: string, help: string])[] = [
+  return [
     ['callers 64', "number of concurrent callers, instead of each scenario's default"],
     ['seconds 5', 'measured time of each run'],
     ['warm-up 3', 'seconds of warm-up before the measured time'],
     ['rounds 1', `how often each scenario is run${rounds.join('')}; the median run is shown`],
-    ...own,
-    ['only TEXT', 'only scenarios whose name contains this text'],
-    ['log-level info', 'log level of api and worker'],
-    ['json FILE', 'writes all results to this file'],
-    ['profile DIR', 'writes CPU profiles of api and worker to this folder; slows both down'],
   ];
-  const scenarios = suites.flatMap((suite) =>
-    suite.scenarios.map(
-      ({ name, title }) => [name, suite.label === undefined ? title : `${suite.label}: ${title}`] as const,
-    ),
+};
+const lastOptions: readonly OptionHelp[] = [
+  ['only TEXT', 'only scenarios whose name contains this text'],
+  ['log-level info', 'log level of api and worker'],
+  ['json FILE', 'writes all results to this file'],
+  ['profile DIR', 'writes CPU profiles of api and worker to this folder; slows both down'],
+];
+type OptionHelp = readonly [option: string, help: string];
+
+export function describeUsage(suites: readonly Suite[]): string {
+  const own = optionsOf(suites).map(([name, option]): OptionHelp => [
+    `${name} ${option.default}`,
+    option.help,
+  ]);
+  const scenarios = suites.flatMap(({ label, scenarios: listed }) =>
+    listed.map(({ name, title }) => [name, label === undefined ? title : `${label}: ${title}`] as const),
   );
-  const list = (lines: readonly (readonly [string, string])[], prefix = ''): string => {
+  const list = (lines: readonly (readonly [string, string])[], prefix: string): string => {
     const width = Math.max(...lines.map(([name]) => name.length));
-    return lines.map(([name, text]) => `  ${prefix}${name.padEnd(width)}  ${text}`).join('\n');
+    return lines.map(([name, text]) => `${prefix}${name.padEnd(width)}  ${text}`).join('\n');
   };
   return `npm run bench -- [${listGroups(suites).join('] [')}] [options]
 
 Without a name, runs all except ${listGroups(suites, true).join(', ')}, which take minutes and run only if specified by name.
 
-${list(options, '--')}
+${list([...firstOptions(suites), ...own, ...lastOptions], '  --')}
 
 Scenarios:
-${list(scenarios)}
+${list(scenarios, '  ')}
 `;
 }
 
@@ -75,22 +80,19 @@ ${list(scenarios)}
 export function readOptions(suites: readonly Suite[], args: string[]): Options | null {
   const text = (defaultValue: string) => ({ type: 'string' as const, default: defaultValue });
   const own = optionsOf(suites).map(([name, option]) => [name, text(String(option.default))] as const);
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      ...(Object.fromEntries(own) as Record<never, never>),
-      callers: { type: 'string' },
-      seconds: text('5'),
-      'warm-up': text('3'),
-      rounds: { type: 'string' },
-      only: text(''),
-      'log-level': text('info'),
-      json: { type: 'string' },
-      profile: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
+  const common = {
+    callers: { type: 'string' },
+    seconds: text('5'),
+    'warm-up': text('3'),
+    rounds: { type: 'string' },
+    only: text(''),
+    'log-level': text('info'),
+    json: { type: 'string' },
+    profile: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  } as const;
+  const options = { ...common, ...Object.fromEntries(own) } as typeof common;
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   if (values.help) return null;
   const selected = select(suites, positionals, values.only);
   const rounds = values.rounds === undefined ? null : readCount('rounds', values.rounds);

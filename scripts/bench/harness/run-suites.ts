@@ -27,7 +27,6 @@ export async function runSuites(options: Options, workshop: Workshop): Promise<b
       settings,
       counts,
       rounds,
-      cpus,
       earlier: results,
       output,
       within,

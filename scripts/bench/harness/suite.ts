@@ -34,7 +34,6 @@ export interface SuiteContext<S extends Scenario = Scenario, O extends string = 
   /** The values of the suite's own options. */
   readonly counts: Readonly<Record<O, number>>;
   readonly rounds: number;
-  readonly cpus: number;
   /** What the suites before this one returned. */
   readonly earlier: readonly SuiteResult[];
   readonly output: Output;
@@ -42,7 +41,7 @@ export interface SuiteContext<S extends Scenario = Scenario, O extends string = 
    * Runs a part of the suite, whose processes and folder are gone when this resolves.
    * @param graceful the programs that are stopped with SIGTERM; by default api and worker
    */
-  within<T>(part: (programs: Programs) => Promise<T>, graceful?: readonly string[]): Promise<T>;
+  readonly within: <T>(part: (programs: Programs) => Promise<T>, graceful?: readonly string[]) => Promise<T>;
 }
 
 export interface SuiteResult {

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { sum } from '../statistics.ts';
 
 /** The kernel counts a process's time in hundredths of a second (USER_HZ, the same on all Linux platforms). */
 const msPerTick = 10;
@@ -25,26 +27,31 @@ export function readMachineCpuMs(): number {
 }
 
 export interface CpuSample {
+  readonly atMs: number;
   readonly processes: Readonly<Record<string, number>>;
   readonly machineMs: number;
 }
 
 export const sampleCpu = (pids: Readonly<Record<string, number>>): CpuSample => ({
+  atMs: performance.now(),
   processes: mapValues(pids, readProcessCpuMs),
   machineMs: readMachineCpuMs(),
 });
 
 export interface CpuUse {
+  readonly measuredMs: number;
   /** Milliseconds by process. */
   readonly processes: Readonly<Record<string, number>>;
-  /** CPU time outside the measured processes. If it is high, the results are not reliable. */
+  /** CPU time outside the measured processes, and its share of that of all cores, 0..1. A high one spoils results. */
   readonly othersMs: number;
+  readonly othersShare: number;
 }
 
 export function compareCpu(before: CpuSample, after: CpuSample): CpuUse {
+  const measuredMs = after.atMs - before.atMs;
   const processes = mapValues(after.processes, (ms, name) => ms - (before.processes[name] ?? 0));
-  const measuredMs = Object.values(processes).reduce((sum, ms) => sum + ms, 0);
-  return { processes, othersMs: Math.max(0, after.machineMs - before.machineMs - measuredMs) };
+  const othersMs = Math.max(0, after.machineMs - before.machineMs - sum(Object.values(processes)));
+  return { measuredMs, processes, othersMs, othersShare: othersMs / (measuredMs * availableParallelism()) };
 }
 
 /** CPU milliseconds per unit of work, by process. */
@@ -58,19 +65,8 @@ function mapValues(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)] as const));
 }
 
-/** Measures processes from its creation to `end`. */
-export class CpuPhase {
-  readonly #pids: Readonly<Record<string, number>>;
-  readonly #before: CpuSample;
-  readonly #startedAtMs = performance.now();
-
-  constructor(pids: Readonly<Record<string, number>>) {
-    this.#pids = pids;
-    this.#before = sampleCpu(pids);
-  }
-
-  end(): CpuUse & { readonly measuredMs: number } {
-    const measuredMs = performance.now() - this.#startedAtMs;
-    return { ...compareCpu(this.#before, sampleCpu(this.#pids)), measuredMs };
-  }
+/** Begins to measure processes. @returns a function that ends it */
+export function startCpuPhase(pids: Readonly<Record<string, number>>): () => CpuUse {
+  const before = sampleCpu(pids);
+  return () => compareCpu(before, sampleCpu(pids));
 }

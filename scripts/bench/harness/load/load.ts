@@ -45,7 +45,8 @@ export class Load {
     const { before, after } = await this.#runSpan(span);
     const latencies = this.#latencies.sort((a, b) => a - b);
     const firstByteLatencies = this.#firstByteLatencies.sort((a, b) => a - b);
-    const measuredMs = after.atMs - before.atMs;
+    const cpu = compareCpu(before, after);
+    const { measuredMs } = cpu;
     return {
       measuredMs,
       answers: latencies.length,
@@ -58,7 +59,7 @@ export class Load {
       maxMs: percentile(latencies, 1),
       firstByteP50Ms: percentile(firstByteLatencies, 0.5),
       errors: this.#errors,
-      cpu: compareCpu(before.cpu, after.cpu),
+      cpu,
     };
   }
 
@@ -117,7 +118,7 @@ export class Load {
     const before = this.#sample();
     this.#isMeasuring = true;
     const progress = setInterval(() => {
-      reportToParent<LoadMessage>({ kind: 'progress', answers: this.#latencies.length });
+      reportToParent({ kind: 'progress', answers: this.#latencies.length } satisfies LoadMessage);
     }, progressMs);
     const next = limitTo(requests, this.#nextRequest);
     const callers = this.#createCallers(this.#plan.callers, next, (ms) => this.#latencies.push(ms));
@@ -199,19 +200,14 @@ export class Load {
     this.#onEnded();
   }
 
-  #sample(): Sample {
-    return { atMs: performance.now(), cpu: sampleCpu(this.#pids) };
+  #sample(): CpuSample {
+    return sampleCpu(this.#pids);
   }
 }
 
-interface Sample {
-  readonly atMs: number;
-  readonly cpu: CpuSample;
-}
-
 interface SamplePair {
-  readonly before: Sample;
-  readonly after: Sample;
+  readonly before: CpuSample;
+  readonly after: CpuSample;
 }
 
 function limitTo(count: number, next: () => string): () => string | null {

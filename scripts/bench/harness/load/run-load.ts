@@ -1,5 +1,6 @@
 import { dist } from '../../../start/paths.ts';
 import type { Program, Programs } from '../programs.ts';
+import type { MoneyCheck, MoneyResult } from '../stack/money-check.ts';
 import type { LoadMessage, LoadPlan, LoadResult } from './load-plan.ts';
 
 /** Called with the number of responses so far and the load process's id. */
@@ -43,4 +44,20 @@ export async function runLoad(
   const loadResult = await result;
   await program.ended;
   return loadResult;
+}
+
+export interface ChargedLoad extends LoadResult {
+  readonly money: MoneyResult;
+}
+
+/** Runs a plan through the gateway, and checks that each correct response was charged once. */
+export async function runChargedLoad(
+  programs: Programs,
+  money: MoneyCheck,
+  plan: LoadPlan,
+  onProgress?: OnProgress,
+): Promise<ChargedLoad> {
+  const startedAt = new Date();
+  const load = await runLoad(programs, plan, onProgress);
+  return { ...load, money: await money.check(startedAt, load.allAnswers) };
 }

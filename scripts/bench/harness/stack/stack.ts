@@ -8,7 +8,7 @@ import type { Program, Programs } from '../programs.ts';
 import type { Settings } from '../suite.ts';
 import { createAccount, type Account } from './accounts.ts';
 import { MoneyCheck } from './money-check.ts';
-import { host, startStores, type Stores } from './stores.ts';
+import { createStartSignal, host, startStores, type Stores } from './stores.ts';
 import type { Target } from './vendors.ts';
 
 type Role = 'api' | 'worker';
@@ -46,18 +46,12 @@ export interface Stack extends Stores {
   readonly startApi: () => Promise<{ readonly program: Program; readonly target: Target }>;
 }
 
-const startTimeoutMs = 60_000;
-
-/** The time that the start of a stack may take. */
-export const createStartSignal = (): AbortSignal => AbortSignal.timeout(startTimeoutMs);
-
 /** Starts stores, api and worker, and creates accounts. */
 export async function startStack(programs: Programs, options: StackOptions): Promise<Stack> {
   const { settings, accountCount = 1, nodeArguments = () => [], node = process.execPath } = options;
-  const signal = createStartSignal();
   const dir = join(programs.dir, options.dirName ?? '');
   mkdirSync(dir, { recursive: true });
-  const stores = await startStores(programs, { dir, node, signal });
+  const stores = await startStores(programs, { dir, node });
   const catalog = join(dir, 'catalog.yaml');
   writeFileSync(catalog, JSON.stringify(options.catalog));
   const env = {
@@ -77,13 +71,13 @@ export async function startStack(programs: Programs, options: StackOptions): Pro
     });
   const port = await findFreePort();
   const startWorker = (): Program => startRole('worker', 'workers/main.js', port);
-  const launchApi = async (apiPort: number): Promise<Program> => {
+  const startApiOn = async (apiPort: number): Promise<Program> => {
     const program = startRole('api', 'api/main.js', apiPort);
-    await waitForHealth(`http://${host}:${apiPort}`, silently, signal);
+    await waitForHealth(`http://${host}:${apiPort}`, silently, createStartSignal());
     return program;
   };
   const worker = startWorker();
-  const api = await launchApi(port);
+  const api = await startApiOn(port);
   const accounts: Account[] = [];
   for (let i = 0; i < accountCount; i++) accounts.push(await createAccount(env));
   const toTarget = (apiPort: number): Target => ({
@@ -106,7 +100,7 @@ export async function startStack(programs: Programs, options: StackOptions): Pro
     startWorker,
     startApi: async () => {
       const otherPort = await findFreePort();
-      return { program: await launchApi(otherPort), target: toTarget(otherPort) };
+      return { program: await startApiOn(otherPort), target: toTarget(otherPort) };
     },
   };
 }

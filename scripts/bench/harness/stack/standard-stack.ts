@@ -27,7 +27,10 @@ export async function startStandardStack(
   settings: StackOptions['settings'],
 ): Promise<StandardStack> {
   const argumentsOf = (name: StandardVendor): string[] => [
-    ...['--vectors', 'fast', '--reply-words', String(replyTokens)],
+    '--vectors',
+    'fast',
+    '--reply-words',
+    String(replyTokens),
     ...standardVendors[name].arguments,
   ];
   const vendors = await startVendors(programs, 'simulator', {

@@ -15,8 +15,7 @@ import { findFreePort } from '../../../start/loopback.ts';
 import { dist } from '../../../start/paths.ts';
 import type { Program, Programs } from '../programs.ts';
 
-export interface StoresOptions {
-  readonly signal: AbortSignal;
+interface StoresOptions {
   /** By default the folder of the programs. */
   readonly dir?: string;
   /** The Node program for MongoDB and S3; by default the one that runs this program. */
@@ -34,9 +33,15 @@ export interface Stores {
 
 export const host = '127.0.0.1';
 
+const startTimeoutMs = 60_000;
+
+/** Aborts what waits for a process that does not start. */
+export const createStartSignal = (): AbortSignal => AbortSignal.timeout(startTimeoutMs);
+
 /** Starts the stores. Their connections are closed before the programs stop. */
-export async function startStores(programs: Programs, options: StoresOptions): Promise<Stores> {
-  const { signal, dir = programs.dir, node = process.execPath } = options;
+export async function startStores(programs: Programs, options: StoresOptions = {}): Promise<Stores> {
+  const { dir = programs.dir, node = process.execPath } = options;
+  const signal = createStartSignal();
   const base = {
     ...process.env,
     NODE_ENV: 'development',

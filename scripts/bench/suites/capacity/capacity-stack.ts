@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WorkerRegistryStore } from '../../../../shared/work/queue/worker-registry-store.ts';
 import { dist } from '../../../start/paths.ts';
 import type { LoadPlan } from '../../harness/load/load-plan.ts';
-import { runLoad } from '../../harness/load/run-load.ts';
+import { runChargedLoad } from '../../harness/load/run-load.ts';
 import type { Program } from '../../harness/programs.ts';
 import { chatModel, openaiUpstream } from '../../harness/stack/catalog.ts';
 import { startStack, type Stack } from '../../harness/stack/stack.ts';
+import { createStartSignal } from '../../harness/stack/stores.ts';
 import { startVendors } from '../../harness/stack/vendors.ts';
 import type { CapacityRun } from './capacity-scenario.ts';
 import type { Holding } from './probe.ts';
@@ -35,7 +36,6 @@ export interface CapacityStack extends Stack {
 const accountCount = 8;
 const warmUpRequests = 3_000;
 const warmUpCallers = 64;
-const workerTimeoutMs = 60_000;
 const pollMs = 50;
 const maxConcurrency = 16_384;
 
@@ -73,18 +73,16 @@ export async function startCapacityStack(
       return { api, worker };
     },
     warmUp: async () => {
-      const startedAt = new Date();
-      const load = await runLoad(programs, {
+      await runChargedLoad(programs, stack.money, {
         ...stack.gateway,
         ...streamPlan(instant, instantPace),
         callers: warmUpCallers,
         span: { kind: 'work', requests: warmUpRequests },
         pids: {},
       });
-      await stack.money.check(startedAt, load.allAnswers);
     },
     addWorker: async () => {
-      const signal = AbortSignal.timeout(workerTimeoutMs);
+      const signal = createStartSignal();
       const { size } = await registry.findAlive('chat');
       const program = stack.startWorker();
       while ((await registry.findAlive('chat')).size <= size) await delay(pollMs, undefined, { signal });

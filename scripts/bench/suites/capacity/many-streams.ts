@@ -1,6 +1,6 @@
-import { CpuPhase, divideCpu } from '../../harness/clocks/cpu-clock.ts';
+import { divideCpu, startCpuPhase, type CpuUse } from '../../harness/clocks/cpu-clock.ts';
 import { readRssMb } from '../../harness/clocks/rss-clock.ts';
-import { runLoad } from '../../harness/load/run-load.ts';
+import { runChargedLoad } from '../../harness/load/run-load.ts';
 import { listErrors } from '../../harness/statistics.ts';
 import { Table } from '../../harness/table.ts';
 import type { CapacityResult, CapacityRun } from './capacity-scenario.ts';
@@ -27,16 +27,16 @@ export async function measureManyStreams(run: CapacityRun): Promise<CapacityResu
   const rampMs = streamMs * rampShare;
   const stack = await startCapacityStack(run, { slow: pace });
   await stack.warmUp();
-  const startedAt = new Date();
   const startMs = performance.now();
   const emptyHeaps = await stack.probe();
   const emptyRss = readRss(stack);
   // CPU time is measured while all streams are open: from the end of the ramp until the first one ends.
-  const steady: { phase?: CpuPhase; shares?: Readonly<Record<string, number>> } = {};
+  const steady: { end?: () => CpuUse; shares?: Readonly<Record<string, number>> } = {};
   let probing = Promise.resolve(emptyHeaps);
   let peakRss = emptyRss;
-  const load = await runLoad(
+  const load = await runChargedLoad(
     programs,
+    stack.money,
     {
       ...stack.gateway,
       ...streamPlan('slow', pace),
@@ -48,17 +48,16 @@ export async function measureManyStreams(run: CapacityRun): Promise<CapacityResu
       const elapsedMs = performance.now() - startMs;
       const rss = readRss(stack);
       peakRss = { api: Math.max(peakRss.api, rss.api), worker: Math.max(peakRss.worker, rss.worker) };
-      if (steady.phase === undefined) {
-        if (elapsedMs > rampMs + tokenMs) steady.phase = new CpuPhase(stack.pids);
+      if (steady.end === undefined) {
+        if (elapsedMs > rampMs + tokenMs) steady.end = startCpuPhase(stack.pids);
       } else if (steady.shares === undefined && elapsedMs > streamMs * steadyShare) {
-        const use = steady.phase.end();
+        const use = steady.end();
         steady.shares = divideCpu(use, use.measuredMs);
         probing = stack.probe();
       }
     },
   );
   const heaps = await probing;
-  const money = await stack.money.check(startedAt, load.allAnswers);
   const { shares = {} } = steady;
   const lateMs = (ms: number): number => Math.round(ms - streamMs);
   const table = new Table<Role | 'redis' | 'mongo'>([
@@ -79,11 +78,11 @@ export async function measureManyStreams(run: CapacityRun): Promise<CapacityResu
   return {
     lines: [
       ...table.format([...roles, 'redis', 'mongo']),
-      `${load.allAnswers} streams with all of their ${tokens} tokens and ${money.charges} charges · last token ` +
+      `${load.allAnswers} streams with all of their ${tokens} tokens and ${load.money.charges} charges · last token ` +
         `${lateMs(load.p50Ms)} ms late in the median, ${lateMs(load.p99Ms)} ms at p99, ${lateMs(load.maxMs)} ms at most`,
     ],
     values: { streams, shares, lateP50Ms: lateMs(load.p50Ms), lateP99Ms: lateMs(load.p99Ms) },
-    faults: [...listErrors(load.errors), ...money.faults],
+    faults: [...listErrors(load.errors), ...load.money.faults],
   };
 }
 

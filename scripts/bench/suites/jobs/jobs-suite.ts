@@ -16,14 +16,13 @@ export const jobsSuite: Suite<Scenario, 'jobs'> = {
   },
   runsOnlyByName: true,
 
-  async run({ settings, counts, cpus, output, within }) {
+  async run({ settings, counts, output, within }) {
     output.show('jobs, starting Redis, MongoDB, S3, vendors, api and worker');
     const { jobs } = counts;
     const run = await within((programs) =>
       measureJobs({
         programs,
         settings,
-        cpus,
         jobs,
         callers: settings.callers ?? jobCallers,
         onStep: (text) => output.show(`jobs, ${text}`),

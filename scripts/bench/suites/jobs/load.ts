@@ -6,17 +6,18 @@ import type { JobsMessage } from './jobs-plan.ts';
 import { JobLookUps } from './look-up-jobs.ts';
 
 /** The load process: places the jobs of its plan, and looks them up until the parent stops it. */
-runPlanOfParent<LoadPlan>('bench-jobs', async (plan) => {
+runPlanOfParent('bench-jobs', async (message) => {
+  const plan = message as LoadPlan;
   const lookUps = new JobLookUps(plan);
   const stopped = new Promise<void>((resolve) => {
-    process.on('message', (message) => {
-      if (message === 'running') lookUps.phase = 'running';
+    process.on('message', (order) => {
+      if (order === 'running') lookUps.phase = 'running';
       else resolve();
     });
   });
   const load = new Load(plan, (response, jobs) => lookUps.add(readJobId(response)!, jobs));
-  reportToParent<JobsMessage>({ kind: 'result', result: await load.run() });
+  reportToParent({ kind: 'result', result: await load.run() } satisfies JobsMessage);
   await stopped;
-  const message: JobsMessage = { kind: 'looked-up', lookUps: await lookUps.end() };
-  reportToParent(message, () => process.exit(0));
+  const report: JobsMessage = { kind: 'looked-up', lookUps: await lookUps.end() };
+  reportToParent(report, () => process.exit(0));
 });

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { defaultJobSettings } from '../../../../shared/accounts/job-settings.ts';
 import type { RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
-import { CpuPhase, divideCpu, type CpuUse } from '../../harness/clocks/cpu-clock.ts';
+import { divideCpu, startCpuPhase, type CpuUse } from '../../harness/clocks/cpu-clock.ts';
 import type { LoadPlan } from '../../harness/load/load-plan.ts';
 import type { Programs } from '../../harness/programs.ts';
 import { allowJobs, createAccount } from '../../harness/stack/accounts.ts';
@@ -18,7 +18,6 @@ import { surveyJobs } from './survey.ts';
 export interface MeasureJobsOptions {
   readonly programs: Programs;
   readonly settings: Settings;
-  readonly cpus: number;
   readonly jobs: number;
   readonly callers: number;
   readonly onStep: (text: string) => void;
@@ -62,7 +61,7 @@ async function placeAndRun(
   options: MeasureJobsOptions,
   { stack, accountId, smallTarget, alone }: MeasurementContext,
 ): Promise<JobsRun> {
-  const { programs, callers, cpus, onStep, onShare } = options;
+  const { programs, callers, onStep, onShare } = options;
   const { redis, money } = stack;
   const startedAt = new Date();
   const empty = await readMemory(redis, accountId);
@@ -80,19 +79,19 @@ async function placeAndRun(
   };
   const load = new JobsLoad(programs, plan, (jobs) => onShare('placing', jobs / options.jobs));
   const { allAnswers: jobs, measuredMs: placedMs, p50Ms, p99Ms, errors, cpu } = await load.placed();
-  const perJob = (use: CpuUse, measuredMs: number): PhaseCpu => ({
+  const perJob = (use: CpuUse): PhaseCpu => ({
     cpuMsPerJob: divideCpu(use, jobs),
-    othersShare: use.othersMs / (measuredMs * cpus),
+    othersShare: use.othersShare,
   });
   const waiting = await readMemory(redis, accountId);
 
   onStep(`running ${jobs} jobs`);
   load.enterRunning();
-  const running = new CpuPhase({ ...pids, worker: stack.startWorker().pid, load: load.pid });
+  const endRunning = startCpuPhase({ ...pids, worker: stack.startWorker().pid, load: load.pid });
   const jobsProgress = new JobsProgress(redis, accountId, jobs, (share) => onShare('running', share));
   const singleJobsBehind = probeBehind(jobsProgress, smallTarget);
   await jobsProgress.waitUntilDone();
-  const ranCpu = running.end();
+  const ranCpu = endRunning();
   const singleBehind = await singleJobsBehind;
   const charged = await money.check(startedAt, jobs);
   const ended = await readMemory(redis, accountId);
@@ -109,8 +108,8 @@ async function placeAndRun(
   return {
     jobs,
     callers,
-    placed: { jobs, measuredMs: placedMs, p50Ms, p99Ms, errors, ...perJob(cpu, placedMs) },
-    ran: { ...perJob(ranCpu, ranCpu.measuredMs), measuredMs, jobsPerSecond: (jobs * 1_000) / measuredMs },
+    placed: { jobs, measuredMs: placedMs, p50Ms, p99Ms, errors, ...perJob(cpu) },
+    ran: { ...perJob(ranCpu), measuredMs, jobsPerSecond: (jobs * 1_000) / measuredMs },
     memory: {
       waiting: bytesPerJob(waiting.usedBytes),
       body: waiting.bodyBytes,

@@ -1,6 +1,6 @@
 import { readRssMb } from '../../harness/clocks/rss-clock.ts';
 import { countCallers } from '../../harness/load/load-plan.ts';
-import { runLoad } from '../../harness/load/run-load.ts';
+import { runChargedLoad } from '../../harness/load/run-load.ts';
 import type { Programs } from '../../harness/programs.ts';
 import type { MoneyResult } from '../../harness/stack/money-check.ts';
 import { startStandardStack } from '../../harness/stack/standard-stack.ts';
@@ -69,7 +69,6 @@ export async function measureMemory(
   const callers = countCallers(memoryScenario, settings);
   const pids = { vendor: stack.vendors.instant.pid, ...stack.pids };
   const samples: MemorySample[] = [];
-  const startedAt = new Date();
   const plan = {
     ...stack.gateway,
     path: `/v1${path}`,
@@ -79,7 +78,7 @@ export async function measureMemory(
     expects,
     pids,
   } as const;
-  const load = await runLoad(programs, plan, (answers, loadPid) => {
+  const load = await runChargedLoad(programs, stack.money, plan, (answers, loadPid) => {
     const progress = answers / requests;
     const all = Object.entries({ ...pids, load: loadPid });
     samples.push({ progress, mb: Object.fromEntries(all.map(([name, pid]) => [name, readRssMb(pid)])) });
@@ -91,7 +90,7 @@ export async function measureMemory(
     measuredMs: load.measuredMs,
     processes: ['api', 'worker', 'redis', 'mongo', 'vendor', 'load'].map((name) => sumUp(name, samples)),
     errors: load.errors,
-    money: await stack.money.check(startedAt, load.allAnswers),
+    money: load.money,
   };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
 import { shardCount } from '../../../../shared/platform/redis/redis-keys.ts';
-import { CpuPhase } from '../../harness/clocks/cpu-clock.ts';
+import { startCpuPhase } from '../../harness/clocks/cpu-clock.ts';
 import { readRedisCpuUs } from '../../harness/clocks/redis-clock.ts';
 import type { Programs } from '../../harness/programs.ts';
 import type { Settings } from '../../harness/suite.ts';
@@ -29,7 +29,6 @@ export interface PairRun {
 export interface AdmissionsOptions {
   readonly programs: Programs;
   readonly settings: Settings;
-  readonly cpus: number;
   /** Concurrent pairs. */
   readonly callers: number;
   readonly onStep: (variant: PairVariant) => void;
@@ -82,12 +81,12 @@ async function measureVariant(
   // A failing pair ends the run immediately. The remaining load is stopped below.
   const measuring = async () => {
     await delay(settings.warmUpMs);
-    const phase = new CpuPhase({ ...pids, load: process.pid });
+    const endCpuPhase = startCpuPhase({ ...pids, load: process.pid });
     const before = await sample();
     const onePair = new Promise<void>((resolve) => (onPair = resolve));
     // Measure at least one pair, even on a slow machine.
     await Promise.all([delay(settings.measureMs), onePair]);
-    const cpu = phase.end();
+    const cpu = endCpuPhase();
     const after = await sample();
     return { cpu, count: after.pairs - before.pairs, redisUs: after.redisUs - before.redisUs };
   };
@@ -108,7 +107,7 @@ async function measureVariant(
       redisUsPerPair,
       pairsPerRedisSecond: 1_000_000 / redisUsPerPair,
       loadUsPerPair: ((cpu.processes['load'] ?? 0) * 1_000) / count,
-      othersShare: cpu.othersMs / (cpu.measuredMs * options.cpus),
+      othersShare: cpu.othersShare,
       faults: await findFaults(stack, balances, charged),
     };
   } finally {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dist } from '../../../start/paths.ts';
-import { CpuPhase, divideCpu } from '../../harness/clocks/cpu-clock.ts';
+import { divideCpu, startCpuPhase } from '../../harness/clocks/cpu-clock.ts';
 import type { Programs } from '../../harness/programs.ts';
 import type { Settings } from '../../harness/suite.ts';
 import { concurrentPairs } from './admissions.ts';
@@ -25,7 +25,6 @@ export interface LedgerRun {
 export interface LedgerOptions {
   readonly programs: Programs;
   readonly settings: Settings;
-  readonly cpus: number;
   readonly charges: number;
   readonly onStep: (text: string) => void;
 }
@@ -52,7 +51,7 @@ export async function measureLedger(options: LedgerOptions): Promise<LedgerRun> 
 }
 
 async function measureWorker(
-  { programs, settings, cpus }: LedgerOptions,
+  { programs, settings }: LedgerOptions,
   stack: MoneyStack,
   entries: number,
 ): Promise<LedgerRun> {
@@ -66,15 +65,15 @@ async function measureWorker(
   });
   // Measure from the first entry that the worker writes, so that its startup is not measured.
   await waitUntil('the first entry', async () => (await stack.ledger.entries.findOne({})) !== null);
-  const phase = new CpuPhase({ worker: worker.pid, ...stack.pids, load: process.pid });
+  const endCpuPhase = startCpuPhase({ worker: worker.pid, ...stack.pids, load: process.pid });
   await waitUntil('the last entry', async () => (await countStreamEntries(stack.redis)) === 0);
-  const cpu = phase.end();
+  const cpu = endCpuPhase();
   return {
     entries,
     measuredMs: cpu.measuredMs,
     entriesPerSecond: (entries * 1_000) / cpu.measuredMs,
     cpuUsPerEntry: divideCpu(cpu, entries / 1_000),
-    othersShare: cpu.othersMs / (cpu.measuredMs * cpus),
+    othersShare: cpu.othersShare,
     faults: await findFaults(stack, entries),
   };
 }

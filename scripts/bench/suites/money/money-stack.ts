@@ -9,7 +9,6 @@ import { loadConfig } from '../../../../shared/platform/config/config.ts';
 import type { RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../../../../shared/platform/redis/redis-keys.ts';
 import type { Programs } from '../../harness/programs.ts';
-import { createStartSignal } from '../../harness/stack/stack.ts';
 import { startStores, type Stores } from '../../harness/stack/stores.ts';
 import { sum } from '../../harness/statistics.ts';
 
@@ -34,7 +33,7 @@ const balance = '1000000';
 const requestsPerMinute = 1_000_000;
 
 export async function startMoneyStack(programs: Programs, accountCount: number): Promise<MoneyStack> {
-  const stores = await startStores(programs, { signal: createStartSignal() });
+  const stores = await startStores(programs);
   const { redis, db } = stores;
   const accountStore = new AccountStore(db, loadConfig(stores.env));
   const ledger = new LedgerStore(db);

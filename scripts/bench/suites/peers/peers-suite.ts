@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { countCallers, type LoadResult } from '../../harness/load/load-plan.ts';
+import { countCallers, type LoadPlan, type LoadResult } from '../../harness/load/load-plan.ts';
 import { runLoad } from '../../harness/load/run-load.ts';
 import type { Programs } from '../../harness/programs.ts';
 import { listErrors, sum } from '../../harness/statistics.ts';
@@ -94,8 +94,7 @@ async function runSide(
   { target, headers = {}, pids, model, money }: Side,
 ): Promise<SideRun> {
   const { warmUpMs, measureMs } = settings;
-  const startedAt = new Date();
-  const load = await runLoad(programs, {
+  const plan: LoadPlan = {
     ...target,
     headers,
     path: `/v1${comparison.path}`,
@@ -104,7 +103,9 @@ async function runSide(
     span: { kind: 'time', warmUpMs, measureMs },
     expects: comparison.expects,
     pids,
-  });
+  };
+  const startedAt = new Date();
+  const load = await runLoad(programs, plan);
   const checked = await money?.check(startedAt, load.allAnswers);
   const { load: _load, upstream: _upstream, ...compared } = load.cpu.processes;
   return {

@@ -58,7 +58,7 @@ async function runScenarios(context: SuiteContext<LoadScenario>): Promise<Scenar
         for (const variant of alternate(listVariants(scenario), index + round)) {
           const step = `${index + 1}/${scenarios.length} ${scenario.name}, ${variant}`;
           output.show(`${step}${rounds > 1 ? `, round ${round + 1}` : ''}`);
-          runs.push(await measure(context, { programs, stack }, scenario, variant));
+          runs.push(await measure(settings, programs, stack, scenario, variant));
         }
       }
       const result = { scenario, callers: countCallers(scenario, settings), runs };

@@ -16,7 +16,7 @@ const createRun = (more: Partial<SideRun>): SideRun => ({
   maxMs: 3,
   firstByteP50Ms: 1,
   errors: {},
-  cpu: { processes: {}, othersMs: 0 },
+  cpu: { measuredMs: 1_000, processes: {}, othersMs: 0, othersShare: 0 },
   requestsPerSecond: 100,
   cpuMs: 1,
   faults: [],
