@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { readRssMb } from '../../scripts/bench/rss-clock.ts';
+import { readRssMb } from '../../scripts/bench/harness/clocks/rss-clock.ts';
 import { roleFlags } from '../../scripts/start/role-flags.ts';
 import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { startEndlessVendor } from '../support/endless-vendor.ts';

@@ -1,5 +1,5 @@
 import { findCollector, measureHeapBytes } from '../../shared/platform/runtime/idle-collection.ts';
-import { readRssMb } from '../../scripts/bench/rss-clock.ts';
+import { readRssMb } from '../../scripts/bench/harness/clocks/rss-clock.ts';
 import { loadConfig } from '../../shared/platform/config/config.ts';
 import { runProcess } from '../../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';

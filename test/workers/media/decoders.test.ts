@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import sharp from 'sharp';
-import { makeManyFrames } from '../../../scripts/bench/fairness/hostile-images.ts';
+import { makeManyFrames } from '../../../scripts/bench/suites/fairness/hostile-images.ts';
 import { createImageChecker } from '../../../workers/media/check-image.ts';
 import { Decoders, type ImageOrigin } from '../../../workers/media/decoders.ts';
 import { createImageReencoder } from '../../../workers/media/reencode-image.ts';

@@ -7,7 +7,7 @@ import {
   makeWebp,
   makeWebpCanvas,
   makeWebpFrame,
-} from '../../../scripts/bench/fairness/hostile-images.ts';
+} from '../../../scripts/bench/suites/fairness/hostile-images.ts';
 import { sniffImageType } from '../../../shared/contract/image-type.ts';
 import { readImageSize } from '../../../workers/media/read-image-size.ts';
 import {

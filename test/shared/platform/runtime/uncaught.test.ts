@@ -82,8 +82,8 @@ const programs: readonly { role: string; entry: string; args?: string[]; log?: '
   { role: 's3', entry: 'scripts/embedded/s3/main.js', args: ['--dir', 's3'] },
   { role: 'admin', entry: 'scripts/admin/main.js', args: ['queue', 'status'] },
   { role: 'bench', entry: 'scripts/bench/main.js', args: ['--help'] },
-  { role: 'bench-load', entry: 'scripts/bench/load-generator.js' },
-  { role: 'bench-attacker', entry: 'scripts/bench/fairness/attacker.js' },
+  { role: 'bench-load', entry: 'scripts/bench/harness/load/load-generator.js' },
+  { role: 'bench-attacker', entry: 'scripts/bench/suites/fairness/attacker.js' },
   { role: 'vendor-simulator', entry: 'scripts/vendor-simulator/main.js', args: ['--port', '0'] },
 ];
 
