@@ -12,12 +12,11 @@ import { placeJob, type PlacedJob } from '../../shared/work/jobs/place-job-scrip
 import { noEstimate } from '../../shared/work/jobs/present-job.ts';
 import { isResponseStored, type AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import type { Job } from '../../shared/work/queue/job-kinds.ts';
-import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import { sendControl } from '../../shared/work/replies/worker-control.ts';
-import { encodeLargeJson, isLongJson } from '../../shared/encoding/json-pieces.ts';
+import { encodeWholeJson } from '../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { JobView } from './job-text.ts';
 import { JobStandings } from './job-standings.ts';
@@ -119,7 +118,7 @@ export class DurableJobs {
         timeoutMs: request.deadlineAtMs - request.admittedAtMs,
         format,
         webhookUrl,
-        body: await encodeBody({ v: 1, job }, accountId),
+        body: await encodeWholeJson({ v: 1, job }, accountId),
       });
     } catch (error) {
       const found = await this.#releaseOrFind(request, error);
@@ -259,9 +258,3 @@ const uncertainOutcome = (id: string, cause: unknown): AppError =>
   });
 
 const isOutage = (error: unknown): boolean => toAppError(error).code === 'service_unavailable';
-
-/** Encodes a large body piece by piece, in the account's event-loop turns. */
-async function encodeBody(body: { readonly v: 1; readonly job: Job }, accountId: string): Promise<Buffer> {
-  if (!isLongJson(body, maxInlineBytes)) return Buffer.from(JSON.stringify(body));
-  return await encodeLargeJson(body, accountId);
-}

@@ -7,7 +7,8 @@ const maxDigits = 9;
 
 /**
  * Reads arrays of only small integers in a JSON text, quickly and with 8 bytes of memory per integer. Such arrays may
- * hold millions of integers, whereas only thousands of other values are allowed.
+ * hold millions of integers, whereas only thousands of other values are allowed. 3 MB of them take JsonReader 38 ms
+ * with this, and 420 without. `JSON.parse` takes 22, but cannot stop at a limit or continue in the next chunk.
  */
 export class IntegerReader {
   readonly #max: number;

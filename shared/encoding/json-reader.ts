@@ -1,6 +1,6 @@
 import { ChunkList } from '../platform/runtime/chunk-list.ts';
 import { IntegerReader } from './integer-reader.ts';
-import { isScalarByte, parseEscapes, parseScalar, setMember } from './json-tokens.ts';
+import { isScalarByte, parseToken, setMember } from './json-tokens.ts';
 import { SurrogateCheck } from '../platform/runtime/surrogate-check.ts';
 import { findCharacterEnd } from './utf8-check.ts';
 
@@ -49,6 +49,9 @@ type Container = unknown[] | Record<string, unknown>;
  * Reads a JSON text chunk by chunk and builds the value that `JSON.parse` would return for the whole. The work per
  * chunk is bounded by its length, so a text of 80 MB never blocks the event loop, and its bytes need not be retained.
  * Reading stops at the first error, such as nesting that is too deep or too many values.
+ *
+ * `JSON.parse` is up to seven times as fast, but needs the whole text, and blocks for 150 to 500 ms for 78 MB (0033).
+ * Small texts are left to it.
  */
 export class JsonReader {
   readonly #limits: JsonLimits;
@@ -249,8 +252,8 @@ export class JsonReader {
   #decode(bytes: Buffer): string | null {
     const text = bytes.toString(this.#isAscii ? 'latin1' : 'utf8');
     const hasEscapes = bytes.includes(backslash);
-    const decoded = hasEscapes ? parseEscapes(text) : text;
-    if (decoded === null) this.#fail(0);
+    const decoded = hasEscapes ? (parseToken(`"${text}"`) as string | undefined) : text;
+    if (decoded === undefined) this.#fail(0);
     else if (this.#limits.loneSurrogates || !(hasEscapes || this.#surrogates.isOpen)) return decoded;
     else if (this.#surrogates.take(decoded)) return decoded;
     else this.#fail(0, 'lone_surrogate');
@@ -269,9 +272,9 @@ export class JsonReader {
   #endScalar(last: Buffer): void {
     const text = this.#takeParts(last).toString('latin1');
     this.#token = null;
-    const scalar = parseScalar(text);
-    if (scalar === null) this.#fail(0);
-    else this.#add(scalar.value);
+    const value = parseToken(text);
+    if (value === undefined) this.#fail(0);
+    else this.#add(value);
   }
 
   #add(value: unknown): void {

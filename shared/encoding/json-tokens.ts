@@ -1,10 +1,3 @@
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const literals = new Map<string, unknown>([
-  ['true', true],
-  ['false', false],
-  ['null', null],
-]);
-
 /** Returns whether a byte can be part of a number or literal. */
 export const isScalarByte = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) ||
@@ -14,19 +7,13 @@ export const isScalarByte = (byte: number): boolean =>
   byte === 0x2e ||
   byte === 0x45;
 
-/** Parses a number or one of the three literals. Returns null for anything else. */
-export function parseScalar(text: string): { readonly value: unknown } | null {
-  if (jsonNumber.test(text)) return { value: Number(text) };
-  return literals.has(text) ? { value: literals.get(text) } : null;
-}
-
-/** Decodes the text between two quotes. Returns null if an escape is invalid. */
-export function parseEscapes(text: string): string | null {
+/** Parses a number, a literal or a string in quotes. Returns undefined if it is not valid. */
+export function parseToken(text: string): unknown {
   try {
-    return JSON.parse(`"${text}"`) as string;
+    return JSON.parse(text);
   } catch {
-    // The error's position is relative to a part of one string, which is meaningless to the caller.
-    return null;
+    // The error's position is relative to a part of the text, which is meaningless to the caller.
+    return undefined;
   }
 }
 

@@ -1,16 +1,46 @@
 import { endianness } from 'node:os';
+import { UpstreamError } from './upstream.ts';
+
+export const bytesPerFloat = 4;
 
 const notFinite = new Set<unknown>([null, 'NaN', 'Infinity', '-Infinity']);
 
 /** Reads a number of a vector, with what servers write for numbers that JSON does not have; null for anything else. */
-export function readNumber(value: unknown): number | null {
+function readNumber(value: unknown): number | null {
   if (typeof value === 'number') return value;
   return notFinite.has(value) ? Number.NaN : null;
 }
 
+/**
+ * Writes the numbers of one vector to its place among all, as little-endian float32.
+ * @throws UpstreamError if there are more or fewer than the dimensions, or if one is not a number
+ */
+export function writeNumbers(
+  numbers: readonly unknown[],
+  vectors: Buffer,
+  index: number,
+  dimensions: number,
+): void {
+  if (numbers.length !== dimensions) throw differentLength(index);
+  const start = index * dimensions * bytesPerFloat;
+  for (let position = 0; position < dimensions; position += 1) {
+    const number = readNumber(numbers[position]);
+    if (number === null) {
+      throw new UpstreamError(
+        'unavailable',
+        `the upstream sent a vector that is not all numbers at index ${index}`,
+      );
+    }
+    vectors.writeFloatLE(number, start + position * bytesPerFloat);
+  }
+}
+
+export const differentLength = (index: number): UpstreamError =>
+  new UpstreamError('unavailable', `the upstream sent a vector of a different length at index ${index}`);
+
 /** Returns the indices of the vectors that contain non-finite numbers. */
 export function findInvalidVectors(vectors: Buffer, dimensions: number): number[] {
-  const size = dimensions * 4;
+  const size = dimensions * bytesPerFloat;
   const count = vectors.length / size;
   const indices = Array.from({ length: count }, (_, i) => i);
   return indices.filter((i) => !isFiniteVector(vectors.subarray(i * size, (i + 1) * size)));

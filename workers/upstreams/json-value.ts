@@ -26,6 +26,16 @@ export function readArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** Whether the last data of a stream is whole: it may have been cut off. */
+export function isCompleteJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Parses a body or chunk that must be a JSON object. The error does not contain the text, which may be anything.
  */

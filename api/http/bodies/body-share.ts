@@ -29,6 +29,15 @@ export class BodyShare {
     if (this.#share === null || this.#share.amount < bytes) throw noMemory();
   }
 
+  /**
+   * Holds the part of a small body that has arrived, unless that is all of it. Most small bodies arrive complete and
+   * occupy memory only briefly.
+   */
+  holdIncomplete(bytes: number): void {
+    const { req, request } = this.#context;
+    if (!req.complete && bytes !== request.length) this.hold(bytes);
+  }
+
   release(): void {
     this.#share?.release();
     this.#share = null;

@@ -1,11 +1,10 @@
 import { HttpMethodEnum, koaBody } from 'koa-body';
-import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
 import type { Services } from '../../services.ts';
 import type { ApiContext } from '../request/context.ts';
+import { BodyCheck } from './body-check.ts';
 import { BodyShare } from './body-share.ts';
 import { checkDepth, isWellFormedJson, parseSmallJson } from './json-body.ts';
 import { readChunks } from './read-chunks.ts';
-import { checkUtf8, tooLarge } from './refuse-body.ts';
 
 /** What koa-body adds to Koa's request. */
 interface ParsedRequest {
@@ -42,15 +41,20 @@ export function createBoundedReader(
     },
   });
   return async (context) => {
-    const body = new BoundedBody(services, context, limitBytes);
+    const check = new BodyCheck(limitBytes);
+    const share = new BodyShare(services, context);
+    const take = (chunk: Buffer): void => {
+      check.push(chunk);
+      share.holdIncomplete(check.length);
+    };
     const { req, request } = context;
     try {
       const arrived = readChunks(req, services.bodyTimes, {
         isLarge: () => false,
         onChunk(chunk) {
           const { meter } = context.state;
-          if (meter === undefined) body.check(chunk);
-          else meter.measure(() => body.check(chunk));
+          if (meter === undefined) take(chunk);
+          else meter.measure(() => take(chunk));
         },
       });
       const ours = new Set(req.listeners('data'));
@@ -63,10 +67,10 @@ export function createBoundedReader(
         for (const listener of theirs) req.off('data', listener as () => void);
         throw error;
       });
-      body.end();
+      check.end();
       await parsed;
     } finally {
-      body.release();
+      share.release();
     }
     return takeBody(request);
   };
@@ -79,36 +83,4 @@ function takeBody({ body, rawBody }: ParsedRequest): unknown {
   checkDepth(body);
   if (rawBody !== undefined && !isWellFormedJson(rawBody, body)) return parseSmallJson(rawBody);
   return body;
-}
-
-/** Checks a body as it arrives. */
-class BoundedBody {
-  readonly #context: ApiContext;
-  readonly #limitBytes: number;
-  readonly #share: BodyShare;
-  readonly #utf8 = new Utf8Check();
-  #length = 0;
-
-  constructor(services: Services, context: ApiContext, limitBytes: number) {
-    this.#context = context;
-    this.#limitBytes = limitBytes;
-    this.#share = new BodyShare(services, context);
-  }
-
-  check(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length > this.#limitBytes) throw tooLarge(this.#limitBytes);
-    checkUtf8(this.#utf8.push(chunk));
-    const { req, request } = this.#context;
-    // Most bodies arrive complete and occupy memory only briefly.
-    if (!req.complete && this.#length !== request.length) this.#share.hold(this.#length);
-  }
-
-  end(): void {
-    checkUtf8(this.#utf8.end());
-  }
-
-  release(): void {
-    this.#share.release();
-  }
 }

@@ -2,11 +2,11 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';
-import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { checkBeforeBody, preAdmitBody } from '../../admission/pre-admit.ts';
+import { BodyCheck } from '../bodies/body-check.ts';
 import { smallBodyBytes } from '../bodies/body-pace.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { BodyShare } from '../bodies/body-share.ts';
@@ -14,7 +14,7 @@ import { createBoundedReader } from '../bodies/bounded-body.ts';
 import { FormReader } from '../bodies/form-reader.ts';
 import { JsonBodyReader, parseSmallJson } from '../bodies/json-body.ts';
 import { readChunks } from '../bodies/read-chunks.ts';
-import { checkUtf8, noMemory, tooLarge } from '../bodies/refuse-body.ts';
+import { noMemory, tooLarge } from '../bodies/refuse-body.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import { requesterOf } from '../request/requester.ts';
 import type { Services } from '../../services.ts';
@@ -32,13 +32,13 @@ export function parseBody(services: Services, operation: Operation): ApiMiddlewa
     // Absent for chunked bodies.
     const announced = context.request.length ?? 0;
     if (announced > limitBytes) throw tooLarge(limitBytes);
-    const body = new IncomingBody(services, context, operation);
+    const body = new IncomingBody(services, context, operation, limitBytes);
     try {
       if (announced > smallBodyBytes) await body.becomeLarge(announced);
       else if (operation.modelTypes !== undefined && expectsContinue(context.req))
         // A caller that waits for `100 Continue` gets all errors that do not depend on the body before it sends the body.
         await checkBeforeBody(services, context, operation.modelTypes);
-      context.state.body = await body.read(limitBytes);
+      context.state.body = await body.read();
       await next();
       body.end(null);
     } catch (error) {
@@ -109,9 +109,8 @@ class IncomingBody {
   readonly #context: ApiContext;
   readonly #operation: Operation;
   readonly #isForm: boolean;
-  readonly #utf8 = new Utf8Check();
+  readonly #check: BodyCheck;
   readonly #chunks = new ChunkList();
-  #length = 0;
   /** Memory for the body, from when a first part of an incomplete body has arrived. */
   readonly #share: BodyShare;
   /** Null while the body is small. */
@@ -122,11 +121,12 @@ class IncomingBody {
   /** Bytes that already count as rejected. */
   #countedBytes = 0;
 
-  constructor(services: Services, context: ApiContext, operation: Operation) {
+  constructor(services: Services, context: ApiContext, operation: Operation, limitBytes: number) {
     this.#services = services;
     this.#context = context;
     this.#operation = operation;
     this.#isForm = isForm(context, operation);
+    this.#check = new BodyCheck(limitBytes, !this.#isForm);
     this.#share = new BodyShare(services, context);
   }
 
@@ -146,7 +146,7 @@ class IncomingBody {
     if (whole === null) throw noMemory();
     whole.release();
     await preAdmitBody(this.#services, this.#context, modelTypes);
-    this.#share.hold(Math.max(this.#length, smallBodyBytes));
+    this.#share.hold(Math.max(this.#check.length, smallBodyBytes));
     // The part already read stays in memory until reading ends, even if a response has been sent before that.
     const onClose = (): void => {
       if (!this.#isReading) this.#share.release();
@@ -156,7 +156,7 @@ class IncomingBody {
     for (const chunk of this.#chunks.takeChunks()) await this.#reader.push(chunk);
   }
 
-  async read(limitBytes: number): Promise<unknown> {
+  async read(): Promise<unknown> {
     const {
       req,
       res,
@@ -166,12 +166,12 @@ class IncomingBody {
     try {
       await readChunks(req, this.#services.bodyTimes, {
         isLarge: () => this.#reader !== null,
-        onChunk: (chunk) => this.#measure(() => this.#readChunk(chunk, limitBytes)),
+        onChunk: (chunk) => this.#measure(() => this.#readChunk(chunk)),
       });
-      if (!this.#isForm) checkUtf8(this.#utf8.end());
+      this.#check.end();
       if (this.#reader !== null) {
         const share = this.#share.held;
-        if (share !== null) this.#context.state.bodyMemory = { share, textBytes: this.#length };
+        if (share !== null) this.#context.state.bodyMemory = { share, textBytes: this.#check.length };
         return await this.#reader.end();
       }
       this.#share.release();
@@ -189,7 +189,7 @@ class IncomingBody {
   /** @param error of the request, or null if it succeeded */
   end(error: unknown): void {
     const isRejected = this.#reader !== null && !this.#context.headerSent && isRejection(error);
-    const rejectedBytes = isRejected ? this.#length : 0;
+    const rejectedBytes = isRejected ? this.#check.length : 0;
     if (rejectedBytes === this.#countedBytes) return;
     this.#services.rejectedBodies.add(requesterOf(this.#context), rejectedBytes - this.#countedBytes);
   }
@@ -199,19 +199,15 @@ class IncomingBody {
     return meter === undefined ? work() : meter.measure(work);
   }
 
-  #readChunk(chunk: Buffer, limitBytes: number): void | Promise<void> {
-    this.#length += chunk.length;
-    if (this.#length > limitBytes) throw tooLarge(limitBytes);
-    if (!this.#isForm) checkUtf8(this.#utf8.push(chunk));
+  #readChunk(chunk: Buffer): void | Promise<void> {
+    this.#check.push(chunk);
     return this.#reader === null ? this.#readSmallChunk(chunk) : this.#readLargeChunk(chunk, this.#reader);
   }
 
   #readSmallChunk(chunk: Buffer): void | Promise<void> {
     this.#chunks.add(chunk);
-    if (this.#length > smallBodyBytes) return this.becomeLarge(this.#length);
-    // Most small bodies arrive complete and occupy memory only briefly.
-    const { req, request } = this.#context;
-    if (!req.complete && this.#length !== request.length) this.#share.hold(this.#length);
+    if (this.#check.length > smallBodyBytes) return this.becomeLarge(this.#check.length);
+    this.#share.holdIncomplete(this.#check.length);
     return undefined;
   }
 
@@ -227,7 +223,7 @@ class IncomingBody {
   }
 
   #yieldAfterRead(reader: BodyReader): void | Promise<void> {
-    this.#share.hold(this.#length + reader.extraBytes);
+    this.#share.hold(this.#check.length + reader.extraBytes);
     if (this.#spentMs < readingTurnMs) return undefined;
     this.#spentMs = 0;
     return nextWorkTurn(requesterOf(this.#context));
@@ -235,7 +231,7 @@ class IncomingBody {
 
   async #parseSmall(): Promise<unknown> {
     // An empty body is treated as an empty object, so that missing fields are reported by name.
-    if (this.#length === 0) return {};
+    if (this.#check.length === 0) return {};
     const bytes = this.#chunks.take();
     if (!this.#isForm) return parseSmallJson(bytes.toString('utf8'));
     const reader = this.#createReader();

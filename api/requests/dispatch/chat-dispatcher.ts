@@ -11,7 +11,7 @@ import type { ReadyQueue } from '../../../shared/work/queue/ready-queue.ts';
 import { checksUntilLost } from '../replies/find-lost-replies.ts';
 import { FrameOrder } from '../replies/frame-order.ts';
 import type { CancelCause } from '../../../shared/work/replies/worker-control.ts';
-import { encodeLargeJson, isLongJson } from '../../../shared/encoding/json-pieces.ts';
+import { encodeWholeJson, isLongJson } from '../../../shared/encoding/json-pieces.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { release, releaseIfHeld, settleBroken } from './abandon-request.ts';
@@ -322,7 +322,7 @@ export class ChatDispatcher implements ReplyOwner {
   async #push(job: ChatJob, lane: Lane): Promise<number> {
     const queue = this.#queues[lane];
     const isLong = isLongJson(job, maxInlineBytes);
-    const json = isLong ? await encodeLargeJson(job, job.request.accountId) : JSON.stringify(job);
+    const json = isLong ? await encodeWholeJson(job, job.request.accountId) : JSON.stringify(job);
     if (typeof json === 'string' && Buffer.byteLength(json) <= maxInlineBytes)
       return await pushTo(queue, json, job.request);
     const id = payloadId(job.request, job.attempt);

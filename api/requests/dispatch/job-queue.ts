@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { encodeLargeJson, isLongJson } from '../../../shared/encoding/json-pieces.ts';
+import { encodeWholeJson } from '../../../shared/encoding/json-pieces.ts';
 import {
   listRequests,
   type BullQueueName,
@@ -29,15 +29,6 @@ const countLifetimeMs = 250;
 /** Failed jobs are stored for operators to inspect, up to a number and an age in seconds. */
 const storedFailures = { count: 1_000, age: 7 * 24 * 60 * 60 };
 
-/**
- * Encodes a job in work turns. A large batch is mostly from one account, so it uses the turns of its first request's
- * account.
- */
-async function encodeJob(job: QueuedJob): Promise<Buffer> {
-  if (!isLongJson(job, maxInlineBytes)) return Buffer.from(JSON.stringify(job));
-  return await encodeLargeJson(job, listRequests(job)[0].accountId);
-}
-
 /** One BullMQ queue, for the api. */
 export class JobQueue<T extends QueuedJob> {
   readonly #queue: Queue<QueueItem<T>>;
@@ -63,10 +54,11 @@ export class JobQueue<T extends QueuedJob> {
    */
   async add(jobId: string, job: T, priority = 0): Promise<void> {
     await this.#checkNotFull();
-    const json = await encodeJob(job);
+    const requests = listRequests(job);
+    // A large batch is mostly from one account, so it is encoded in the turns of its first request's account.
+    const json = await encodeWholeJson(job, requests[0].accountId);
     let item: QueueItem<T> = job;
     if (json.length > maxInlineBytes) {
-      const requests = listRequests(job);
       await this.#payloads.put(jobId, json, Math.max(...requests.map(({ deadlineAtMs }) => deadlineAtMs)));
       const { replyChannel } = job;
       item = { v: 1, stored: jobId, bytes: json.length, replyChannel, requests };

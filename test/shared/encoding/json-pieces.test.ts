@@ -4,7 +4,7 @@ import {
   createIdempotencyClaim,
   createLargeIdempotencyClaim,
 } from '../../../shared/money/idempotency-claim.ts';
-import { encodeLargeJson, isLongJson, writeJson } from '../../../shared/encoding/json-pieces.ts';
+import { encodeWholeJson, isLongJson, writeJson } from '../../../shared/encoding/json-pieces.ts';
 
 test('the pieces of a value join to the output of JSON.stringify', (t) => {
   fc.assert(
@@ -29,7 +29,7 @@ test('a long string is written in pieces, without splitting a character', (t) =>
 
 test('a large value is encoded in pieces with the same result as in one go, and its idempotency claim is the same, too', async (t) => {
   const value = { model: 'm', input: Array.from({ length: 3_000 }, (_, i) => `${i} слово`.repeat(300)) };
-  t.true((await encodeLargeJson(value, 'account')).equals(Buffer.from(JSON.stringify(value))));
+  t.true((await encodeWholeJson(value, 'account')).equals(Buffer.from(JSON.stringify(value))));
   t.deepEqual(
     await createLargeIdempotencyClaim('k', '/p', value, 'account'),
     createIdempotencyClaim('k', '/p', value),

@@ -8,7 +8,7 @@ import type { Mail } from '../../../shared/account-area/mail.ts';
 import { mailQueueName, type SealedMail } from '../../../shared/account-area/mail-queue.ts';
 import { closeBullWorker } from '../../intake/close-bull-worker.ts';
 import { createBullWorker } from '../../intake/create-bull-worker.ts';
-import { computeMailRetryMs } from './mail-retry.ts';
+import { addJitter, computeBackoffMs } from '../../outbound/backoff.ts';
 import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
 import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
@@ -21,6 +21,14 @@ const defaultConcurrency = 5;
 
 /** How long running sends may take when the process stops. Another worker sends interrupted mails again. */
 const stopGraceMs = 5_000;
+
+const firstRetryMs = 5_000;
+const maxRetryMs: Record<Mail['kind'], number> = {
+  // A user is waiting for the code, which is valid for at most ten minutes.
+  'sign-in-code': 60_000,
+  'confirmation-code': 60_000,
+  notice: 15 * 60_000,
+};
 
 export interface MailIntakeOptions extends Omit<MailDeps, 'client'> {
   readonly smtpUrl: string;
@@ -67,4 +75,19 @@ export function startMailIntake(options: MailIntakeOptions): Running {
       client.close();
     },
   };
+}
+
+/**
+ * Returns how long to wait before the next attempt to send a mail, in milliseconds. The pause doubles each time, up to
+ * a maximum.
+ * @param attempts number of attempts so far
+ * @param random from 0 to 1
+ */
+export function computeMailRetryMs(
+  attempts: number,
+  kind: Mail['kind'],
+  random: () => number = Math.random,
+): number {
+  const limits = { firstMs: firstRetryMs, maxMs: maxRetryMs[kind] };
+  return addJitter(computeBackoffMs(attempts, limits), random());
 }

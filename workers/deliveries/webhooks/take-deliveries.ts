@@ -10,12 +10,11 @@ import type { WebhookDelivery } from '../../../shared/work/webhook-delivery.ts';
 import { webhookQueueName } from './webhook-queue.ts';
 import { closeBullWorker } from '../../intake/close-bull-worker.ts';
 import { createBullWorker } from '../../intake/create-bull-worker.ts';
-import { AttemptFailed, DeliveryFailed, reportState } from './conclude-attempt.ts';
+import { AttemptFailed, computeRetryDelayMs, DeliveryFailed, reportState } from './conclude-attempt.ts';
 import { deliverWebhook, type DeliveryDeps } from './deliver-webhook.ts';
 import { DeliveryLanes, type LaneLimits } from './delivery-lanes.ts';
 import { DeliveryTurns } from './delivery-turns.ts';
 import { ReceiverRecords } from './receiver-records.ts';
-import { computeRetryDelayMs } from './delivery-retry.ts';
 import { WaitingDeliveries } from './waiting-deliveries.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
 

@@ -1,6 +1,6 @@
 import type { ChatStreamTranslator } from '../chat-stream.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { parseRecord, readCount } from '../json-value.ts';
+import { isCompleteJson, parseRecord, readCount } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import type { MessageTranslator } from './response-translator.ts';
@@ -73,7 +73,9 @@ export function createChatStreamTranslator(
 
     end() {
       // The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream.
-      const events = isDone ? [] : parser.end().flatMap(({ data }) => (isJson(data) ? take(data) : []));
+      const events = isDone
+        ? []
+        : parser.end().flatMap(({ data }) => (isCompleteJson(data) ? take(data) : []));
       if (!isDone) {
         throw new UpstreamError('unavailable', 'the upstream stream ended before it was complete');
       }
@@ -84,13 +86,4 @@ export function createChatStreamTranslator(
 
 function readRecord(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,10 +1,8 @@
-import { findInvalidVectors, readNumber } from '../finite-vectors.ts';
+import { bytesPerFloat, findInvalidVectors, writeNumbers } from '../finite-vectors.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { parseRecord, readArray, readCount } from '../json-value.ts';
 import { type EmbeddingResponse, type EmbeddingCall, UpstreamError, wrongLength } from '../upstream.ts';
 import { isErrorBody, toEmbeddedError } from './from-error.ts';
-
-const BYTES_PER_FLOAT = 4;
 
 /**
  * Returns the vectors as bytes, in the order of their inputs. They arrive as JSON numbers, also in that order.
@@ -34,7 +32,7 @@ export function fromEmbeddingResponse(
   if (call.dimensions !== null && dimensions !== call.dimensions) {
     throw wrongLength(dimensions, call.dimensions);
   }
-  const vectors = Buffer.allocUnsafe(count * dimensions * BYTES_PER_FLOAT);
+  const vectors = Buffer.allocUnsafe(count * dimensions * bytesPerFloat);
   for (const [index, embedding] of embeddings.entries()) {
     writeVector(readValues(embedding), vectors, index, dimensions);
   }
@@ -58,26 +56,11 @@ function readValues(embedding: unknown): readonly unknown[] {
 }
 
 function writeVector(values: readonly unknown[], vectors: Buffer, index: number, dimensions: number): void {
-  const start = index * dimensions * BYTES_PER_FLOAT;
+  const start = index * dimensions * bytesPerFloat;
   if (values.length === 0) {
     // The model could not make one.
-    vectors.fill(0xff, start, start + dimensions * BYTES_PER_FLOAT);
+    vectors.fill(0xff, start, start + dimensions * bytesPerFloat);
     return;
   }
-  if (values.length !== dimensions) {
-    throw new UpstreamError(
-      'unavailable',
-      `the upstream sent a vector of a different length at index ${index}`,
-    );
-  }
-  for (let position = 0; position < dimensions; position += 1) {
-    const number = readNumber(values[position]);
-    if (number === null) {
-      throw new UpstreamError(
-        'unavailable',
-        `the upstream sent a vector that is not all numbers at index ${index}`,
-      );
-    }
-    vectors.writeFloatLE(number, start + position * BYTES_PER_FLOAT);
-  }
+  writeNumbers(values, vectors, index, dimensions);
 }

@@ -1,5 +1,5 @@
 import type { ChatStreamTranslator } from '../chat-stream.ts';
-import { parseRecord } from '../json-value.ts';
+import { isCompleteJson, parseRecord } from '../json-value.ts';
 import { createSseParser } from '../sse-parser.ts';
 import { type ChatEvent, UpstreamError } from '../upstream.ts';
 import { createBareJsonCutter } from './bare-json.ts';
@@ -47,7 +47,7 @@ export function createChatStreamTranslator(options: ResponseOptions): ChatStream
       const events: ChatEvent[] = [];
       for (const { data } of parser.end()) {
         // The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream.
-        if (isJson(data)) {
+        if (isCompleteJson(data)) {
           events.push(...takeData(data));
         }
       }
@@ -58,13 +58,4 @@ export function createChatStreamTranslator(options: ResponseOptions): ChatStream
       return [...events, ...translator.end()];
     },
   };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -6,7 +6,7 @@ import { toEmbeddedError } from './from-error.ts';
 import { toEmptyResponse, isErrorBody, readUsage } from './from-response.ts';
 import { ChoiceReader, type ChoiceOptions } from './choice-reader.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { parseRecord, readArray, readCount } from '../json-value.ts';
+import { isCompleteJson, parseRecord, readArray, readCount } from '../json-value.ts';
 import { TextChunkReader } from './text-chunk.ts';
 
 const DONE = '[DONE]';
@@ -164,7 +164,7 @@ export function createChatStreamTranslator(options: ChatStreamOptions): ChatStre
 
   /** The last event may lack its blank line, and may be complete or cut off. If it is cut off, so is the stream. */
   function takeLast(last: SseEvent, events: ChatEvent[]): void {
-    if (last.data.trim() === DONE || isJson(last.data)) {
+    if (last.data.trim() === DONE || isCompleteJson(last.data)) {
       takeEvent(last, events);
     }
   }
@@ -228,13 +228,4 @@ function isSameUsage(one: UpstreamUsage, other: UpstreamUsage | null): boolean {
   }
   const names = Object.keys(one) as (keyof UpstreamUsage)[];
   return other !== null && names.every((name) => one[name] === other[name]);
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -10,7 +10,10 @@ import { MailQueue } from '../../../../shared/account-area/mail-queue.ts';
 import type { Mail } from '../../../../shared/account-area/mail.ts';
 import { openBullQueue } from '../../../../shared/work/queue/open-bull-queue.ts';
 import { mailQueueName, type SealedMail } from '../../../../shared/account-area/mail-queue.ts';
-import type { MailIntakeOptions } from '../../../../workers/deliveries/mail/take-mails.ts';
+import {
+  computeMailRetryMs,
+  type MailIntakeOptions,
+} from '../../../../workers/deliveries/mail/take-mails.ts';
 import { readCode, useMailbox, type Mailbox } from '../../../support/mailbox.ts';
 import {
   createNotice,
@@ -235,4 +238,18 @@ test('a worker sends queued mails with the settings in its environment variables
   const mail = await stack.mailbox!.waitForMail('ann@example.com');
   t.is(mail.subject, 'Код регистрации в Шлюз');
   t.is(readCode(mail), '493021');
+});
+
+test('retry delays double, up to a minute for a code and a quarter of an hour for a notice', (t) => {
+  const pauses = (kind: 'sign-in-code' | 'notice'): number[] =>
+    [1, 2, 3, 4, 5, 6, 9, 5_000].map((attempts) => computeMailRetryMs(attempts, kind, () => 0) / 1_000);
+  t.deepEqual(pauses('sign-in-code'), [5, 10, 20, 40, 60, 60, 60, 60]);
+  t.deepEqual(pauses('notice'), [5, 10, 20, 40, 80, 160, 900, 900]);
+});
+
+test('mails that failed together are retried at different times', (t) => {
+  t.is(
+    computeMailRetryMs(1, 'notice', () => 1),
+    6_000,
+  );
 });

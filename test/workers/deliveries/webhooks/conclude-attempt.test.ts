@@ -1,6 +1,6 @@
 import test from 'ava';
 import { webhookAttempts } from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
-import { computeRetryDelayMs } from '../../../../workers/deliveries/webhooks/delivery-retry.ts';
+import { computeRetryDelayMs } from '../../../../workers/deliveries/webhooks/conclude-attempt.ts';
 
 const attempts = Array.from({ length: webhookAttempts - 1 }, (_, i) => i + 1);
 
