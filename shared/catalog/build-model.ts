@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model, Pricing } from '../contract/models.ts';
 import { defaultEncoding } from './count-tokens.ts';
-import { findOpenAiProfile, listUnsupportedFields } from './openai-dialect.ts';
+import { findOpenAiProfile, listUnsupportedFields } from './openai-profile.ts';
 import type {
   CatalogModel,
   CatalogRoute,

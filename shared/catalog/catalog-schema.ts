@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
 import { ModelType, Pricing, type Model } from '../contract/models.ts';
 import { encodingNames, type EncodingName } from './count-tokens.ts';
-import { openAiDialects, type OpenAiDialect } from './openai-dialect.ts';
+import { openAiProfiles, type OpenAiProfile } from './openai-profile.ts';
 
 /** Defaults and limits of a dialect. To add a dialect, add an entry here. */
 export interface UpstreamKindRules {
@@ -68,7 +68,7 @@ export interface CatalogUpstream {
   /** Without a trailing slash. Empty for `builtin`. */
   readonly baseUrl: string;
   /** Of the server, if the catalog says so. Only for `openai`. */
-  readonly profile: OpenAiDialect | null;
+  readonly profile: OpenAiProfile | null;
   /** Sent with each call. */
   readonly headers: Readonly<Record<string, string>>;
   /** Empty if the server needs none. */
@@ -114,7 +114,7 @@ export interface CatalogRoute {
   /** How reasoning is requested from the vendor's model. Null means it is derived from the model's name. */
   readonly thinking: 'budget' | 'effort' | null;
   /** Which servers it is like, of those with OpenAI's API. Only used for `openai`. */
-  readonly profile: OpenAiDialect;
+  readonly profile: OpenAiProfile;
   /** Request fields to omit: those that its profile leaves out, and those of the route and its upstream. */
   readonly drops: ReadonlySet<string>;
   /** Request fields of its server that are not part of the specification. */
@@ -194,7 +194,7 @@ const drops = () => Type.Array(Type.String({ minLength: 1 }), { default: [] });
 export const UpstreamEntry = Type.Object({
   kind: StringEnum(Object.keys(upstreamKinds) as UpstreamKind[]),
   baseUrl: Type.Optional(Type.String()),
-  dialect: Type.Optional(StringEnum([...openAiDialects])),
+  dialect: Type.Optional(StringEnum([...openAiProfiles])),
   headers: Type.Optional(Type.Record(Type.String(), Type.String({ minLength: 1 }))),
   apiKeys: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
   maxConcurrency: Type.Optional(positiveInteger()),

@@ -14,7 +14,7 @@ import {
 import { checkCatalog } from './check-catalog.ts';
 import { readKeyVariable, usableHeader, usableKey } from './check-entries.ts';
 import { findSuspiciousPrices, findUnlistedOptions } from './check-pricing.ts';
-import { findBatchLimits, findOpenAiProfile } from './openai-dialect.ts';
+import { findBatchLimits, findOpenAiProfile } from './openai-profile.ts';
 import { readYaml, type YamlProblem, type YamlSource } from './yaml-source.ts';
 import { stripTrailing } from '../platform/runtime/strip-trailing.ts';
 

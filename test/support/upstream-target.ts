@@ -6,7 +6,7 @@ export function createTarget(model: string, more: Partial<UpstreamTarget> = {}):
   return {
     model,
     apiKey: 'sk-test-key',
-    dialect: 'compatible',
+    profile: 'compatible',
     drops: new Set(),
     accepts: [],
     thinking: null,

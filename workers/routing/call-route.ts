@@ -296,7 +296,7 @@ function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string
   const { model, profile, drops, accepts, thinking, upstream } = route;
   return {
     upstream: upstreams.get(upstream),
-    target: { model, apiKey, dialect: profile, drops, accepts, thinking, imageUrls: upstream.imageUrls },
+    target: { model, apiKey, profile, drops, accepts, thinking, imageUrls: upstream.imageUrls },
   };
 }
 

@@ -24,7 +24,7 @@ export interface VendorCall {
 }
 
 /** A response whose status is not 2xx. `body` contains only the beginning of its body. */
-export interface Refusal {
+export interface ErrorResponse {
   readonly status: number;
   readonly headers: HttpHeaders;
   readonly body: Buffer;
@@ -35,7 +35,7 @@ export async function callVendor(
   client: HttpClient,
   call: VendorCall,
   context: CallContext,
-  toError: (refusal: Refusal) => UpstreamError,
+  toError: (response: ErrorResponse) => UpstreamError,
 ): Promise<HttpResponse> {
   const body =
     call.body instanceof RequestBody ? call.body : await encodeJsonBody(call.body, context.accountId);

@@ -1,4 +1,4 @@
-import type { OpenAiDialect } from '../../shared/catalog/openai-dialect.ts';
+import type { OpenAiProfile } from '../../shared/catalog/openai-profile.ts';
 import type { ImageOptions } from '../../shared/work/queue/job-kinds.ts';
 
 /**
@@ -16,7 +16,7 @@ export interface UpstreamTarget {
   /** Request fields beyond the specification that this route's server knows. Only used for `openai`. */
   readonly accepts: readonly string[];
   /** Which servers with OpenAI's API it is like. Only used for `openai`. */
-  readonly dialect: OpenAiDialect;
+  readonly profile: OpenAiProfile;
   /**
    * How reasoning is requested: by a `budget` of tokens, or by an `effort`. If null, the dialect derives it from the
    * model's name.

@@ -1,5 +1,5 @@
 import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
-import { checkUtf8, tooLarge } from './refuse-body.ts';
+import { checkUtf8, tooLarge } from './body-errors.ts';
 
 /** Checks a body as it arrives: its length, and that it is UTF-8. */
 export class BodyCheck {

@@ -2,7 +2,7 @@ import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import type { Services } from '../../services.ts';
 import type { ApiContext } from '../request/context.ts';
 import { requesterOf } from '../request/requester.ts';
-import { noMemory } from './refuse-body.ts';
+import { noMemory } from './body-errors.ts';
 
 /** The memory that a request's body takes from the process's budget for bodies. */
 export class BodyShare {

@@ -2,7 +2,7 @@ import type { ApiContext } from '../request/context.ts';
 import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { smallBodyBytes } from './body-pace.ts';
-import { noMemory, tooLarge } from './refuse-body.ts';
+import { noMemory, tooLarge } from './body-errors.ts';
 
 /**
  * Reserves memory for a text that was decoded from a body, until the response is sent. The amount is the same as for a

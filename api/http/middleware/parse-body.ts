@@ -14,7 +14,7 @@ import { createBoundedReader } from '../bodies/bounded-body.ts';
 import { FormReader } from '../bodies/form-reader.ts';
 import { JsonBodyReader, parseSmallJson } from '../bodies/json-body.ts';
 import { readChunks } from '../bodies/read-chunks.ts';
-import { noMemory, tooLarge } from '../bodies/refuse-body.ts';
+import { noMemory, tooLarge } from '../bodies/body-errors.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import { requesterOf } from '../request/requester.ts';
 import type { Services } from '../../services.ts';

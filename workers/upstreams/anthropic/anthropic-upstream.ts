@@ -98,9 +98,9 @@ async function post(
     client,
     { path: '/v1/messages', headers, body, isStream: body['stream'] === true },
     context,
-    (refusal) => {
-      logId(refusal.headers, context, 'upstream rejected the call');
-      return toUpstreamError(refusal, apiKey, Date.now());
+    (errorResponse) => {
+      logId(errorResponse.headers, context, 'upstream rejected the call');
+      return toUpstreamError(errorResponse, apiKey, Date.now());
     },
   );
   logId(response.headers, context, 'upstream accepted the call');

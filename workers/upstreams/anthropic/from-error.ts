@@ -1,4 +1,4 @@
-import type { Refusal } from '../call-vendor.ts';
+import type { ErrorResponse } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { lookUp, readText } from '../json-value.ts';
@@ -47,9 +47,13 @@ const EMPTY_ACCOUNT_PREFIXES = [
 /** A rate limit that waiting does not lift: the key's plan does not allow prompts of that length. */
 const TOO_LARGE_PREFIX = 'Extra usage is required for long context requests';
 
-export function toUpstreamError(refusal: Refusal, apiKey: string | null, nowMs: number): UpstreamError {
-  const retryAfterMs = readRetryAfterMs(refusal.headers, nowMs);
-  return buildError(refusal.status, readError(parseErrorBody(refusal.body)), apiKey, retryAfterMs);
+export function toUpstreamError(
+  response: ErrorResponse,
+  apiKey: string | null,
+  nowMs: number,
+): UpstreamError {
+  const retryAfterMs = readRetryAfterMs(response.headers, nowMs);
+  return buildError(response.status, readError(parseErrorBody(response.body)), apiKey, retryAfterMs);
 }
 
 /** Translates an error after a 200, either an event of the stream or the body: `{"type": "error", "error": …}`. */

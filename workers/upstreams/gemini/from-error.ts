@@ -1,4 +1,4 @@
-import type { Refusal } from '../call-vendor.ts';
+import type { ErrorResponse } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
 import { lookUp, readArray, readText } from '../json-value.ts';
@@ -30,7 +30,7 @@ const STATUSES: Readonly<Record<string, { readonly status: number; readonly fail
  */
 const KEY_REASON = /^API_KEY_/;
 
-export function toUpstreamError(response: Refusal, apiKey: string | null): UpstreamError {
+export function toUpstreamError(response: ErrorResponse, apiKey: string | null): UpstreamError {
   const retryAfterMs = readRetryAfterMs(response.headers, Date.now());
   return buildError(findError(parseErrorBody(response.body)) ?? {}, response.status, apiKey, retryAfterMs);
 }

@@ -124,7 +124,7 @@ async function post(
   const path = toMethodPath(target.model, method);
   const headers = target.apiKey === null ? {} : { 'x-goog-api-key': target.apiKey };
   const isStream = method.startsWith('stream');
-  return await callVendor(client, { path, headers, body, isStream }, context, (refusal) =>
-    toUpstreamError(refusal, target.apiKey),
+  return await callVendor(client, { path, headers, body, isStream }, context, (errorResponse) =>
+    toUpstreamError(errorResponse, target.apiKey),
   );
 }

@@ -1,4 +1,4 @@
-import type { Refusal } from '../call-vendor.ts';
+import type { ErrorResponse } from '../call-vendor.ts';
 import { readRetryAfterMs } from '../http-failure.ts';
 import { isRecord } from '../../../shared/encoding/json-record.ts';
 import { lookUp, readArray, readText } from '../json-value.ts';
@@ -27,7 +27,7 @@ const KEY_MESSAGE = 'No connected db.';
  * What llama.cpp, Ollama and servers built on them say with a 500 about a request that they cannot serve. Every other
  * call of the request would get the same answer, and other requests are served. docs/vendors.md has the same list.
  */
-const REFUSALS = [
+const rejectionWords = [
   'too large to process',
   'exceeds the available context size',
   'input is not supported',
@@ -80,7 +80,7 @@ interface VendorError {
   readonly isFlagged: boolean;
 }
 
-export function toUpstreamError(response: Refusal, apiKey: string | null): UpstreamError {
+export function toUpstreamError(response: ErrorResponse, apiKey: string | null): UpstreamError {
   const error = readVendorError(parseErrorBody(response.body));
   const retryAfterMs = readRetryAfterMs(response.headers, Date.now());
   return buildError(response.status, error, apiKey, retryAfterMs);
@@ -120,15 +120,15 @@ function classify(status: number, error: VendorError): UpstreamFailure {
   if (error.isFlagged || (byStatus === 'auth' && error.message.startsWith(REJECTED_CONTENT)))
     return 'rejected';
   if (byStatus === 'rejected' && error.message === KEY_MESSAGE) return 'auth';
-  if (byStatus === 'unavailable' && isRefusal(error.message)) return 'rejected';
+  if (byStatus === 'unavailable' && isRejection(error.message)) return 'rejected';
   if (byStatus === 'missing' && error.message.startsWith(UNSUPPORTED_REQUEST)) return 'rejected';
   if (byStatus === 'rate_limited' && error.message.startsWith(TOO_LARGE_REQUEST)) return 'too_large';
   return byStatus;
 }
 
-function isRefusal(message: string): boolean {
+function isRejection(message: string): boolean {
   const text = message.toLowerCase();
-  return REFUSALS.some((words) => text.includes(words));
+  return rejectionWords.some((words) => text.includes(words));
 }
 
 /**

@@ -19,7 +19,7 @@ import {
 import { fitToolNames, type ToolNames } from '../tool-names.ts';
 import { createFinishWordWarning, type WarnOfFinishWord } from '../unknown-finish-words.ts';
 import { isRecord, type JsonRecord } from '../../../shared/encoding/json-record.ts';
-import { RefusedFields, type AddedField, type Mended } from './refused-fields.ts';
+import { RejectedFields, type AddedField, type Mended } from './rejected-fields.ts';
 import { toUpstreamError } from './from-error.ts';
 import { ReasoningRecorder, restoreReasoning } from './save-reasoning.ts';
 import { fromEmbeddingResponse } from './from-embedding-response.ts';
@@ -39,11 +39,11 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstream> {
   const client = createHttpClient(options);
   const warnOfFinishWord = createFinishWordWarning();
-  const refusedFields = new RefusedFields();
+  const rejectedFields = new RejectedFields();
 
   return {
     chat: (target, body, stream, context) =>
-      chat({ client, warnOfFinishWord, refusedFields }, target, body, stream, context),
+      chat({ client, warnOfFinishWord, rejectedFields }, target, body, stream, context),
     needsImageBytes,
 
     async embed(
@@ -52,7 +52,7 @@ export function createOpenAiUpstream(options: HttpClientOptions): Required<Upstr
       context: CallContext,
     ): Promise<EmbeddingResponse> {
       const response = await postMended(
-        { client, refusedFields },
+        { client, rejectedFields },
         { path: '/embeddings', body: toEmbeddingRequest(target, call), isStream: false },
         { target, context, added: encodingFormat },
       );
@@ -78,19 +78,19 @@ interface ChatDeps extends PostDeps {
 }
 
 async function* chat(
-  { client, warnOfFinishWord, refusedFields }: ChatDeps,
+  { client, warnOfFinishWord, rejectedFields }: ChatDeps,
   target: UpstreamTarget,
   original: ChatBody,
   stream: boolean,
   context: CallContext,
 ): AsyncGenerator<readonly ChatEvent[]> {
-  const { toolNames } = profiles[target.dialect];
+  const { toolNames } = profiles[target.profile];
   const { body, restore } = toolNames === null ? unchanged(original) : fitToolNames(original, toolNames);
   const images = await collectImages(body, context, (url) => needsImageBytes(target, url));
   const withReasoning = restoreReasoning(body, target.model, context.recalled);
   const request = toChatRequest(target, withReasoning, stream, images);
   const response = await postMended(
-    { client, refusedFields },
+    { client, rejectedFields },
     { path: '/chat/completions', body: request, isStream: stream },
     { target, context, added: context.isTemperatureAdded === true ? temperature : nothing },
   );
@@ -122,7 +122,7 @@ const maxMends = 3;
 
 interface PostDeps {
   readonly client: HttpClient;
-  readonly refusedFields: RefusedFields;
+  readonly rejectedFields: RejectedFields;
 }
 
 interface MendedPost {
@@ -138,19 +138,19 @@ interface MendedPost {
  * more tokens for it than ours.
  */
 async function postMended(
-  { client, refusedFields }: PostDeps,
+  { client, rejectedFields }: PostDeps,
   call: Omit<VendorCall, 'headers'>,
   { target, context, added }: MendedPost,
 ): Promise<HttpResponse> {
-  let body = refusedFields.adapt(target.model, call.body as JsonRecord, added);
+  let body = rejectedFields.adapt(target.model, call.body as JsonRecord, added);
   const mends: Mended[] = [];
   for (;;) {
     try {
       const response = await post(client, { ...call, body }, target, context);
-      for (const mended of mends) refusedFields.remember(target.model, mended, context.log);
+      for (const mended of mends) rejectedFields.remember(target.model, mended, context.log);
       return response;
     } catch (error) {
-      const mended = mends.length === maxMends ? null : refusedFields.mend(body, added, error);
+      const mended = mends.length === maxMends ? null : rejectedFields.mend(body, added, error);
       if (mended === null) throw error;
       mends.push(mended);
       context.log.debug({ err: error }, 'server rejected the request; retrying with corrected fields');
@@ -173,7 +173,7 @@ async function post(
   context: CallContext,
 ): Promise<HttpResponse> {
   const headers = target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` };
-  return await callVendor(client, { ...call, headers }, context, (refusal) =>
-    toUpstreamError(refusal, target.apiKey),
+  return await callVendor(client, { ...call, headers }, context, (errorResponse) =>
+    toUpstreamError(errorResponse, target.apiKey),
   );
 }

@@ -1,5 +1,5 @@
 import { strictNames, type NameRule } from '../tool-names.ts';
-import type { OpenAiDialect } from '../../../shared/catalog/openai-dialect.ts';
+import type { OpenAiProfile } from '../../../shared/catalog/openai-profile.ts';
 
 /**
  * How a chat is written for a server with OpenAI's API. Which fields it does not accept at all is part of the catalog.
@@ -45,7 +45,7 @@ const openAi: Profile = {
   toolNames: strictNames,
 };
 
-export const profiles: Readonly<Record<OpenAiDialect, Profile>> = {
+export const profiles: Readonly<Record<OpenAiProfile, Profile>> = {
   openai: openAi,
   azure: openAi,
   mistral: {

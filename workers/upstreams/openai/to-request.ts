@@ -28,7 +28,7 @@ export function toChatRequest(
   stream: boolean,
   images: ReadonlyMap<string, LoadedMedia> = new Map(),
 ): JsonBody {
-  const profile = profiles[target.dialect];
+  const profile = profiles[target.profile];
   const request: JsonBody = { model: target.model, messages: toMessages(body.messages, profile, images) };
   for (const field of CHAT_FIELDS) {
     const value = toValue(body[field]);
@@ -140,7 +140,7 @@ export function toEmbeddingRequest(target: UpstreamTarget, call: EmbeddingCall):
   if (call.user !== null) {
     request['user'] = call.user;
   }
-  return rename(omitFields(request, target.drops), profiles[target.dialect].names);
+  return rename(omitFields(request, target.drops), profiles[target.profile].names);
 }
 
 function toRecord(value: unknown): JsonBody {

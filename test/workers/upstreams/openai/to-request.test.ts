@@ -2,9 +2,9 @@ import test from 'ava';
 
 import {
   listUnsupportedFields,
-  openAiDialects,
-  type OpenAiDialect,
-} from '../../../../shared/catalog/openai-dialect.ts';
+  openAiProfiles,
+  type OpenAiProfile,
+} from '../../../../shared/catalog/openai-profile.ts';
 import { createTarget } from '../../../support/upstream-target.ts';
 import type { ChatBody, UpstreamTarget } from '../../../../workers/upstreams/upstream.ts';
 import { toChatRequest, toEmbeddingRequest } from '../../../../workers/upstreams/openai/to-request.ts';
@@ -122,7 +122,7 @@ test('embeddings are requested as base64, with dimensions and user only if given
 
 test('Mistral gets shorter vectors by its own name', (t) => {
   const mistral = createTarget('emb', {
-    dialect: 'mistral',
+    profile: 'mistral',
     drops: new Set(listUnsupportedFields('mistral')),
   });
   t.deepEqual(toEmbeddingRequest(mistral, { inputs: ['a'], dimensions: 8, user: 'u' }), {
@@ -168,35 +168,35 @@ test('tool calls are sent without fields of other APIs, and their messages inclu
   t.deepEqual(request['messages'], [{ role: 'assistant', tool_calls: [call], reasoning_content: 'Hm.' }]);
 });
 
-const ofDialect = (
-  dialect: OpenAiDialect,
+const ofProfile = (
+  profile: OpenAiProfile,
   body: Record<string, unknown>,
   messages: readonly object[] = MESSAGES,
 ): Record<string, unknown> => {
-  const drops = new Set(listUnsupportedFields(dialect));
+  const drops = new Set(listUnsupportedFields(profile));
   return toChatRequest(
-    createTarget('model', { dialect, drops }),
+    createTarget('model', { profile, drops }),
     { ...body, messages } as unknown as ChatBody,
     true,
   );
 };
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } };
 
-test('each dialect gets the name of the token limit that its servers know', (t) => {
-  for (const dialect of openAiDialects) {
-    const request = ofDialect(dialect, { max_completion_tokens: 20 });
-    const isNewer = ['openai', 'azure', 'groq', 'cerebras'].includes(dialect);
-    t.is(request['max_completion_tokens'], isNewer ? 20 : undefined, dialect);
-    t.is(request['max_tokens'], isNewer ? undefined : 20, dialect);
+test('each profile gets the name of the token limit that its servers know', (t) => {
+  for (const profile of openAiProfiles) {
+    const request = ofProfile(profile, { max_completion_tokens: 20 });
+    const isNewer = ['openai', 'azure', 'groq', 'cerebras'].includes(profile);
+    t.is(request['max_completion_tokens'], isNewer ? 20 : undefined, profile);
+    t.is(request['max_tokens'], isNewer ? undefined : 20, profile);
   }
 });
 
 test('empty lists, and settings for tools without tools, are left out', (t) => {
   const empty = { tools: [], stop: [], tool_choice: 'auto', parallel_tool_calls: false };
-  const request = ofDialect('compatible', empty, [{ role: 'assistant', content: 'x', tool_calls: [] }]);
+  const request = ofProfile('compatible', empty, [{ role: 'assistant', content: 'x', tool_calls: [] }]);
   t.deepEqual(Object.keys(request).sort(), ['messages', 'model', 'stream', 'stream_options']);
   t.deepEqual(request['messages'], [{ role: 'assistant', content: 'x' }]);
-  const used = ofDialect('compatible', { ...empty, tools: [tool] });
+  const used = ofProfile('compatible', { ...empty, tools: [tool] });
   t.like(used, { tools: [tool], tool_choice: 'auto', parallel_tool_calls: false });
 });
 
@@ -205,10 +205,10 @@ test('the role developer is system for all but OpenAI', (t) => {
     { role: 'user', content: 'a' },
     { role: 'developer', content: 'b' },
   ];
-  for (const dialect of openAiDialects) {
-    const request = ofDialect(dialect, {}, messages);
-    const isKept = dialect === 'openai' || dialect === 'azure';
-    t.is((request['messages'] as { role: string }[])[1]!.role, isKept ? 'developer' : 'system', dialect);
+  for (const profile of openAiProfiles) {
+    const request = ofProfile(profile, {}, messages);
+    const isKept = profile === 'openai' || profile === 'azure';
+    t.is((request['messages'] as { role: string }[])[1]!.role, isKept ? 'developer' : 'system', profile);
   }
 });
 
@@ -231,7 +231,7 @@ test('nulls are left out at any depth, except where a JSON schema has them as va
     web_search_options: { user_location: null, search_context_size: 'low' },
   };
   const url = 'https://a.example/1.png';
-  const request = ofDialect('compatible', body, [
+  const request = ofProfile('compatible', body, [
     { role: 'user', content: [{ type: 'image_url', image_url: { url, detail: null } }] },
   ]);
   t.deepEqual(request['tools'], [{ type: 'function', function: { name: 'f', parameters: clean } }]);
@@ -253,18 +253,18 @@ const hints = {
 
 test('hints for OpenAI are sent to OpenAI alone, and the service tier to nobody', (t) => {
   const { service_tier: _tier, ...sent } = hints;
-  t.like(ofDialect('openai', hints), sent);
-  for (const dialect of openAiDialects) {
-    const request = ofDialect(dialect, hints);
-    t.is(request['service_tier'], undefined, dialect);
-    if (['openai', 'azure', 'openrouter'].includes(dialect)) continue;
-    for (const name of Object.keys(hints)) t.is(request[name], undefined, `${dialect}: ${name}`);
+  t.like(ofProfile('openai', hints), sent);
+  for (const profile of openAiProfiles) {
+    const request = ofProfile(profile, hints);
+    t.is(request['service_tier'], undefined, profile);
+    if (['openai', 'azure', 'openrouter'].includes(profile)) continue;
+    for (const name of Object.keys(hints)) t.is(request[name], undefined, `${profile}: ${name}`);
   }
 });
 
 test('Mistral gets only what it knows, with ids and names by its rules', (t) => {
   const call = { id: 'call_a-long-id', type: 'function', function: { name: 'f', arguments: '' } };
-  const request = ofDialect(
+  const request = ofProfile(
     'mistral',
     {
       ...hints,
@@ -312,15 +312,15 @@ test('fields that a route accepts are sent, and llama.cpp gets its own name for 
     messages: MESSAGES,
     chat_template_kwargs: { enable_thinking: false },
   });
-  const request = ofDialect('llamacpp', { repetition_penalty: 1.1 });
+  const request = ofProfile('llamacpp', { repetition_penalty: 1.1 });
   t.is(request['repeat_penalty'], 1.1);
   t.is(request['repetition_penalty'], undefined);
 });
 
 test('earlier reasoning is sent back under the name that the server reads', (t) => {
   const messages = [{ role: 'assistant', content: 'x', reasoning_content: 'Hm.' }];
-  const sent = (dialect: OpenAiDialect): object =>
-    (ofDialect(dialect, {}, messages)['messages'] as object[])[0]!;
+  const sent = (profile: OpenAiProfile): object =>
+    (ofProfile(profile, {}, messages)['messages'] as object[])[0]!;
   t.deepEqual(sent('deepseek'), { role: 'assistant', content: 'x', reasoning_content: 'Hm.' });
   t.deepEqual(sent('groq'), { role: 'assistant', content: 'x', reasoning: 'Hm.' });
   t.deepEqual(sent('openai'), { role: 'assistant', content: 'x' });

@@ -1,5 +1,5 @@
 /** Servers with OpenAI's API that differ in what they accept. `compatible` is any other. */
-export const openAiDialects = [
+export const openAiProfiles = [
   'openai',
   'mistral',
   'deepseek',
@@ -13,10 +13,10 @@ export const openAiDialects = [
   'tei',
   'compatible',
 ] as const;
-export type OpenAiDialect = (typeof openAiDialects)[number];
+export type OpenAiProfile = (typeof openAiProfiles)[number];
 
 /** The profiles of vendors, by the ends of their host names. */
-const profilesOfHosts: readonly (readonly [string, OpenAiDialect])[] = [
+const profilesOfHosts: readonly (readonly [string, OpenAiProfile])[] = [
   ['api.openai.com', 'openai'],
   ['mistral.ai', 'mistral'],
   ['deepseek.com', 'deepseek'],
@@ -37,14 +37,14 @@ const mistralFamily = /^(?:.*\/)?(?:open-)?(?:mistral|ministral|magistral|codest
  * @param model its name at the server
  */
 export function findOpenAiProfile(
-  configured: OpenAiDialect | null,
+  configured: OpenAiProfile | null,
   baseUrl: string,
   model: string,
-): OpenAiDialect {
+): OpenAiProfile {
   return configured ?? findByHost(baseUrl) ?? (mistralFamily.test(model) ? 'mistral' : 'compatible');
 }
 
-function findByHost(baseUrl: string): OpenAiDialect | null {
+function findByHost(baseUrl: string): OpenAiProfile | null {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname.toLowerCase() : '';
   return profilesOfHosts.find(([end]) => host === end || host.endsWith(`.${end}`))?.[1] ?? null;
 }
@@ -57,7 +57,7 @@ const openAiOnly = `metadata prediction prompt_cache_key prompt_cache_options pr
 const media = 'audio modalities web_search_options';
 
 /** Optional fields of a chat that a server rejects, or that mean nothing to it. docs/vendors.md has the same table. */
-const unsupported: Readonly<Record<OpenAiDialect, string>> = {
+const unsupported: Readonly<Record<OpenAiProfile, string>> = {
   openai: openSampling,
   azure: openSampling,
   // Rejects whatever it does not know.
@@ -75,7 +75,7 @@ const unsupported: Readonly<Record<OpenAiDialect, string>> = {
 };
 
 /** Returns the optional fields that are not sent to a server with this profile. A price depends on the service tier. */
-export const listUnsupportedFields = (profile: OpenAiDialect): readonly string[] => [
+export const listUnsupportedFields = (profile: OpenAiProfile): readonly string[] => [
   'service_tier',
   ...unsupported[profile].split(/\s+/),
 ];
@@ -86,7 +86,7 @@ export interface VendorBatchLimits {
 }
 
 /** Limits of one embedding call, for servers that allow less than OpenAI. */
-const batchLimits: Partial<Record<OpenAiDialect, VendorBatchLimits>> = {
+const batchLimits: Partial<Record<OpenAiProfile, VendorBatchLimits>> = {
   // Its limit is 16 384 tokens by its own count, which can be 1.6 times ours.
   mistral: { maxBatchInputs: 512, maxBatchTokens: 10_000 },
   // `--max-client-batch-size`, unless it was started with another.
@@ -94,4 +94,4 @@ const batchLimits: Partial<Record<OpenAiDialect, VendorBatchLimits>> = {
 };
 
 /** Returns the limits of an upstream's embedding calls that its profile sets. */
-export const findBatchLimits = (profile: OpenAiDialect): VendorBatchLimits => batchLimits[profile] ?? {};
+export const findBatchLimits = (profile: OpenAiProfile): VendorBatchLimits => batchLimits[profile] ?? {};

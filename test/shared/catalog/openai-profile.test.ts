@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findOpenAiProfile } from '../../../shared/catalog/openai-dialect.ts';
+import { findOpenAiProfile } from '../../../shared/catalog/openai-profile.ts';
 
 const find = (baseUrl: string, model = 'some-model') => findOpenAiProfile(null, baseUrl, model);
 

@@ -35,7 +35,7 @@ const limitFields = ['max_tokens', 'max_completion_tokens'];
  * the gateway added, the name of the limit, or a limit that leaves no room for the prompt. The first two are remembered
  * by model, so that only the first request is sent twice.
  */
-export class RefusedFields {
+export class RejectedFields {
   readonly #changes = new Map<string, Changes>();
   readonly #warn = createThrottledWarning(
     (line, fields: object, log: Pick<UpstreamLogger, 'warn'>) => log.warn(fields, line),
