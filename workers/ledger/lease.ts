@@ -1,12 +1,8 @@
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
+import { LeaseTaker } from './lease-taker.ts';
 
-const takeScript = new LuaScript(new URL('./take-lease.lua', import.meta.url), [
-  'lease',
-  'workerId',
-  'leaseMs',
-]);
 const releaseScript = new LuaScript(new URL('./release-lease.lua', import.meta.url), ['lease', 'workerId']);
 
 /**
@@ -17,14 +13,23 @@ export class Lease {
   readonly #redis: RedisClient;
   readonly #workerId: string;
   readonly #key: string;
+  readonly #taker: LeaseTaker;
   #renewAtMs = 0;
   /** Counts the calls of `doubt`, so that the reply to an earlier question is not believed. */
   #doubts = 0;
+  #taking: Promise<boolean> | null = null;
 
-  constructor(redis: RedisClient, workerId: string, key: string) {
+  /** @param taker of this worker, which several leases may share */
+  constructor(
+    redis: RedisClient,
+    workerId: string,
+    key: string,
+    taker: LeaseTaker = new LeaseTaker(redis, workerId),
+  ) {
     this.#redis = redis;
     this.#workerId = workerId;
     this.#key = key;
+    this.#taker = taker;
   }
 
   /** @returns whether this worker now holds the lease, for at least the next four seconds */
@@ -32,12 +37,8 @@ export class Lease {
     const nowMs = performance.now();
     if (nowMs < this.#renewAtMs) return true;
     const doubts = this.#doubts;
-    const isHeld =
-      (await takeScript.run(this.#redis, {
-        lease: this.#key,
-        workerId: this.#workerId,
-        leaseMs: liveness.shard.deadMs,
-      })) === 1;
+    this.#taking = this.#taker.take(this.#key);
+    const isHeld = await this.#taking;
     // The lease is still held for some time after that.
     if (isHeld && doubts === this.#doubts) this.#renewAtMs = nowMs + liveness.shard.reportMs;
     return isHeld;
@@ -51,6 +52,8 @@ export class Lease {
 
   async release(): Promise<void> {
     this.doubt();
+    // Otherwise Redis might get the release first.
+    await this.#taking?.catch(() => undefined);
     await releaseScript.run(this.#redis, { lease: this.#key, workerId: this.#workerId });
   }
 }

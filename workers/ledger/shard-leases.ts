@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import { LeaseTaker } from './lease-taker.ts';
 import { Lease } from './lease.ts';
 
 /** One lease per shard, so that each shard is handled by one worker at a time. */
@@ -8,7 +9,11 @@ export class ShardLeases {
 
   /** @param keyOf returns the Redis key of a shard's lease for one kind of work */
   constructor(redis: RedisClient, workerId: string, keyOf: (shard: number) => string) {
-    this.#leases = Array.from({ length: shardCount }, (_, shard) => new Lease(redis, workerId, keyOf(shard)));
+    const taker = new LeaseTaker(redis, workerId);
+    this.#leases = Array.from(
+      { length: shardCount },
+      (_, shard) => new Lease(redis, workerId, keyOf(shard), taker),
+    );
   }
 
   /** @returns whether this worker now holds the lease */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { LeaseTaker } from '../../../workers/ledger/lease-taker.ts';
 import { Lease } from '../../../workers/ledger/lease.ts';
 import { useRedis } from '../../support/use-redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -59,4 +60,21 @@ test('a holder that doubts its lease asks Redis', async (t) => {
   t.true(await one.take());
   one.doubt();
   t.false(await one.take());
+});
+
+test.serial('leases that are taken in one turn of the event loop take one script', async (t) => {
+  const worker = randomUUID();
+  const client = redis();
+  const taker = new LeaseTaker(client, worker);
+  const keys = ['together-a', 'together-b', 'together-c'];
+  await open('together-b').take();
+  const leases = keys.map((key) => new Lease(client, worker, key, taker));
+  const ran = async (): Promise<number> => {
+    const calls = /cmdstat_evalsha:calls=(\d+)/.exec(await client.info('commandstats'));
+    return Number(calls?.[1] ?? 0);
+  };
+  await taker.take('together-before');
+  const before = await ran();
+  t.deepEqual(await Promise.all(leases.map((lease) => lease.take())), [true, false, true]);
+  t.is((await ran()) - before, client.isCluster ? 3 : 1);
 });
