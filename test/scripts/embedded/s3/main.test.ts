@@ -1,51 +1,12 @@
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import test from 'ava';
-import type { ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../../../scripts/embedded/s3/server.ts';
+import { env, run } from './run-main.ts';
 import { bucketName as Bucket, createClient, credentials, makeTempDir } from './support.ts';
-
-const mainPath = fileURLToPath(new URL('../../../../scripts/embedded/s3/main.js', import.meta.url));
-const env = {
-  AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-};
-
-interface Run {
-  child: ChildProcess;
-  /** The exit code and the whole output, once the process has exited. */
-  ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** The first line of stdout. */
-  firstLine: Promise<string>;
-}
-
-function run(t: ExecutionContext, args: string[], environment: object, nodeArgs: string[] = []): Run {
-  const child = spawn(process.execPath, [...nodeArgs, mainPath, ...args], {
-    env: { ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let stdout = '';
-  let stderr = '';
-  const firstLine = new Promise<string>((resolve) => {
-    child.stdout.on('data', (part: Buffer) => {
-      stdout += part.toString();
-      const end = stdout.indexOf('\n');
-      if (end !== -1) resolve(stdout.slice(0, end));
-    });
-  });
-  child.stderr.on('data', (part: Buffer) => {
-    stderr += part.toString();
-  });
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
-  return { child, ended, firstLine };
-}
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`the server prints its endpoint as one line of JSON, accepts requests, and exits with 0 on ${signal}`, async (t) => {
