@@ -61,7 +61,7 @@ export class ObjectUpload {
     this.#completing = this.#run(this.#store());
     await this.#completing;
     // The object is deleted by now, or will be.
-    this.#stopping.signal.throwIfAborted();
+    this.#requireRunning();
     this.#isComplete = true;
     return { byteLength: this.#byteLength };
   }
@@ -88,8 +88,15 @@ export class ObjectUpload {
     if (this.#completing !== null) await this.#target.delete().catch(ignore);
   }
 
+  /** @throws Error named AbortError, as the store's calls throw it */
+  #requireRunning(): void {
+    if (!this.#signal.aborted) return;
+    const error = new Error('The upload was aborted', { cause: this.#signal.reason });
+    throw Object.assign(error, { name: 'AbortError' });
+  }
+
   #requireUsable(): void {
-    this.#signal.throwIfAborted();
+    this.#requireRunning();
     if (this.#failure !== null) throw this.#failure.error;
     if (this.#isWriting) throw new Error('the upload is still writing: wait for the previous call');
     if (this.#completing !== null) throw new Error('the upload is already complete');
@@ -132,7 +139,7 @@ export class ObjectUpload {
   /** Begins to send the current part once the previous one is stored. */
   async #sendPart(): Promise<void> {
     await this.#sending;
-    this.#signal.throwIfAborted();
+    this.#requireRunning();
     if (this.#sentParts === maxParts) throw new RangeError(`an upload has at most ${maxParts} parts`);
     const memory = this.#part!;
     const body = memory.subarray(0, this.#filledBytes);
