@@ -3,7 +3,7 @@ import test from 'ava';
 import { operations } from '../../api/contract/operations.ts';
 import type { Operation } from '../../shared/contract/operation.ts';
 import { readEnvironment } from '../../shared/platform/config/config.ts';
-import { filePrefix } from '../../shared/platform/storage/file-name.ts';
+import { apiFilePrefix, filePrefix } from '../../shared/platform/storage/file-name.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
 import { createClient } from '../../shared/platform/storage/mongo-client.ts';
 
@@ -45,5 +45,5 @@ test('the S3 permissions cover the folders that the gateway uses', (t) => {
   const folders = policy.Statement.flatMap(({ Resource }) => Resource)
     .map((resource) => resource.split('/').slice(1).join('/'))
     .filter((folder) => folder !== '');
-  t.deepEqual(folders.toSorted(), [`${answerPrefix}*`, `${filePrefix}*`]);
+  t.deepEqual(folders.toSorted(), [`${answerPrefix}*`, `${apiFilePrefix}*`, `${filePrefix}*`]);
 });

@@ -6,7 +6,7 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { filePrefix } from '../../shared/platform/storage/file-name.ts';
+import { apiFilePrefix, filePrefix } from '../../shared/platform/storage/file-name.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
 import type { Stores } from '../../shared/stores/open-stores.ts';
 import type { Faults } from '../reporting/faults.ts';
@@ -17,6 +17,7 @@ import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
 import { startSweepingFiles } from './sweep-files.ts';
 import { OrphanSweeper } from './sweep-orphans.ts';
+import { startSweepingUploads } from './sweep-uploads.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 export interface MaintenanceOptions {
@@ -77,8 +78,8 @@ function listPreparations({ accounts, codes, ledger, objects, web }: Stores, log
       await delay(2_000);
       if (await objects.prepareBucket()) return;
       log.warn(
-        `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day, or does not let this service ` +
-          'read them. If the bucket was not created by this service, its rules are not changed: add the rules, or set ' +
+        `The bucket has no rules that delete "${filePrefix}" and "${answerPrefix}" after a day and "${apiFilePrefix}" after ` +
+          '31 days, or does not let this service read them. If the bucket was not created by this service, its rules are not changed: add the rules, or set ' +
           'S3_MANAGE_BUCKET=on. If its server does not support lifecycle rules, delete old objects by other means. Until ' +
           'then, responses stored for an Idempotency-Key are never deleted.',
       );
@@ -123,5 +124,6 @@ function startPeriodicTasks({
     bans,
     ...tasks.map((task) => runPeriodically(task, faults)),
     startSweepingFiles({ redis, workerId, objects, log }),
+    startSweepingUploads({ redis, workerId, objects, log }),
   ];
 }

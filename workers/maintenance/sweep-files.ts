@@ -2,7 +2,7 @@
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import { filePrefix, findDueTime } from '../../shared/platform/storage/file-name.ts';
+import { apiFilePrefix, filePrefix, findDueTime } from '../../shared/platform/storage/file-name.ts';
 import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { Lease } from '../ledger/lease.ts';
@@ -23,10 +23,14 @@ export interface FileSweeperOptions {
   readonly pageKeys?: number;
 }
 
+/** The folders whose files have a time in their names. */
+const folders = [filePrefix, apiFilePrefix];
+
 /**
- * Deletes images after 24 hours. Their names sort by time, so a listing starts with the files that are due and can stop
- * after them. The first file that is not due determines the time of the next check. Failed deletions are retried within
- * a minute. If no worker is running, the bucket's lifecycle rule deletes the files.
+ * Deletes images after 24 hours, and files of the API when they are due. Their names sort by time, so a listing of a
+ * folder starts with the files that are due and can stop after them. The first file that is not due determines the time
+ * of the next check. Failed deletions are retried within a minute. If no worker is running, the bucket's lifecycle rules
+ * delete the files.
  */
 export class FileSweeper {
   readonly #objects: ObjectStore;
@@ -58,10 +62,20 @@ export class FileSweeper {
       this.#nextDueMs = nowMs;
       return;
     }
+    for (const folder of folders) {
+      if (!(await this.#lease.take())) break;
+      const nextDueMs = await this.#sweepFolder(folder, signal, nowMs);
+      this.#nextDueMs = Math.min(this.#nextDueMs, nextDueMs);
+    }
+  }
+
+  /** @returns when the first file that is not due becomes due; Infinity if none is known */
+  async #sweepFolder(folder: string, signal: AbortSignal, nowMs: number): Promise<number> {
+    let nextDueMs = Infinity;
     let deleted = 0;
     let failed = 0;
-    for (let after: string | undefined = filePrefix; after !== undefined;) {
-      const keys = await this.#objects.list(filePrefix, this.#pageKeys, after, signal);
+    for (let after: string | undefined = folder; after !== undefined;) {
+      const keys = await this.#objects.list(folder, this.#pageKeys, after, signal);
       const due = keys.filter((key) => (findDueTime(key) ?? Infinity) <= nowMs);
       const next = keys.map(findDueTime).find((dueMs) => dueMs !== null && dueMs > nowMs);
       const failures = due.length === 0 ? [] : await this.#objects.deleteAll(due, signal);
@@ -70,12 +84,13 @@ export class FileSweeper {
       }
       deleted += due.length - failures.length;
       failed += failures.length;
-      this.#nextDueMs = next ?? Infinity;
+      nextDueMs = next ?? Infinity;
       const hasMore = next === undefined && keys.length === this.#pageKeys;
-      if (hasMore) this.#log.info({ deleted, failed }, 'deleting expired files');
+      if (hasMore) this.#log.info({ folder, deleted, failed }, 'deleting expired files');
       after = hasMore && !signal.aborted && (await this.#lease.take()) ? keys.at(-1) : undefined;
     }
-    if (deleted > 0) this.#log.debug({ deleted, failed }, 'expired files deleted');
+    if (deleted > 0) this.#log.debug({ folder, deleted, failed }, 'expired files deleted');
+    return nextDueMs;
   }
 
   #isCheckDue(nowMs: number): boolean {

@@ -17,12 +17,12 @@ export class BucketStore {
     this.#environment = environment;
   }
 
-  static async open(dir: string, { now, warn }: Omit<BucketEnvironment, 'tempDir'>): Promise<BucketStore> {
+  static async open(dir: string, environment: Omit<BucketEnvironment, 'tempDir'>): Promise<BucketStore> {
     const tempDir = join(dir, 'temp');
     // Leftovers are from uploads that were interrupted by a crash and never acknowledged.
     await rm(tempDir, { recursive: true, force: true });
     await ensureFolder(tempDir);
-    const store = new BucketStore(join(dir, 'buckets'), { tempDir, now, warn });
+    const store = new BucketStore(join(dir, 'buckets'), { ...environment, tempDir });
     await ensureFolder(store.#root);
     for (const name of await readdir(store.#root)) {
       store.#buckets.set(name, await Bucket.open(join(store.#root, name), store.#environment));
@@ -61,6 +61,7 @@ export class BucketStore {
     await syncFolder(this.#root);
   }
 
+  /** Deletes expired objects and unfinished uploads, and returns how many there were. */
   async sweep(): Promise<number> {
     let count = 0;
     for (const bucket of this.#buckets.values()) count += await bucket.sweep();

@@ -1,20 +1,30 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, readFile, readdir, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { ensureFolder, hasErrorCode, syncFolder, writeFileAtomically } from './durable-files.ts';
-import { findExpiry } from './lifecycle.ts';
+import { S3Error } from './errors.ts';
+import { Exclusive } from './exclusive.ts';
+import { findExpiry, findUploadExpiry } from './lifecycle.ts';
 import type { Expiry, LifecycleRule } from './lifecycle.ts';
 import { readObjectRecord, writeObjectFile } from './object-file.ts';
 import type { ObjectRecord } from './object-file.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { IndexEntry, ListPage, ListQuery } from './object-index.ts';
+import { UploadStore } from './upload-store.ts';
 
 export interface BucketEnvironment {
   tempDir: string;
   now: () => number;
   /** Called with one line for files that cannot be read. */
   warn: (line: string) => void;
+}
+
+export interface PutOptions {
+  /** Receives the key of the object to be replaced, and throws to prevent that. */
+  checkCondition: (key: string) => void;
+  /** The multipart upload of which this is the object. It ends when the object is stored. */
+  uploadId?: string | undefined;
 }
 
 export interface OpenObject {
@@ -35,12 +45,19 @@ export class Bucket {
   readonly #environment: BucketEnvironment;
   readonly #index = new ObjectIndex();
   #rules: readonly LifecycleRule[] = [];
+  readonly #exclusive = new Exclusive();
   #isRemoved = false;
-  #lastChange: Promise<unknown> = Promise.resolve();
+  /** The unfinished multipart uploads. */
+  readonly uploads: UploadStore;
 
   private constructor(dir: string, environment: BucketEnvironment) {
     this.#dir = dir;
     this.#environment = environment;
+    this.uploads = new UploadStore(join(dir, 'uploads'), {
+      ...environment,
+      exclusive: this.#exclusive,
+      findExpiry: (key, initiatedAtMs) => findUploadExpiry(this.#rules, key, initiatedAtMs),
+    });
   }
 
   /** Opens a bucket's folder, creating it if it is missing, and reads its contents. */
@@ -49,6 +66,7 @@ export class Bucket {
     await ensureFolder(join(dir, 'objects'));
     await bucket.#loadRules();
     await bucket.#loadIndex();
+    await bucket.uploads.load(async (key, id) => (await bucket.readRecord(key))?.uploadId === id);
     return bucket;
   }
 
@@ -58,7 +76,7 @@ export class Bucket {
 
   /** Replaces the lifecycle rules. No rules means no lifecycle. */
   async setRules(rules: readonly LifecycleRule[]): Promise<void> {
-    await this.#runExclusive(async () => {
+    await this.#exclusive.run(async () => {
       await writeFileAtomically(
         join(this.#dir, 'lifecycle.json'),
         JSON.stringify(rules),
@@ -88,33 +106,48 @@ export class Bucket {
 
   /**
    * Stores an object. Writes its bytes to a temporary file, which atomically replaces the old object once everything is
-   * verified and on disk. `checkCondition` receives the object to be replaced and throws to prevent it. Returns
-   * undefined if the bucket was deleted in the meantime.
+   * verified and on disk.
+   * @throws S3Error `NoSuchBucket` if the bucket, `NoSuchUpload` if the upload was deleted in the meantime
    */
   async put(
     chunks: AsyncIterable<Buffer>,
     describe: (size: number) => ObjectRecord,
-    checkCondition: (key: string) => void,
-  ): Promise<ObjectRecord | undefined> {
+    { checkCondition, uploadId }: PutOptions,
+  ): Promise<ObjectRecord> {
     const temp = join(this.#environment.tempDir, randomUUID());
+    let trash: string | undefined;
     try {
       const record = await writeObjectFile(temp, chunks, describe);
       const { folder, file } = this.#locate(record.key);
       // Rename and index in one exclusive step, so that index and file never describe different uploads.
-      const isStored = await this.#runExclusive(async () => {
-        if (this.#isRemoved) return false;
+      await this.#exclusive.run(async () => {
+        if (this.#isRemoved) {
+          throw new S3Error('NoSuchBucket', { details: { BucketName: basename(this.#dir) } });
+        }
+        if (uploadId !== undefined) this.uploads.require(record.key, uploadId);
         checkCondition(record.key);
         await ensureFolder(folder);
         await rename(temp, file);
         this.#index.set(record.key, toEntry(record));
-        return true;
+        if (uploadId === undefined) return;
+        // The parts must not disappear before the object is durable. If the process dies here, both exist, and the next
+        // start removes the upload.
+        await syncFolder(folder);
+        trash = await this.uploads.discard(uploadId);
       });
-      if (!isStored) return undefined;
       await syncFolder(folder);
       return record;
     } finally {
       await rm(temp, { force: true });
+      if (trash !== undefined) await rm(trash, { recursive: true, force: true });
     }
+  }
+
+  /** Reads an object's metadata. Returns undefined if the object is missing or expired. */
+  async readRecord(key: string): Promise<ObjectRecord | undefined> {
+    const found = await this.open(key);
+    await found?.handle.close();
+    return found?.record;
   }
 
   /** Opens an object for reading. A later overwrite does not affect the reader. */
@@ -137,16 +170,17 @@ export class Bucket {
 
   /** Deletes an object. As in S3, a missing object is not an error. */
   async delete(key: string): Promise<void> {
-    await this.#runExclusive(() => this.#removeFile(key));
+    await this.#exclusive.run(() => this.#removeFile(key));
   }
 
-  /** Deletes expired objects and returns how many there were. */
+  /** Deletes expired objects and unfinished uploads, and returns how many there were. */
   async sweep(): Promise<number> {
     if (this.#rules.length === 0) return 0;
+    const uploads = await this.uploads.sweep();
     const expired = [...this.#index.entries()].filter(([key, entry]) => !this.#isLive(key, entry));
     let count = 0;
     for (const [key] of expired) {
-      await this.#runExclusive(async () => {
+      await this.#exclusive.run(async () => {
         const entry = this.#index.get(key);
         // It may have been overwritten or deleted since it was found.
         if (entry === undefined || this.#isLive(key, entry)) return;
@@ -154,19 +188,20 @@ export class Bucket {
         count += 1;
       });
     }
-    return count;
+    return uploads + count;
   }
 
   /**
-   * Removes the bucket if it is empty.
+   * Removes the bucket if it has no objects. Its unfinished uploads are aborted.
    * @returns whether it was removed
    */
   async remove(): Promise<boolean> {
     const trash = join(this.#environment.tempDir, randomUUID());
-    const isRemoved = await this.#runExclusive(async () => {
+    const isRemoved = await this.#exclusive.run(async () => {
       if (this.hasObjects()) return false;
       await rename(this.#dir, trash);
       this.#isRemoved = true;
+      this.uploads.close();
       return true;
     });
     if (isRemoved) await rm(trash, { recursive: true, force: true });
@@ -190,13 +225,6 @@ export class Bucket {
     await rm(file, { force: true });
     this.#index.delete(key);
     await syncFolder(folder);
-  }
-
-  async #runExclusive<Result>(change: () => Promise<Result>): Promise<Result> {
-    const result = this.#lastChange.then(change);
-    // The next change waits for this one to finish, even if it fails. The caller gets the error.
-    this.#lastChange = result.catch(() => undefined);
-    return await result;
   }
 
   async #loadRules(): Promise<void> {

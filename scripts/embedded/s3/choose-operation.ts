@@ -7,9 +7,12 @@ import {
   headBucket,
   putLifecycle,
 } from './bucket-operations.ts';
+import { completeUpload } from './complete-upload.ts';
 import { S3Error } from './errors.ts';
 import { listObjects } from './list-objects.ts';
+import { listUploads } from './list-uploads.ts';
 import { deleteObject, getObject, headObject, putObject } from './object-operations.ts';
+import { abortUpload, createUpload, listParts, uploadPart } from './multipart-operations.ts';
 import type { Operation } from './operation.ts';
 import type { S3Request } from './parse-request.ts';
 import { overridableHeaders } from './read-object.ts';
@@ -32,16 +35,39 @@ const listParameters = [
   'fetch-owner',
 ];
 
+const uploadListParameters = [
+  'prefix',
+  'delimiter',
+  'key-marker',
+  'upload-id-marker',
+  'max-uploads',
+  'encoding-type',
+];
+
 const objectOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
-  GET: [{ operation: getObject, needs: [], allows: overrides }],
+  GET: [
+    { operation: getObject, needs: [], allows: overrides },
+    { operation: listParts, needs: ['uploadId'], allows: ['max-parts', 'part-number-marker'] },
+  ],
   HEAD: [{ operation: headObject, needs: [], allows: overrides }],
-  PUT: [{ operation: putObject, needs: [], allows: [] }],
-  DELETE: [{ operation: deleteObject, needs: [], allows: [] }],
+  PUT: [
+    { operation: putObject, needs: [], allows: [] },
+    { operation: uploadPart, needs: ['partNumber', 'uploadId'], allows: [] },
+  ],
+  POST: [
+    { operation: createUpload, needs: ['uploads'], allows: [] },
+    { operation: completeUpload, needs: ['uploadId'], allows: [] },
+  ],
+  DELETE: [
+    { operation: deleteObject, needs: [], allows: [] },
+    { operation: abortUpload, needs: ['uploadId'], allows: [] },
+  ],
 };
 
 const bucketOperations: Readonly<Record<string, readonly OperationEntry[]>> = {
   GET: [
     { operation: listObjects, needs: ['list-type'], allows: listParameters },
+    { operation: listUploads, needs: ['uploads'], allows: uploadListParameters },
     { operation: getLifecycle, needs: ['lifecycle'], allows: [] },
   ],
   HEAD: [{ operation: headBucket, needs: [], allows: [] }],

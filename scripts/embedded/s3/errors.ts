@@ -6,6 +6,7 @@ const errorTable = {
   BucketAlreadyOwnedByYou: [409, 'The bucket that you tried to create already exists, and you own it.'],
   BucketNotEmpty: [409, 'The bucket that you tried to delete is not empty.'],
   EntityTooLarge: [400, 'Your proposed upload exceeds the maximum allowed object size.'],
+  EntityTooSmall: [400, 'Your proposed upload is smaller than the minimum allowed size'],
   IncompleteBody: [400, 'You did not provide the number of bytes specified by the request headers.'],
   InternalError: [500, 'We encountered an internal error. Please try again.'],
   InvalidAccessKeyId: [403, 'The AWS Access Key Id you provided does not exist in our records.'],
@@ -13,6 +14,14 @@ const errorTable = {
   InvalidBucketName: [400, 'The specified bucket is not valid.'],
   InvalidChunkSizeError: [403, 'A chunk of the body is malformed.'],
   InvalidDigest: [400, 'The Content-MD5 you specified is not valid.'],
+  InvalidPart: [
+    400,
+    "One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
+  ],
+  InvalidPartOrder: [
+    400,
+    'The list of parts was not in ascending order. Parts must be ordered by part number.',
+  ],
   InvalidRange: [416, 'The requested range is not satisfiable'],
   InvalidRequest: [400, 'Invalid Request'],
   InvalidToken: [400, 'The provided token is malformed or otherwise not valid.'],
@@ -28,6 +37,10 @@ const errorTable = {
   NoSuchBucket: [404, 'The specified bucket does not exist.'],
   NoSuchKey: [404, 'The specified key does not exist.'],
   NoSuchLifecycleConfiguration: [404, 'The lifecycle configuration does not exist.'],
+  NoSuchUpload: [
+    404,
+    'The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.',
+  ],
   NotImplemented: [501, 'A header, query parameter or operation you asked for is not implemented here.'],
   PreconditionFailed: [412, 'At least one of the pre-conditions you specified did not hold.'],
   RequestTimeTooSkewed: [403, 'The difference between the request time and the current time is too large.'],
@@ -35,6 +48,7 @@ const errorTable = {
     403,
     'The request signature we calculated does not match the signature you provided. Check your key and signing method.',
   ],
+  SlowDown: [503, 'Please reduce your request rate.'],
   XAmzContentSHA256Mismatch: [
     400,
     "The provided 'x-amz-content-sha256' header does not match what was computed.",

@@ -5,14 +5,15 @@ import type { UnauthenticatedSockets } from '../unauthenticated-sockets.ts';
 import type { BucketStore } from './bucket-store.ts';
 import { chooseOperation } from './choose-operation.ts';
 import { S3Error } from './errors.ts';
-import type { S3Response } from './operation.ts';
+import { sendLateDocument } from './late-document.ts';
+import type { LateBody, S3Response } from './operation.ts';
 import { parseRequest } from './parse-request.ts';
 import type { S3Request } from './parse-request.ts';
 import { openPayload } from './payload.ts';
 import type { Payload } from './payload.ts';
 import { verifySignature } from './signature.ts';
 import type { Authentication } from './signature.ts';
-import { renderElement, renderText } from './xml.ts';
+import { renderElement, renderText, xmlDeclaration } from './xml.ts';
 
 export interface RequestEnvironment {
   store: BucketStore;
@@ -21,6 +22,9 @@ export interface RequestEnvironment {
   maxObjectBytes: number;
   warn: (line: string) => void;
   unauthenticated: UnauthenticatedSockets;
+  stopping: AbortSignal;
+  /** How often a client that waits for a document gets white space. */
+  whiteSpaceIntervalMs: number;
 }
 
 // How much of a rejected upload is still read, so that clients that read only after writing get the response.
@@ -41,10 +45,14 @@ export async function handleRequest(
   // Clients that were rejected because of their clock correct it with this header, so it must use the same clock.
   response.setHeader('date', new Date(nowMs).toUTCString());
   let isBodyIncoming = !expectsContinue;
-  const openBody = (request: S3Request, authentication: Authentication, maxBytes: number): Payload => {
+  const openBody = (
+    headers: ReadonlyMap<string, string>,
+    authentication: Authentication,
+    maxBytes: number,
+  ): Payload => {
     // Keep the body open if reading stops early, because destroying it would close the connection before the response.
     const source = message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-    const payload = openPayload(source, collectHeaders(request), authentication, maxBytes);
+    const payload = openPayload(source, headers, authentication, maxBytes);
     if (expectsContinue) response.writeContinue();
     isBodyIncoming = true;
     return payload;
@@ -58,19 +66,33 @@ export async function handleRequest(
     isAuthenticated = true;
     environment.unauthenticated.release(message.socket);
     const operation = chooseOperation(request);
+    const requestHeaders = collectHeaders(request);
     const result = await operation({
       request,
-      headers: collectHeaders(request),
+      headers: requestHeaders,
       store: environment.store,
       nowMs,
-      openPayload: (maxBytes) => openBody(request, authentication, maxBytes),
+      openPayload: (maxBytes, headers = requestHeaders) => openBody(headers, authentication, maxBytes),
       maxObjectBytes: environment.maxObjectBytes,
+      stopping: environment.stopping,
     });
-    await sendResponse(response, result);
+    const { body } = result;
+    if (typeof body === 'object' && 'later' in body) {
+      await sendLateDocument(response, result, body.later, {
+        intervalMs: environment.whiteSpaceIntervalMs,
+        renderError: (error) => {
+          const s3Error = toS3Error(error);
+          if (s3Error.status === 500) environment.warn(`embedded S3: ${path}: ${String(error)}`);
+          return renderError(s3Error, { path, requestId });
+        },
+      });
+    } else {
+      await sendResponse(response, result, body);
+    }
   } catch (error) {
     // A disconnected client cannot get a response, and its unfinished upload was not stored.
     if (response.destroyed || message.errored !== null) return;
-    const s3Error = error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
+    const s3Error = toS3Error(error);
     if (s3Error.status === 500) environment.warn(`embedded S3: ${path}: ${String(error)}`);
     if (response.headersSent) {
       // Closing the connection is the only remaining way to signal that the body is incomplete.
@@ -95,8 +117,15 @@ function collectHeaders(request: S3Request): ReadonlyMap<string, string> {
   return headers;
 }
 
-async function sendResponse(response: ServerResponse, result: S3Response): Promise<void> {
-  const { status, headers = {}, body } = result;
+function toS3Error(error: unknown): S3Error {
+  return error instanceof S3Error ? error : new S3Error('InternalError', { cause: error });
+}
+
+async function sendResponse(
+  response: ServerResponse,
+  { status, headers = {} }: S3Response,
+  body: Exclude<S3Response['body'], LateBody>,
+): Promise<void> {
   if (body === undefined) {
     // Send a length of zero explicitly. Otherwise clients would wait for chunks. A HEAD response keeps its length.
     const hasNoLength = status === 204 || status === 304;
@@ -116,11 +145,25 @@ async function sendResponse(response: ServerResponse, result: S3Response): Promi
   }
 }
 
-interface ErrorContext {
+interface ErrorPlace {
   readonly path: string;
   readonly requestId: string;
+}
+
+interface ErrorContext extends ErrorPlace {
   readonly isBodyIncoming: boolean;
   readonly isRejected: boolean;
+}
+
+function renderError(error: S3Error, { path, requestId }: ErrorPlace): string {
+  return renderElement(
+    'Error',
+    renderText('Code', error.code),
+    renderText('Message', error.message),
+    ...Object.entries(error.details).map(([name, value]) => renderText(name, value)),
+    renderText('Resource', path),
+    renderText('RequestId', requestId),
+  );
 }
 
 async function sendError(
@@ -129,15 +172,7 @@ async function sendError(
   error: S3Error,
   { path, requestId, isBodyIncoming, isRejected }: ErrorContext,
 ): Promise<void> {
-  const document = renderElement(
-    'Error',
-    renderText('Code', error.code),
-    renderText('Message', error.message),
-    ...Object.entries(error.details).map(([name, value]) => renderText(name, value)),
-    renderText('Resource', path),
-    renderText('RequestId', requestId),
-  );
-  const bytes = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${document}`);
+  const bytes = Buffer.from(`${xmlDeclaration}\n${renderError(error, { path, requestId })}`);
   const isBodyPending = !message.complete && hasBody(message);
   // Without this, Node would close the connection gracefully, and meanwhile read and parse the bytes after this
   // request.

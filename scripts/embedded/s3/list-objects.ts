@@ -2,34 +2,31 @@ import { S3Error } from './errors.ts';
 import type { ListQuery } from './object-index.ts';
 import type { Operation } from './operation.ts';
 import { getQueryValue } from './parse-request.ts';
+import type { S3Request } from './parse-request.ts';
 import { encodeRfc3986 } from './signature.ts';
 import { renderDocument, renderElement, renderText } from './xml.ts';
 
 const maxPageKeys = 1000;
 
+/** The owner of everything. */
+export const ownerContent = [renderText('ID', 'embedded'), renderText('DisplayName', 'embedded')];
+
 export const listObjects: Operation = async ({ request, store }) => {
   if (getQueryValue(request, 'list-type') !== '2') throw new S3Error('NotImplemented');
   const bucket = store.get(request.bucket);
-  const encodingType = getQueryValue(request, 'encoding-type');
-  if (encodingType !== undefined && encodingType !== 'url') {
-    throw new S3Error('InvalidArgument', { message: 'Invalid Encoding Method specified in Request' });
-  }
-  const encode = (text: string) =>
-    encodingType === undefined ? text : encodeRfc3986(text).replaceAll('%2F', '/');
+  const { encodingType, encode } = readEncoding(request);
   const renderOptional = (name: string, text: string | undefined) =>
     text === undefined ? '' : renderText(name, text);
 
   const prefix = getQueryValue(request, 'prefix') ?? '';
   const delimiter = getQueryValue(request, 'delimiter') ?? '';
-  const maxKeys = readMaxKeys(getQueryValue(request, 'max-keys'));
+  const maxKeys = readPageSize(request, 'max-keys');
   const token = getQueryValue(request, 'continuation-token');
   const startAfter = getQueryValue(request, 'start-after');
   const after = token === undefined ? startAfter && { key: startAfter } : parseToken(token);
   const page = bucket.list({ prefix, delimiter, maxKeys, after: after === '' ? undefined : after });
   const owner =
-    getQueryValue(request, 'fetch-owner') === 'true'
-      ? renderElement('Owner', renderText('ID', 'embedded'), renderText('DisplayName', 'embedded'))
-      : '';
+    getQueryValue(request, 'fetch-owner') === 'true' ? renderElement('Owner', ...ownerContent) : '';
 
   const body = renderDocument(
     'ListBucketResult',
@@ -61,10 +58,27 @@ export const listObjects: Operation = async ({ request, store }) => {
   return { status: 200, body };
 };
 
-function readMaxKeys(text: string | undefined): number {
+/** Reads how a listing's keys are to be encoded. */
+export function readEncoding(request: S3Request): {
+  encodingType: string | undefined;
+  encode: (text: string) => string;
+} {
+  const encodingType = getQueryValue(request, 'encoding-type');
+  if (encodingType !== undefined && encodingType !== 'url') {
+    throw new S3Error('InvalidArgument', { message: 'Invalid Encoding Method specified in Request' });
+  }
+  return {
+    encodingType,
+    encode: (text) => (encodingType === undefined ? text : encodeRfc3986(text).replaceAll('%2F', '/')),
+  };
+}
+
+/** Reads how many entries a page of a listing may have; at most 1000. */
+export function readPageSize(request: S3Request, name: string): number {
+  const text = getQueryValue(request, name);
   if (text === undefined || text === '') return maxPageKeys;
   if (!/^\d{1,9}$/.test(text)) {
-    throw new S3Error('InvalidArgument', { message: 'Argument max-keys must be a non-negative integer' });
+    throw new S3Error('InvalidArgument', { message: `Argument ${name} must be a non-negative integer` });
   }
   return Math.min(Number(text), maxPageKeys);
 }

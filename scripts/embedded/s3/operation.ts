@@ -10,15 +10,25 @@ export interface OperationContext {
   headers: ReadonlyMap<string, string>;
   store: BucketStore;
   nowMs: number;
-  /** Opens the body, which may have at most `maxBytes`. Must be called at most once. */
-  openPayload: (maxBytes: number) => Payload;
+  /**
+   * Opens the body, which may have at most `maxBytes`. Must be called at most once. Its checksum headers describe the
+   * body unless `headers` says otherwise.
+   */
+  openPayload: (maxBytes: number, headers?: ReadonlyMap<string, string>) => Payload;
   maxObjectBytes: number;
+  /** Aborted when the server stops. Work that takes long and no longer has a client ends then. */
+  stopping: AbortSignal;
+}
+
+/** For a document that may take long. Meanwhile the client gets white space. */
+export interface LateBody {
+  later: () => Promise<string>;
 }
 
 export interface S3Response {
   status: number;
   headers?: Readonly<Record<string, string>> | undefined;
-  body?: string | { stream: ReadStream } | undefined;
+  body?: string | { stream: ReadStream } | LateBody | undefined;
 }
 
 export type Operation = (context: OperationContext) => Promise<S3Response>;

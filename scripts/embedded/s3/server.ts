@@ -26,15 +26,19 @@ export interface EmbeddedS3Options extends UnauthenticatedLimits {
   maxObjectBytes?: number;
   /** How long requests in progress may take during a stop. Defaults to two seconds. */
   closeGraceMs?: number;
+  /** How often a client that waits for the end of a multipart upload gets white space. Defaults to two seconds. */
+  whiteSpaceIntervalMs?: number;
   /** Called with one line for failures that cannot be reported to a client. Defaults to standard error. */
   warn?: (line: string) => void;
 }
 
 export interface EmbeddedS3 {
   endpoint: string;
-  /** Waits up to `closeGraceMs` for requests in progress, then closes connections and releases the data folder. */
+  /**
+   * Waits up to `closeGraceMs` for requests in progress, then ends them, closes connections and releases the data folder.
+   */
   close: () => Promise<void>;
-  /** Deletes expired objects now and returns how many there were. */
+  /** Deletes expired objects and unfinished uploads now and returns how many there were. */
   sweep: () => Promise<number>;
 }
 
@@ -50,6 +54,7 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
     sweepIntervalMs = 60_000,
     maxObjectBytes = 5 * 1024 ** 3,
     closeGraceMs = 2_000,
+    whiteSpaceIntervalMs = 2_000,
     warn = (line: string) => console.error(line),
   } = options;
   if (options.accessKeyId === '' || options.secretAccessKey === '') {
@@ -67,14 +72,28 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
       ),
   );
   try {
+    const stopping = new AbortController();
     const store = await BucketStore.open(dir, { now, warn });
     const unauthenticated = new UnauthenticatedSockets(options);
-    const environment = { store, now, credentials: options, maxObjectBytes, warn, unauthenticated };
+    const environment = {
+      store,
+      now,
+      credentials: options,
+      maxObjectBytes,
+      warn,
+      unauthenticated,
+      stopping: stopping.signal,
+      whiteSpaceIntervalMs,
+    };
+    const running = new Set<Promise<void>>();
     const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
-      handleRequest(environment, message, response, expectsContinue).catch((error: unknown) => {
-        warn(`embedded S3: ${String(error)}`);
-        response.destroy();
-      });
+      const request = handleRequest(environment, message, response, expectsContinue)
+        .catch((error: unknown) => {
+          warn(`embedded S3: ${String(error)}`);
+          response.destroy();
+        })
+        .finally(() => running.delete(request));
+      running.add(request);
     };
     const server = createServer((message, response) => serve(message, response, false));
     server.on('connection', (socket) => unauthenticated.add(socket));
@@ -107,6 +126,9 @@ export async function startEmbeddedS3(options: EmbeddedS3Options): Promise<Embed
         clearInterval(timer);
         unauthenticated.closeAll();
         await closeServer(server, closeGraceMs);
+        // The end of a multipart upload goes on without its client. It must not write to the folder of the next server.
+        stopping.abort();
+        await Promise.all(running);
         try {
           await sweeping;
         } finally {

@@ -35,8 +35,15 @@ export function renderText(name: string, text: string | number | boolean): strin
   return renderElement(name, escapeXml(String(text)));
 }
 
+export const xmlDeclaration = '<?xml version="1.0" encoding="UTF-8"?>';
+
+/** Renders a document's root element, without the declaration. */
+export function renderRoot(name: string, ...content: string[]): string {
+  return `<${name} xmlns="${s3Namespace}">${content.join('')}</${name}>`;
+}
+
 export function renderDocument(name: string, ...content: string[]): string {
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<${name} xmlns="${s3Namespace}">${content.join('')}</${name}>`;
+  return `${xmlDeclaration}\n${renderRoot(name, ...content)}`;
 }
 
 /**

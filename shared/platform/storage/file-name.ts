@@ -15,12 +15,17 @@ const typeByExtension = new Map<string, FileType>(
 /** Bucket folder that contains only images. */
 export const filePrefix = 'files/';
 
+/** Bucket folder of the API's files: the input and the results of batches. Only the api reads them. */
+export const apiFilePrefix = 'batch-files/';
+
 /** Milliseconds in hexadecimal, at a fixed width. Names sort by creation time until the year 10889. */
 const timeDigits = 12;
 
 const encodeTime = (atMs: number): string => atMs.toString(16).padStart(timeDigits, '0');
 
 const namePattern = /^(?:([0-9a-f]{12})-)?([A-Za-z0-9_-]{43})\.(png|jpg|webp)$/;
+
+const apiFilePattern = /^batch-files\/([0-9a-f]{12})-[A-Za-z0-9_-]{43}$/;
 
 /** The facts that a file's name encodes. */
 export interface FileName {
@@ -42,9 +47,17 @@ export interface FileName {
  * @returns the file's key in the bucket
  */
 export function createFileKey(contentType: FileType, nowMs = Date.now()): string {
-  const secret = randomBytes(32).toString('base64url');
-  return `${filePrefix}${encodeTime(nowMs)}-${secret}.${extensions[contentType]}`;
+  return `${filePrefix}${createName(nowMs)}.${extensions[contentType]}`;
 }
+
+/**
+ * Creates a key for a new file of the API. It contains the time at which the file is due for deletion, so that a listing
+ * of the folder starts with the files that are due. The bucket's lifecycle rule deletes files after 31 days in any case,
+ * so the time must not be later than that.
+ */
+export const createApiFileKey = (dueAtMs: number): string => `${apiFilePrefix}${createName(dueAtMs)}`;
+
+const createName = (atMs: number): string => `${encodeTime(atMs)}-${randomBytes(32).toString('base64url')}`;
 
 /** Returns null if the text cannot be the name of a file. */
 export function parseFileName(name: string): FileName | null {
@@ -64,7 +77,7 @@ export function parseFileName(name: string): FileName | null {
 export const fileNameOf = (key: string): string =>
   key.startsWith(filePrefix) ? key.slice(filePrefix.length) : key;
 
-/** Returns null if the key does not belong to a file with a time in its name. */
+/** Returns null if the key does not belong to an image with a time in its name. */
 function parseKey(key: string): { disposition: string; dueAtMs: number } | null {
   if (!key.startsWith(filePrefix)) return null;
   const { createdAtMs = null, disposition = '' } = parseFileName(fileNameOf(key)) ?? {};
@@ -72,10 +85,13 @@ function parseKey(key: string): { disposition: string; dueAtMs: number } | null 
 }
 
 /**
- * Returns when a file is due for deletion, in milliseconds. Null if the key does not belong to a file with a time in
- * its name.
+ * Returns when an image or a file of the API is due for deletion, in milliseconds. Null if the key does not belong to a
+ * file with a time in its name.
  */
-export const findDueTime = (key: string): number | null => parseKey(key)?.dueAtMs ?? null;
+export function findDueTime(key: string): number | null {
+  const [, dueTime] = apiFilePattern.exec(key) ?? [];
+  return dueTime === undefined ? (parseKey(key)?.dueAtMs ?? null) : Number.parseInt(dueTime, 16);
+}
 
 /** Returns headers for clients that fetch a file directly from the bucket or a CDN. */
 export function findObjectHeaders(key: string): { ContentDisposition?: string; Expires?: Date } {

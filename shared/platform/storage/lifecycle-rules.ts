@@ -1,19 +1,24 @@
 import type { LifecycleRule } from '@aws-sdk/client-s3';
-import { filePrefix } from './file-name.ts';
+import { apiFilePrefix, filePrefix } from './file-name.ts';
 
 /** Folder of stored responses. Only the lifecycle rule deletes them. */
 export const answerPrefix = 'answers/';
 
-const expireAfterADay = (id: string, prefix: string): LifecycleRule => ({
+const expire = (id: string, prefix: string, days: number): LifecycleRule => ({
   ID: id,
   Status: 'Enabled',
   Filter: { Prefix: prefix },
-  Expiration: { Days: 1 },
+  Expiration: { Days: days },
 });
 
 const ourRules: readonly LifecycleRule[] = [
-  expireAfterADay('model-gateway-files', filePrefix),
-  expireAfterADay('model-gateway-answers', answerPrefix),
+  expire('model-gateway-files', filePrefix, 1),
+  expire('model-gateway-answers', answerPrefix, 1),
+  // One rule for both actions: a server that ignores the second would reject a rule that has only the second.
+  {
+    ...expire('model-gateway-batch-files', apiFilePrefix, 31),
+    AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+  },
 ];
 
 /** Returns whether we wrote the rule. */
@@ -29,7 +34,27 @@ export function mergeRules(current: readonly LifecycleRule[]): LifecycleRule[] |
   return [...current.filter((rule) => !missing.some(({ ID }) => ID === rule.ID)), ...missing];
 }
 
+/**
+ * Returns whether the bucket deletes our objects by rule. Unfinished uploads do not count: some servers cannot abort
+ * them by rule, and workers do it, too.
+ */
+export const hasExpirations = (current: readonly LifecycleRule[]): boolean =>
+  ourRules.every((rule) => current.some((other) => isSameExpiration(rule, other)));
+
+/** Removes from our rules what some servers reject. Workers do it, too. */
+export const omitUploads = (rules: readonly LifecycleRule[]): LifecycleRule[] =>
+  rules.map((rule) => {
+    if (!isOurRule(rule)) return rule;
+    const { AbortIncompleteMultipartUpload: _, ...others } = rule;
+    return others;
+  });
+
 const isSameRule = (ours: LifecycleRule, other: LifecycleRule): boolean =>
+  isSameExpiration(ours, other) &&
+  other.AbortIncompleteMultipartUpload?.DaysAfterInitiation ===
+    ours.AbortIncompleteMultipartUpload?.DaysAfterInitiation;
+
+const isSameExpiration = (ours: LifecycleRule, other: LifecycleRule): boolean =>
   other.ID === ours.ID &&
   other.Status === ours.Status &&
   other.Filter?.Prefix === ours.Filter?.Prefix &&

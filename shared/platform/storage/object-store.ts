@@ -11,12 +11,15 @@ import {
   PutBucketLifecycleConfigurationCommand,
   PutObjectCommand,
   S3Client,
-  S3ServiceException,
   type GetBucketLifecycleConfigurationCommandOutput,
+  type LifecycleRule,
 } from '@aws-sdk/client-s3';
 import type { Config } from '../config/config.ts';
 import { findObjectHeaders } from './file-name.ts';
-import { isOurRule, mergeRules } from './lifecycle-rules.ts';
+import { hasStatus } from './has-status.ts';
+import { hasExpirations, isOurRule, mergeRules, omitUploads } from './lifecycle-rules.ts';
+import { abortOldUploads, MultipartClient } from './multipart-client.ts';
+import { ObjectUpload } from './object-upload.ts';
 
 /** Result of reading a range of an object. */
 export interface ReadRange {
@@ -40,8 +43,10 @@ export interface FailedDeletion {
 const ignore = (): void => undefined;
 const quietLogger = { trace: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
-  error instanceof S3ServiceException && statuses.includes(error.$metadata.httpStatusCode ?? 0);
+export interface UploadOptions {
+  /** Makes the calls in progress and all later ones fail. The caller must still call `abort`. */
+  readonly signal?: AbortSignal;
+}
 
 export interface StoreTimeouts {
   /** Timeout of one attempt at a request, until the first byte of the response. */
@@ -93,7 +98,7 @@ export class ObjectStore {
   }
 
   /**
-   * Creates the bucket if it is missing, and sets our 24-hour rules on a bucket that we manage. Several processes may
+   * Creates the bucket if it is missing, and sets our rules on a bucket that we manage. Several processes may
    * do this at the same time. Other rules stay unchanged.
    * @returns whether our rules are in place
    */
@@ -116,15 +121,25 @@ export class ObjectStore {
     if (merged === null) return true;
     // A bucket that has one of our rules was managed by us before.
     const isOurs = isNew || Rules.some(isOurRule);
-    if (this.#manageBucket === 'off' || (this.#manageBucket === 'auto' && !isOurs)) return false;
-    await this.#client.send(
-      new PutBucketLifecycleConfigurationCommand({
-        Bucket: this.#bucket,
-        LifecycleConfiguration: { Rules: merged },
-        // If this is omitted, S3 resets the owner's setting to the default.
-        ...(TransitionDefaultMinimumObjectSize === undefined ? {} : { TransitionDefaultMinimumObjectSize }),
-      }),
-    );
+    if (this.#manageBucket === 'off' || (this.#manageBucket === 'auto' && !isOurs)) {
+      return hasExpirations(Rules);
+    }
+    const write = async (rules: LifecycleRule[]): Promise<void> => {
+      await this.#client.send(
+        new PutBucketLifecycleConfigurationCommand({
+          Bucket: this.#bucket,
+          LifecycleConfiguration: { Rules: rules },
+          // If this is omitted, S3 resets the owner's setting to the default.
+          ...(TransitionDefaultMinimumObjectSize === undefined ? {} : { TransitionDefaultMinimumObjectSize }),
+        }),
+      );
+    };
+    try {
+      await write(merged);
+    } catch (error) {
+      if (!hasStatus(error, 400, 501)) throw error;
+      await write(omitUploads(merged));
+    }
     return true;
   }
 
@@ -155,9 +170,10 @@ export class ObjectStore {
     }
   }
 
-  async put(key: string, body: Buffer, contentType: string): Promise<void> {
+  async put(key: string, body: Buffer, contentType: string, signal?: AbortSignal): Promise<void> {
     const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
-    const abortSignal = AbortSignal.timeout(this.#putMs);
+    const timeout = AbortSignal.timeout(this.#putMs);
+    const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
     await this.#client.send(new PutObjectCommand({ ...input, ...findObjectHeaders(key) }), { abortSignal });
   }
 
@@ -175,6 +191,34 @@ export class ObjectStore {
     const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
     const command = new PutObjectCommand({ ...input, ContentLength: byteLength });
     await this.#client.send(command, { abortSignal: signal, requestTimeout: streamedPutMs });
+  }
+
+  /**
+   * Starts an object that is written piece by piece. Sends nothing yet.
+   * @param key must be new, because a failed upload deletes it
+   */
+  openUpload(key: string, contentType: string, { signal }: UploadOptions = {}): ObjectUpload {
+    const parts = new MultipartClient({
+      client: this.#client,
+      bucket: this.#bucket,
+      key,
+      contentType,
+      requestMs: this.#putMs,
+    });
+    const target = {
+      parts,
+      put: (body: Buffer, putSignal: AbortSignal) => this.put(key, body, contentType, putSignal),
+      delete: () => this.delete(key),
+    };
+    return new ObjectUpload(target, signal);
+  }
+
+  /**
+   * Aborts the unfinished uploads of a folder that were started before a time. Running uploads must not be that old.
+   * @returns how many there were; null if the store does not let this service list them
+   */
+  async abortUploads(prefix: string, startedBeforeMs: number, signal: AbortSignal): Promise<number | null> {
+    return await abortOldUploads(this.#client, { bucket: this.#bucket, prefix, startedBeforeMs }, signal);
   }
 
   /** Returns a range of an object's bytes, in one buffer. Null if there are none. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
-import { createFileKey } from '../../../shared/platform/storage/file-name.ts';
+import { createApiFileKey, createFileKey } from '../../../shared/platform/storage/file-name.ts';
 import type { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
 import { FileSweeper } from '../../../workers/maintenance/sweep-files.ts';
 import { captureLog } from '../../support/captured-log.ts';
@@ -54,6 +54,38 @@ test.serial('only images with a time in their file names are deleted', async (t)
   await sweeper.sweep(signal, now + 100 * day);
   t.deepEqual(await listAll(objects), others.toSorted());
 });
+
+test.serial('a file of the API is deleted when it is due, and not a second earlier', async (t) => {
+  const { objects, sweeper, make, put } = await setUp(t);
+  const image = await make(now);
+  const due = [5_000, 7_000, 40 * day].map((ms) => createApiFileKey(now + ms));
+  for (const key of due) await put(key);
+  await put('batch-files/readme.txt');
+  const sweepAt = async (ms: number): Promise<string[]> => {
+    await sweeper.sweep(signal, now + ms);
+    return (await listAll(objects)).filter((key) => key !== 'batch-files/readme.txt');
+  };
+  t.deepEqual(await sweepAt(0), [...due, image]);
+  t.deepEqual(await sweepAt(4_999), [...due, image]);
+  t.deepEqual(await sweepAt(5_000), [...due.slice(1), image]);
+  t.deepEqual(await sweepAt(7_000), [due[2]!, image]);
+  // The file that is due first is now the image.
+  t.deepEqual(await sweepAt(day - 1), [due[2]!, image]);
+  t.deepEqual(await sweepAt(day), [due[2]!]);
+  t.deepEqual(await sweepAt(40 * day), []);
+});
+
+test.serial(
+  'all files of the API that are due are deleted in one sweep, also if images are due',
+  async (t) => {
+    const { objects, sweeper, make, put } = await setUp(t);
+    await Promise.all(Array.from({ length: 12 }, (_, i) => make(now - day + i)));
+    await Promise.all(Array.from({ length: 12 }, (_, i) => put(createApiFileKey(now + i))));
+    const young = await put(createApiFileKey(now + day));
+    await sweeper.sweep(signal, now + 12);
+    t.deepEqual(await listAll(objects), [young]);
+  },
+);
 
 test.serial('all expired files are deleted in one sweep, however many there are', async (t) => {
   const { objects, sweeper, make, lines } = await setUp(t);

@@ -1,17 +1,19 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  CreateMultipartUploadCommand,
   DeleteBucketLifecycleCommand,
   GetBucketLifecycleConfigurationCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutBucketLifecycleConfigurationCommand,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import type { LifecycleRule, S3Client } from '@aws-sdk/client-s3';
 import test from 'ava';
-import { bucketName as Bucket, dayMs, getErrorName, startTestServer } from './support.ts';
+import { bucketName as Bucket, dayMs, getErrorName, startTestServer, startUpload } from './support.ts';
 
 const dayRule: LifecycleRule = {
   ID: 'a day',
@@ -134,6 +136,50 @@ test('rules can be read back, survive a restart and can be deleted', async (t) =
   t.is(put.Expiration, undefined);
 });
 
+test('a rule aborts unfinished uploads a day after they were initiated, even before the sweep deletes their parts', async (t) => {
+  let nowMs = Date.now();
+  const { client, dir, sweep } = await startTestServer(t, { now: () => nowMs });
+  const rule: LifecycleRule = {
+    ID: 'uploads',
+    Status: 'Enabled',
+    Filter: { Prefix: 'images/' },
+    Expiration: { Days: 31 },
+    AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+  };
+  await putRules(client, rule);
+  const { Rules } = await client.send(new GetBucketLifecycleConfigurationCommand({ Bucket }));
+  t.deepEqual(Rules, [rule]);
+  const created = await client.send(new CreateMultipartUploadCommand({ Bucket, Key: 'images/a' }));
+  t.is(created.AbortDate?.getTime(), Math.floor((nowMs + dayMs) / 1000) * 1000);
+  t.is(created.AbortRuleId, 'uploads');
+  const upload = await startUpload(client, 'images/b');
+  const other = await startUpload(client, 'other/c');
+  for (const { put } of [upload, other]) await put(1, Buffer.from('x'));
+  const listUploads = async () => {
+    const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
+    return Uploads.map(({ Key }) => Key);
+  };
+  const countFolders = async () => (await readdir(join(dir, 'buckets', Bucket, 'uploads'))).length;
+
+  nowMs += dayMs - 1000;
+  setClock(client, nowMs);
+  t.is(await sweep(), 0);
+  t.deepEqual(await listUploads(), ['images/a', 'images/b', 'other/c']);
+
+  nowMs += 1000;
+  setClock(client, nowMs);
+  t.deepEqual(await listUploads(), ['other/c']);
+  t.is(await getErrorName(t, upload.put(2, Buffer.from('x'))), 'NoSuchUpload');
+  t.is(await getErrorName(t, upload.complete()), 'NoSuchUpload');
+  t.is(await countFolders(), 3);
+  t.is(await sweep(), 2);
+  t.is(await countFolders(), 1);
+  // As in S3, the object is as old as its upload.
+  await other.complete();
+  const head = await client.send(new HeadObjectCommand({ Bucket, Key: 'other/c' }));
+  t.is(head.LastModified?.getTime(), Math.floor((nowMs - dayMs) / 1000) * 1000);
+});
+
 test('a lifecycle rule that the server cannot enforce is rejected', async (t) => {
   const { client } = await startTestServer(t);
   const rejectedRules: [LifecycleRule, string][] = [
@@ -142,6 +188,8 @@ test('a lifecycle rule that the server cannot enforce is rejected', async (t) =>
     [{ ...dayRule, Transitions: [{ Days: 1, StorageClass: 'GLACIER' }] }, 'NotImplemented'],
     [{ ...dayRule, Expiration: { Days: 0 } }, 'InvalidArgument'],
     [{ ...dayRule, Expiration: { Days: 1.5 } }, 'MalformedXML'],
+    [{ ...dayRule, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 0 } }, 'InvalidArgument'],
+    [{ ...dayRule, AbortIncompleteMultipartUpload: {} }, 'MalformedXML'],
     [{ ID: 'x', Status: 'Enabled', Filter: {} }, 'MalformedXML'],
   ];
   for (const [rule, code] of rejectedRules) {

@@ -1,51 +1,24 @@
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import test from 'ava';
-import type { ExecutionContext } from 'ava';
 import { startEmbeddedS3 } from '../../../../scripts/embedded/s3/server.ts';
-import { bucketName as Bucket, createClient, credentials, makeTempDir } from './support.ts';
-
-const mainPath = fileURLToPath(new URL('../../../../scripts/embedded/s3/main.js', import.meta.url));
-const env = {
-  AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-};
-
-interface Run {
-  child: ChildProcess;
-  /** The exit code and the whole output, once the process has exited. */
-  ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** The first line of stdout. */
-  firstLine: Promise<string>;
-}
-
-function run(t: ExecutionContext, args: string[], environment: object, nodeArgs: string[] = []): Run {
-  const child = spawn(process.execPath, [...nodeArgs, mainPath, ...args], {
-    env: { ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let stdout = '';
-  let stderr = '';
-  const firstLine = new Promise<string>((resolve) => {
-    child.stdout.on('data', (part: Buffer) => {
-      stdout += part.toString();
-      const end = stdout.indexOf('\n');
-      if (end !== -1) resolve(stdout.slice(0, end));
-    });
-  });
-  child.stderr.on('data', (part: Buffer) => {
-    stderr += part.toString();
-  });
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
-  return { child, ended, firstLine };
-}
+import { env, run } from './run-main.ts';
+import {
+  bucketName as Bucket,
+  createClient,
+  credentials,
+  makeTempDir,
+  minPartBytes,
+  startUpload,
+} from './support.ts';
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`the server prints its endpoint as one line of JSON, accepts requests, and exits with 0 on ${signal}`, async (t) => {
@@ -145,6 +118,27 @@ test('a process with a 24 MB heap can store and return an object of 20 MB, becau
   if (before !== undefined && after !== undefined) {
     t.log(`peak resident memory grew from ${String(before)} to ${String(after)} KiB`);
     t.true(after - before < 48 * 1024);
+  }
+});
+
+test('a process with a 24 MB heap can assemble an object of 60 MB from parts', async (t) => {
+  const dir = await makeTempDir(t);
+  const { firstLine, child } = run(t, ['--dir', dir], env, ['--max-old-space-size=24']);
+  const { endpoint } = JSON.parse(await firstLine) as { endpoint: string };
+  const client = createClient(t, endpoint);
+  await client.send(new CreateBucketCommand({ Bucket }));
+  const part = Buffer.alloc(minPartBytes, 7);
+  const upload = await startUpload(client, 'big');
+  await upload.put(1, part);
+  const before = await readPeakMemory(child);
+  for (let number = 2; number <= 12; number += 1) await upload.put(number, part);
+  await upload.complete();
+  const after = await readPeakMemory(child);
+  const { ContentLength } = await client.send(new HeadObjectCommand({ Bucket, Key: 'big' }));
+  t.is(ContentLength, 12 * minPartBytes);
+  if (before !== undefined && after !== undefined) {
+    t.log(`peak resident memory grew from ${String(before)} to ${String(after)} KiB`);
+    t.true(after - before < 24 * 1024);
   }
 });
 

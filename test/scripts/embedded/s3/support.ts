@@ -3,8 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { request as sendHttp } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import type { CompletedPart, S3ClientConfig } from '@aws-sdk/client-s3';
 import type { ExecutionContext } from 'ava';
 import { parseQuery } from '../../../../scripts/embedded/s3/parse-request.ts';
 import { startEmbeddedS3 } from '../../../../scripts/embedded/s3/server.ts';
@@ -168,4 +175,58 @@ export function makeBytes(length: number): Buffer {
 export async function getErrorName(t: ExecutionContext, promise: Promise<unknown>): Promise<string> {
   const error = await t.throwsAsync(promise);
   return error?.name ?? '';
+}
+
+/** The smallest part that need not be the last. */
+export const minPartBytes = 5 * 1024 * 1024;
+
+export interface TestUpload {
+  id: string;
+  /** The parts stored so far, as CompleteMultipartUpload lists them. */
+  parts: CompletedPart[];
+  put: (partNumber: number, body: Buffer) => Promise<CompletedPart>;
+  complete: (parts?: CompletedPart[]) => Promise<string>;
+}
+
+/** Starts a multipart upload, of a client that does not compute checksums unless `input` has an algorithm. */
+export async function startUpload(client: S3Client, Key: string, input: object = {}): Promise<TestUpload> {
+  const target = { Bucket: bucketName, Key };
+  const created = await client.send(new CreateMultipartUploadCommand({ ...target, ...input }));
+  const id = created.UploadId ?? '';
+  const parts: CompletedPart[] = [];
+  return {
+    id,
+    parts,
+    async put(PartNumber, Body) {
+      const { ChecksumAlgorithm } = created;
+      const command = new UploadPartCommand({
+        ...target,
+        UploadId: id,
+        PartNumber,
+        Body,
+        ...(ChecksumAlgorithm && { ChecksumAlgorithm }),
+      });
+      const { $metadata: _, ...stored } = await client.send(command);
+      const part = { ...stored, PartNumber };
+      parts.push(part);
+      return part;
+    },
+    async complete(listed = parts) {
+      const command = { ...target, UploadId: id, MultipartUpload: { Parts: listed } };
+      const { ETag = '' } = await client.send(new CompleteMultipartUploadCommand(command));
+      return ETag;
+    },
+  };
+}
+
+/** The entity tag that S3 gives to an object of these parts. */
+export function multipartEtag(...bodies: Buffer[]): string {
+  const digests = bodies.map((body) => createHash('md5').update(body).digest());
+  return `"${createHash('md5').update(Buffer.concat(digests)).digest('hex')}-${String(bodies.length)}"`;
+}
+
+/** An object's bytes, as they are stored. */
+export async function readObject(client: S3Client, Key: string): Promise<Buffer> {
+  const { Body } = await client.send(new GetObjectCommand({ Bucket: bucketName, Key }));
+  return Buffer.from((await Body?.transformToByteArray()) ?? []);
 }

@@ -1,9 +1,11 @@
 import test from 'ava';
 import {
+  createApiFileKey,
   createFileKey,
   fileLifetimeMs,
   fileNameOf,
   findDueTime,
+  findObjectHeaders,
   parseFileName,
 } from '../../../../shared/platform/storage/file-name.ts';
 
@@ -39,6 +41,32 @@ test('a file with a name in the former format, without a time, is at the root of
   t.is(fileNameOf(former), former);
   for (const key of [former, `files/${former}`, 'files/readme.txt', 'answers/1/2', 'other', 'files/'])
     t.is(findDueTime(key), null, key);
+});
+
+test('the key of a file of the API contains the time at which it is due, and keys sort by that time', (t) => {
+  const times = [0, 1, now, now + 30 * day, Date.UTC(2500, 0)];
+  const keys = times.map((at) => createApiFileKey(at));
+  for (const key of keys) t.regex(key, /^batch-files\/[0-9a-f]{12}-[A-Za-z0-9_-]{43}$/);
+  t.deepEqual(keys.map(findDueTime), times);
+  t.deepEqual(keys.toSorted(), keys);
+  t.is(new Set(Array.from({ length: 100 }, () => createApiFileKey(now))).size, 100);
+});
+
+test('a file of the API has no public link', (t) => {
+  const key = createApiFileKey(now);
+  const name = fileNameOf(key);
+  t.is(parseFileName(name), null);
+  t.is(parseFileName(name.replace('batch-files/', '')), null);
+  t.deepEqual(findObjectHeaders(key), {});
+  for (const other of [
+    `${key}.png`,
+    `${key}\n`,
+    key.toUpperCase(),
+    `x${key}`,
+    'batch-files/',
+    'batch-files/0-x',
+  ])
+    t.is(findDueTime(other), null, other);
 });
 
 test('text that is not a file name is rejected', (t) => {

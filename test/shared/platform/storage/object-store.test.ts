@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request as sendHttp } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   CreateBucketCommand,
@@ -41,13 +41,14 @@ test('the rules of others stay in the bucket, and ours are corrected and added a
   };
   const files = ['model-gateway-files', 'files/', 1];
   const answers = ['model-gateway-answers', 'answers/', 1];
-  t.deepEqual(await readRules(), [files, answers]);
+  const batchFiles = ['model-gateway-batch-files', 'batch-files/', 31];
+  t.deepEqual(await readRules(), [files, answers, batchFiles]);
 
   const Rules = [rule('reports', 'reports/', 365), rule('model-gateway-files', 'files/', 7)];
   const LifecycleConfiguration = { Rules };
   await client.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration }));
   await objects.prepareBucket();
-  t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers]);
+  t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers, batchFiles]);
 });
 
 test('the rules of an existing bucket are not changed unless S3_MANAGE_BUCKET is on', async (t) => {
@@ -70,14 +71,72 @@ test('the rules of an existing bucket are not changed unless S3_MANAGE_BUCKET is
   t.false(await open('off').prepareBucket());
   t.is(await countRules(Bucket), 0);
   t.true(await open('on').prepareBucket());
-  t.is(await countRules(Bucket), 2);
+  t.is(await countRules(Bucket), 3);
   // Once a bucket has our rules, `auto` updates them, too, because they may change with a release.
   t.true(await open('auto').prepareBucket());
 
   t.false(await open('off', 'made-by-us').prepareBucket());
   t.is(await countRules('made-by-us'), 0);
   t.true(await open('auto', 'made-by-us-too').prepareBucket());
-  t.is(await countRules('made-by-us-too'), 2);
+  t.is(await countRules('made-by-us-too'), 3);
+});
+
+test('a bucket with the rules of an earlier version is upgraded', async (t) => {
+  const { objects, config } = await useObjects(t);
+  const client = createClient(t, config);
+  const Bucket = config.bucket;
+  const Rules = [rule('model-gateway-files', 'files/', 1), rule('model-gateway-answers', 'answers/', 1)];
+  const LifecycleConfiguration = { Rules };
+  await client.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration }));
+  const unmanaged = new ObjectStore({ ...config, manageBucket: 'off' });
+  t.teardown(() => unmanaged.close());
+  t.false(await unmanaged.prepareBucket());
+  t.true(await objects.prepareBucket());
+  t.true(await unmanaged.prepareBucket());
+  const upgraded = await client.send(new GetBucketLifecycleConfigurationCommand({ Bucket }));
+  t.deepEqual(upgraded.Rules?.slice(0, 2), Rules);
+  t.like(upgraded.Rules?.[2], {
+    Filter: { Prefix: 'batch-files/' },
+    Expiration: { Days: 31 },
+    AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+  });
+});
+
+test('if a store rejects a rule for uploads, the bucket gets the rules without it', async (t) => {
+  const { config } = await useObjects(t);
+  const { port } = new URL(config.endpoint);
+  const bodies: string[] = [];
+  // Forwards everything but rules for uploads to the store.
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const body = Buffer.concat(parts);
+      if (request.url?.includes('lifecycle') === true && request.method === 'PUT') bodies.push(String(body));
+      if (body.includes('AbortIncompleteMultipartUpload')) {
+        response.writeHead(400, { 'content-type': 'application/xml' });
+        response.end('<Error><Code>MalformedXML</Code></Error>');
+        return;
+      }
+      const { method, url: path, headers } = request;
+      const forwarded = sendHttp({ port, method, path, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(response);
+      });
+      forwarded.end(body);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const limited = new ObjectStore({ ...config, endpoint, bucket: 'limited' });
+  t.teardown(() => limited.close());
+  t.true(await limited.prepareBucket());
+  t.is(bodies.length, 2);
+  const unmanaged = new ObjectStore({ ...config, bucket: 'limited', manageBucket: 'off' });
+  t.teardown(() => unmanaged.close());
+  t.true(await unmanaged.prepareBucket(), 'all objects expire');
 });
 
 test('a store that does not support lifecycle rules or denies access to them is not treated as unavailable', async (t) => {
