@@ -29,7 +29,7 @@ test('there is an event for each status that a job has had, with the time and th
   );
   const [queued, active] = events;
   t.is(queued!.job.error, null);
-  const data = JSON.parse(frameJobEvent(active!, null)[0].split('\ndata: ')[1]! + 'null}') as Record<
+  const data = JSON.parse(frameJobEvent(active!, null, 'https://gateway.example')[0].split('\ndata: ')[1]! + 'null}') as Record<
     string,
     unknown
   >;

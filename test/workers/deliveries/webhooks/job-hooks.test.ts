@@ -65,7 +65,7 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
     const found = await new JobStore(redis).find(accountId, id);
     return typeof found?.job.webhook?.report === 'string' ? found.job : null;
   });
-  t.like(presentJob(job, noEstimate).webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
+  t.like(presentJob(job, noEstimate, '').webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
   const late = {
     status: 'pending',
     attempts: 1,
@@ -75,7 +75,7 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
   } as const;
   await hooks.report({ v: 1, accountId, jobId: id, url: receiver.url, event: 'job.cancelled' }, late);
   const reported = (await new JobStore(redis).find(accountId, id))!.job;
-  t.like(presentJob(reported, noEstimate).webhook, { status: 'delivered' }, 'a late report changes nothing');
+  t.like(presentJob(reported, noEstimate, '').webhook, { status: 'delivered' }, 'a late report changes nothing');
   const [received] = receiver.received;
   t.like(JSON.parse(received!.body), { type: 'job.cancelled', data: { id, status: 'cancelled' } });
   t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);
