@@ -58,7 +58,10 @@ export const JobUrls = Type.Object(
       Type.String({ description: 'For a chat: its response as a stream of chunks. null for any other job.' }),
     ),
   },
-  { title: 'JobUrls', description: 'Absolute URLs for what can be done with the job. They need the API key.' },
+  {
+    title: 'JobUrls',
+    description: 'Absolute URLs for what can be done with the job. They need the API key.',
+  },
 );
 export type JobUrls = Static<typeof JobUrls>;
 

@@ -48,7 +48,10 @@ const usualHeaderBytes = 64 * 1024;
 const lengthBytes = 4;
 
 /** Returns the keys of the images to which the stored response links; none if it is gone already. */
-async function listImages({ storedResponses }: Services, { id, accountId, queue }: JobRecord): Promise<string[]> {
+async function listImages(
+  { storedResponses }: Services,
+  { id, accountId, queue }: JobRecord,
+): Promise<string[]> {
   if (queue !== 'image') return [];
   const request = { requestId: id, accountId };
   let start = await storedResponses.readStart(request, usualHeaderBytes);

@@ -46,9 +46,7 @@ export function presentJob(
     cost_request: receipt === null ? null : toRubNumber(receipt.costNano),
     free_request: receipt === null ? null : receipt.free,
     error:
-      error === null
-        ? null
-        : { code: error.code, message: error.message, type: errorKind(error.code).type },
+      error === null ? null : { code: error.code, message: error.message, type: errorKind(error.code).type },
     webhook: webhook === null || !webhook.events.includes('ended') ? null : presentWebhook(webhook),
     urls: presentUrls(job, publicUrl),
   };

@@ -183,7 +183,11 @@ export class ResponseStore {
    */
   async readStart(request: HeartbeatRequest, byteLength: number): Promise<Buffer | null> {
     const readMoved = async (bytes: number): Promise<Buffer | null> =>
-      await this.#readObject(objectKey(request, { bytes }), 0, Math.min(bytes, frameHeaderBytes + byteLength));
+      await this.#readObject(
+        objectKey(request, { bytes }),
+        0,
+        Math.min(bytes, frameHeaderBytes + byteLength),
+      );
     const read = await this.#frames.readFrames(request, 0, frameHeaderBytes + byteLength);
     const bytes = 'bytes' in read ? read.bytes : await readMoved(read.movedBytes);
     const first = bytes === null ? null : decodeFrameStart(bytes);

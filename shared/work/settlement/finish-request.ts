@@ -10,12 +10,7 @@ import { isRedisUnavailable, type RedisClient } from '../../platform/redis/redis
 import { retryThroughOutage } from '../../platform/redis/retry-through-outage.ts';
 import type { HotAccountStore } from '../../accounts/hot-account-store.ts';
 import type { TrafficRecorder } from '../../ledger/traffic-recorder.ts';
-import {
-  releaseReservation,
-  runSettlement,
-  type SettledError,
-  type Settlement,
-} from './settle-script.ts';
+import { releaseReservation, runSettlement, type SettledError, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
   readonly usage: Usage;

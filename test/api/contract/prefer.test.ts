@@ -57,7 +57,16 @@ test('wait is read as whole seconds from 1 to 600, and other numbers are limited
 });
 
 test('a wait that is malformed, a parameter, or without respond-async is ignored', (t) => {
-  for (const wait of ['wait', 'wait=', 'wait=-1', 'wait=1.5', 'wait=1e2', 'wait=ten', 'wait=10 s', 'foo; wait=10'])
+  for (const wait of [
+    'wait',
+    'wait=',
+    'wait=-1',
+    'wait=1.5',
+    'wait=1e2',
+    'wait=ten',
+    'wait=10 s',
+    'foo; wait=10',
+  ])
     t.deepEqual(readPreferences(`respond-async, ${wait}`), { respondsAsync: true, waitSeconds: null }, wait);
   t.deepEqual(readPreferences('respond-async; wait=10'), { respondsAsync: true, waitSeconds: null });
   t.deepEqual(readPreferences('wait=10'), { respondsAsync: false, waitSeconds: null });
