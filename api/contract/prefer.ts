@@ -20,12 +20,12 @@ export interface Preferences {
  * a repeated preference the first one counts. Parameters and unknown preferences are skipped. A malformed or too long
  * header is ignored: a preference must never cause an error. `wait` alone is ignored, too.
  */
-export function readPreferences(header: string | undefined): Preferences {
+export function readPreferences(header = ''): Preferences {
+  if (header.length > maxPreferLength) return { respondsAsync: false, waitSeconds: null };
   let respondsAsync = false;
   let waitSeconds: number | null = null;
   let isParameter = false;
-  const { length } = header ?? '';
-  for (let at = 0; header !== undefined && length <= maxPreferLength && at < length; at++) {
+  for (let at = 0; at < header.length; at++) {
     const end = findSeparator(header, at);
     if (!isParameter) {
       const { name, value } = splitPreference(header.slice(at, end));

@@ -149,7 +149,7 @@ test.serial(
     };
     t.like(body, { type: 'job.started', data: { id: job.id, webhook: { status: 'pending', attempts: 0 } } });
     t.is(body.data['started_at'], body.timestamp);
-    t.like(body.data['urls'] as object, { get: `${publicUrl}/v1/jobs/${job.id}` });
+    t.like(body.data['urls'], { get: `${publicUrl}/v1/jobs/${job.id}` });
     t.is(started.headers['webhook-id'], `msg_${job.id}_started`);
     await cancelJob(redis, accountId, job.id);
     await keeper.maintainShards();
