@@ -158,8 +158,9 @@ test.serial(
     await expireJobLeases(redis);
     // A keeper recovers jobs only once it has had the shard for longer than a lease.
     const { ended, requeued } = await recoverLostJobs(redis, shardOf(chat.accountId));
-    t.is(ended, 1);
-    t.deepEqual(requeued, []);
+    // Jobs of other tests may be in the same shard.
+    t.true(ended >= 1);
+    t.false(requeued.some(({ id }) => id === chat.id));
     await expectFree(t, chat);
   },
 );
@@ -170,7 +171,8 @@ test.serial('a job whose worker died keeps its time when it waits again', async 
   const { job } = await chat.take();
   await startJob(redis, job!);
   await expireJobLeases(redis);
-  t.is((await recoverLostJobs(redis, shardOf(chat.accountId))).requeued.length, 1);
+  const { requeued } = await recoverLostJobs(redis, shardOf(chat.accountId));
+  t.true(requeued.some(({ id }) => id === chat.id));
   await chat.makeOverdue();
   await createKeeper().maintainShards();
   await expectFree(t, chat);
