@@ -21,7 +21,8 @@ import {
 import { createImage, editImage } from './endpoints/images/images.ts';
 import { streamJobEvents } from './endpoints/jobs/job-events.ts';
 import { streamJobOutput } from './endpoints/jobs/job-stream.ts';
-import { cancelJob, getJob, listJobs } from './endpoints/jobs/jobs.ts';
+import { deleteJobResponse } from './endpoints/jobs/job-response.ts';
+import { cancelJob, cancelJobByPost, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/public/models.ts';
 import { listServers } from './endpoints/public/servers.ts';
 import { getHealth } from './endpoints/public/system.ts';
@@ -74,6 +75,8 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   listJobs,
   getJob,
   cancelJob,
+  cancelJobByPost,
+  deleteJobResponse,
   streamJobEvents,
   streamJobOutput,
   listModels,

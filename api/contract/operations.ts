@@ -5,6 +5,8 @@ import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
   withAsyncResponse,
   cancelJob,
+  cancelJobByPost,
+  deleteJobResponse,
   getJob,
   listJobs,
   streamJobEvents,
@@ -67,6 +69,8 @@ export const operations = {
   listJobs,
   getJob,
   cancelJob,
+  cancelJobByPost,
+  deleteJobResponse,
   streamJobEvents,
   streamJobOutput,
   listModels,

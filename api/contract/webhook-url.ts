@@ -2,8 +2,24 @@ import { isIP } from 'node:net';
 import { isPublicAddress } from '../../shared/platform/runtime/address-class.ts';
 import { publicPorts, readHost, readPublicUrl } from '../../shared/platform/runtime/public-url.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
+import { jobWebhookEvents, type JobWebhookEvent } from '../../shared/contract/job-terms.ts';
 
 export const webhookUrlHeader = 'X-Webhook-Url';
+export const webhookEventsHeader = 'X-Webhook-Events';
+
+/**
+ * Reads the list of what a job's webhook is called for. Names are case-insensitive and may be repeated.
+ * @throws AppError `validation_failed`
+ */
+export function readWebhookEvents(header: string): readonly JobWebhookEvent[] {
+  const names = header.split(',').map((name) => name.trim().toLowerCase());
+  const isKnown = (name: string): boolean => jobWebhookEvents.some((event) => event === name);
+  if (names.every(isKnown)) return jobWebhookEvents.filter((event) => names.includes(event));
+  throw invalidField(
+    ['header', webhookEventsHeader],
+    `must be one or more of, separated by commas: ${jobWebhookEvents.join(', ')}`,
+  );
+}
 
 export const maxWebhookUrlLength = 2_000;
 

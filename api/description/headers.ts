@@ -1,12 +1,13 @@
 import { errorKinds } from '../../shared/contract/error-kinds.ts';
 import { cancelledJobStatus } from '../../shared/contract/errors.ts';
+import { cancelAfterHeader, cancelAfterPattern } from '../contract/cancel-after.ts';
 import { maxRequestTimeoutMs, requestTimeoutHeader } from '../contract/prefer.ts';
 import {
   onDisconnectHeader,
   onDisconnectValues,
   resumableMinutes,
 } from '../../shared/contract/on-disconnect.ts';
-import { maxWebhookUrlLength, webhookUrlHeader } from '../contract/webhook-url.ts';
+import { maxWebhookUrlLength, webhookEventsHeader, webhookUrlHeader } from '../contract/webhook-url.ts';
 import { respondsAsStream, type Operation } from '../../shared/contract/operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';
 
@@ -64,7 +65,8 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'preference-applied': {
-    description: '`respond-async`: the response is a job.',
+    description:
+      '`respond-async`: the response is a job. `wait=N`: it is the response of a job that ended within N seconds.',
     schema: { type: 'string' },
   },
   'accept-ranges': {
@@ -116,7 +118,8 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   const isCounted = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
   if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
-  if (acceptsIdempotencyKey(operation) && status === 202) names.push('location', 'preference-applied');
+  if (acceptsIdempotencyKey(operation) && status < 300) names.push('preference-applied');
+  if (acceptsIdempotencyKey(operation) && status === 202) names.push('location');
   if (operation.hasETag === true && (status < 400 || isAdditional(operation, status)))
     names.push('etag', 'vary');
   if (operation.servesRanges === true && status < 400) {
@@ -153,8 +156,10 @@ const jobHeaders: readonly ParameterObject[] = [
     in: 'header',
     required: false,
     description:
-      '`respond-async` creates a job and returns 202 immediately (RFC 7240). Cannot be combined with `stream`. Other ' +
-      'preferences are ignored.',
+      '`respond-async` creates a job and returns 202 immediately (RFC 7240). Cannot be combined with `stream`. With ' +
+      '`respond-async, wait=N`, the call waits for the job: if it ends within N seconds (1 to 600; other numbers are ' +
+      'limited to that), the response is that of the synchronous call, otherwise 202. The job goes on if you disconnect. ' +
+      'Other preferences are ignored.',
     schema: { type: 'string' },
   },
   {
@@ -168,12 +173,32 @@ const jobHeaders: readonly ParameterObject[] = [
     schema: { type: 'integer', minimum: 1, maximum: maxRequestTimeoutMs },
   },
   {
+    name: cancelAfterHeader,
+    in: 'header',
+    required: false,
+    description:
+      'With `Prefer: respond-async`: how long the whole work may take, from 1 second to 24 hours, such as `90s`, `15m` or ' +
+      '`1h`; a number alone is in seconds. A job that has not ended by then is cancelled: free of charge if it has not ' +
+      'started, otherwise charged like any cancelled job.',
+    schema: { type: 'string', pattern: cancelAfterPattern },
+    example: '15m',
+  },
+  {
     name: webhookUrlHeader,
     in: 'header',
     required: false,
     description:
       'With `Prefer: respond-async`: a public https URL to which a signed webhook is sent when the job has ended.',
     schema: { type: 'string', maxLength: maxWebhookUrlLength },
+  },
+  {
+    name: webhookEventsHeader,
+    in: 'header',
+    required: false,
+    description:
+      'With `X-Webhook-Url`: when a webhook is sent, as a list: `started`, `ended` or `started, ended`. Defaults to `ended`.',
+    schema: { type: 'string' },
+    example: 'started, ended',
   },
 ];
 

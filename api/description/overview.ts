@@ -24,7 +24,7 @@ export const tagDescriptions: Record<Tag, string> = {
   Embeddings: 'Convert texts to vectors for search, clustering and comparison.',
   Jobs:
     'Run long requests without an open connection. Send a chat, image or embedding request with `Prefer: respond-async`, ' +
-    'then get the job later or follow its events.',
+    'then get the job later, wait for it, or follow its events.',
   Models: 'The available models, their prices and their status. No key is needed.',
   Users: 'The account of the API key: balance, limits, refills, request history, and the key itself.',
   'Web Auth':

@@ -5,7 +5,7 @@ import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { jobPath } from '../../shared/contract/jobs.ts';
 import { cancelJob } from '../../shared/work/jobs/end-job-scripts.ts';
 import { JobOutlooks } from './job-outlooks.ts';
-import type { JobOperation, JobStatus } from '../../shared/contract/job-terms.ts';
+import type { JobOperation, JobStatus, JobWebhookEvent } from '../../shared/contract/job-terms.ts';
 import { JobStore, type FoundJob } from '../../shared/work/jobs/job-store.ts';
 import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import { placeJob, type PlacedJob } from '../../shared/work/jobs/place-job-script.ts';
@@ -37,8 +37,16 @@ export interface DurableWork {
   readonly job: Job;
   /** Encoding of the vectors in the response; null if it has none. */
   readonly format: string | null;
+  /** Milliseconds from the admission until the job is cancelled; null for never. */
+  readonly cancelAfterMs: number | null;
   readonly webhookUrl: string | null;
+  readonly webhookEvents: readonly JobWebhookEvent[];
+  /** The public URL of the gateway, for webhooks. */
+  readonly publicUrl: string;
 }
+
+/** What an endpoint knows of the work; the rest are options that the caller sets. */
+export type EndpointWork = Pick<DurableWork, 'operation' | 'job' | 'format'>;
 
 export interface JobViewPage {
   readonly total: number;
@@ -100,10 +108,7 @@ export class DurableJobs {
     }
   }
 
-  async #place(
-    request: AdmittedRequest,
-    { operation, job, format, webhookUrl }: DurableWork,
-  ): Promise<JobView> {
+  async #place(request: AdmittedRequest, { job, ...work }: DurableWork): Promise<JobView> {
     const { redis, payloads } = this.#deps;
     const { requestId: id, accountId, model } = request;
     const queue = job.kind;
@@ -114,10 +119,8 @@ export class DurableJobs {
         accountId,
         queue,
         model,
-        operation,
         timeoutMs: request.deadlineAtMs - request.admittedAtMs,
-        format,
-        webhookUrl,
+        ...work,
         body: await encodeWholeJson({ v: 1, job }, accountId),
       });
     } catch (error) {
@@ -181,6 +184,11 @@ export class DurableJobs {
   async #estimateAll(accountId: string, found: readonly FoundJob[]): Promise<JobView[]> {
     const estimates = await this.#standings.findAll(accountId, found);
     return found.map(({ job }, i) => ({ job, estimate: estimates[i]! }));
+  }
+
+  /** Records that the response of a job is deleted, if the job has ended. */
+  async markResponseDeleted(accountId: string, id: string): Promise<'deleted' | 'unfinished' | 'unknown'> {
+    return await this.#store.markResponseDeleted(accountId, id);
   }
 
   /**

@@ -11,14 +11,16 @@ export interface JobView {
 
 /**
  * Returns the two texts that surround a job's response. The response may be large and is sent separately.
- * @param failure why the response of a succeeded job cannot be read now; null if it can, or if there is none
+ * @param failure why the response of a succeeded job cannot be read; null if it can, or if there is none
+ * @param publicUrl of the gateway
  */
 export function frameJob(
   { job, estimate }: JobView,
   failure: AppError | null,
+  publicUrl: string,
 ): readonly [before: string, end: string] {
   const responseError = failure === null ? null : presentFailure(failure);
-  const fields = JSON.stringify({ ...presentJob(job, estimate), response_error: responseError });
+  const fields = JSON.stringify({ ...presentJob(job, estimate, publicUrl), response_error: responseError });
   return [`${fields.slice(0, -1)},"response":`, '}'];
 }
 

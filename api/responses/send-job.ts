@@ -1,10 +1,12 @@
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
+import { jobPath } from '../../shared/contract/jobs.ts';
 import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
 import { decodeResult } from '../../shared/work/replies/result.ts';
 import { withCost } from './chat-cost.ts';
 import { presentEmbeddings } from './present-embeddings.ts';
 import { presentImages } from './present-images.ts';
 import { frameJob, type JobView } from '../jobs/job-text.ts';
+import { responseDeleted } from '../requests/stored-responses/job-failure.ts';
 import type { ChunkedBody } from '../http/responses/send-chunks.ts';
 import { wrapBody } from '../http/responses/wrap-body.ts';
 import type { ApiContext } from '../http/request/context.ts';
@@ -25,17 +27,23 @@ export async function sendJob(
 ): Promise<void> {
   const { body, failure, release } = await readJobResponse(services, context, view.job);
   try {
-    const [before, end] = frameJob(view, failure);
+    const [before, end] = frameJob(view, failure, services.publicUrl);
     await sendBody(context, wrapBody(before, body, end), status);
   } finally {
     release();
   }
 }
 
+/** Responds to a request with the job that processes it. */
+export async function sendAccepted(services: Services, context: ApiContext, view: JobView): Promise<void> {
+  context.set({ location: jobPath(view.job.id), 'preference-applied': 'respond-async' });
+  await sendJob(services, context, view, 202);
+}
+
 /** A job's response, in the same form as for a synchronous call. */
 export interface JobResponse {
   readonly body: Buffer | ChunkedBody;
-  /** Why the response of a succeeded job cannot be read now. The body is then `null`. */
+  /** Why the response of a succeeded job cannot be read: for now, or because it was deleted. The body is then `null`. */
   readonly failure: AppError | null;
   readonly release: () => void;
 }
@@ -53,6 +61,7 @@ export async function readJobResponse(
   job: JobRecord,
 ): Promise<JobResponse> {
   if (job.status !== 'succeeded') return noResponse;
+  if (job.isResponseDeleted) return { ...noResponse, failure: responseDeleted() };
   const request = { requestId: job.id, accountId: job.accountId };
   try {
     const attached = services.jobs.attach(request, context.res, job.attempts);

@@ -1,6 +1,6 @@
 import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
 import { finalFailures } from '../../shared/work/jobs/job-constants.ts';
-import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
+import { defaultWebhookEvents, type JobRecord } from '../../shared/work/jobs/job-record.ts';
 import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import { placeJob } from '../../shared/work/jobs/place-job-script.ts';
 import { markRetried, reserveRetry, type RetryOutcome } from './retry-job-script.ts';
@@ -116,6 +116,8 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       operation: job.operation,
       format: job.format,
       webhookUrl: job.webhook?.url ?? null,
+      webhookEvents: job.webhook?.events ?? defaultWebhookEvents,
+      publicUrl: job.webhook?.publicUrl ?? '',
       body: Buffer.from(JSON.stringify({ ...body, job: newJob })),
     });
     await markRetried(redis, job);

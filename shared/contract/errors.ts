@@ -30,6 +30,14 @@ export interface ValidationIssue {
   readonly type: string;
 }
 
+/** What the response to an error has besides its code and message. */
+export interface ErrorDetails {
+  /** Validation errors that only a worker could find; absent if there are none. */
+  readonly issues?: readonly ValidationIssue[];
+  /** When to try again, for the headers of the response; absent if that is not known. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** OpenAI's clients wait exactly as long as the second header says, and ignore more than a minute. */
 export function retryAfter(ms: number): {
   readonly 'retry-after': string;

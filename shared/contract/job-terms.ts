@@ -2,6 +2,10 @@
 export const jobStatuses = ['queued', 'active', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 
+/** What a job's webhook may be called for. */
+export const jobWebhookEvents = ['started', 'ended'] as const;
+export type JobWebhookEvent = (typeof jobWebhookEvents)[number];
+
 /** Operations that create jobs: their paths below `/v1/`, with dots. */
 export const jobOperations = [
   'chat.completions',

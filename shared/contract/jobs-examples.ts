@@ -6,6 +6,9 @@ import type { OperationExample } from './operation.ts';
 const id = '019aa64f-d5de-7c5b-9a51-0c2f7e8d4b16';
 const path = { job_id: id };
 
+const url = `https://api.example.com/v1/jobs/${id}`;
+const urls = { get: url, cancel: `${url}/cancel`, events: `${url}/events`, stream: `${url}/stream` };
+
 const queued = {
   id,
   object: 'job',
@@ -17,6 +20,7 @@ const queued = {
   ended_at: null,
   expires_at: null,
   deadline_at: '2025-11-22T12:07:21.310Z',
+  cancel_at: null,
   attempts: 0,
   cancel_requested: false,
   position: 3,
@@ -26,6 +30,7 @@ const queued = {
   free_request: null,
   error: null,
   webhook: null,
+  urls,
 };
 
 const active = {
@@ -70,7 +75,14 @@ const response = chatExample.response;
 
 /** The job created for a request. */
 export const createAcceptedExample = (operation: JobOperation, model: string): OperationExample => ({
-  response: { ...queued, operation, model, response_error: null, response: null },
+  response: {
+    ...queued,
+    operation,
+    model,
+    urls: operation === 'chat.completions' ? urls : { ...urls, stream: null },
+    response_error: null,
+    response: null,
+  },
 });
 
 export const jobExample: OperationExample = {
@@ -82,6 +94,8 @@ export const cancelledExample: OperationExample = {
   path,
   response: { ...cancelled, response_error: null, response: null },
 };
+
+export const deletedResponseExample: OperationExample = { path };
 
 export const jobListExample: OperationExample = {
   query: { page: 1, page_size: 20, status: 'succeeded' },

@@ -8,6 +8,7 @@ import { ImageResponse } from './images.ts';
 import {
   cancelledExample,
   createAcceptedExample,
+  deletedResponseExample,
   eventsExample,
   resumedStreamExample,
   jobExample,
@@ -48,6 +49,22 @@ export const JobWebhook = Type.Object(
 );
 export type JobWebhook = Static<typeof JobWebhook>;
 
+export const JobUrls = Type.Object(
+  {
+    get: Type.String({ description: 'The job.' }),
+    cancel: Type.String({ description: 'A `POST` to this URL cancels the job.' }),
+    events: Type.String({ description: 'The events of the job.' }),
+    stream: Nullable(
+      Type.String({ description: 'For a chat: its response as a stream of chunks. null for any other job.' }),
+    ),
+  },
+  {
+    title: 'JobUrls',
+    description: 'Absolute URLs for what can be done with the job. They need the API key.',
+  },
+);
+export type JobUrls = Static<typeof JobUrls>;
+
 const summaryFields = {
   id: Type.String({
     description:
@@ -67,6 +84,9 @@ const summaryFields = {
   expires_at: Nullable(Time('When the job and its response are deleted: 24 hours after the job ended.')),
   deadline_at: Nullable(
     Time('While the job is `queued`: when it fails with `deadline_exceeded` if it has not started.'),
+  ),
+  cancel_at: Nullable(
+    Time('With `Cancel-After`: when the job is cancelled unless it has ended. null if none was sent.'),
   ),
   attempts: Type.Integer({ description: 'How many times a worker has started the job.' }),
   cancel_requested: Type.Boolean({ description: 'Whether cancellation was requested.' }),
@@ -90,6 +110,7 @@ const summaryFields = {
   free_request: FreeRequest,
   error: Nullable(JobError),
   webhook: Nullable(JobWebhook),
+  urls: JobUrls,
 };
 
 /** A job as shown in lists: without its response. */
@@ -102,9 +123,9 @@ export const Job = Type.Object(
     response_error: Nullable({
       ...JobError,
       description:
-        'Why `response` is null although the job has succeeded: the stored response cannot be read at the moment. The job ' +
-        'is not affected, and its response is stored until `expires_at`. Request the job again shortly. Null in all other ' +
-        'cases.',
+        'Why `response` is null although the job has succeeded. `not_found`: the response was deleted at the request of the ' +
+        'account. Otherwise the stored response cannot be read at the moment: the job is not affected, its response is ' +
+        'stored until `expires_at`, and you can request the job again shortly. Null in all other cases.',
     }),
     response: Type.Unsafe<object | null>({
       anyOf: [ChatResponse, ImageResponse, EmbeddingResponse, { type: 'null' }],
@@ -127,7 +148,8 @@ export function withAsyncResponse<const T extends Operation>(operation: T, jobOp
     response: Job,
     description:
       'With `Prefer: respond-async`: the job that processes the request. Its URL is in `Location`. When it has succeeded, ' +
-      'its `response` is what the synchronous call would have returned.',
+      'its `response` is what the synchronous call would have returned. With `Prefer: respond-async, wait=N`, a job that ' +
+      'ends within N seconds is not returned: the response is then that of the synchronous call.',
     example: createAcceptedExample(jobOperation, asked?.model ?? ''),
   };
   return { ...operation, additionalResponses: [...(operation.additionalResponses ?? []), jobAccepted] };
@@ -160,17 +182,36 @@ export const listJobs = defineOperation({
   example: jobListExample,
 });
 
+/** The longest time that a call waits for a job, in seconds. */
+export const maxJobWaitSeconds = 600;
+
+export const JobQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: maxJobWaitSeconds,
+      description:
+        'How many seconds to wait for the end of the job. The response is sent as soon as the job has ended, or after this ' +
+        'time with its current state. Calls that wait are limited like event streams.',
+    }),
+  ),
+});
+export type JobQuery = Static<typeof JobQuery>;
+
 export const getJob = defineOperation({
   operationId: 'getJob',
   tag: 'Jobs',
   summary: 'Get a job',
   description:
     'Once the job has succeeded, `response` is the body that the synchronous call would have returned. If the stored ' +
-    'response cannot be read at the moment, the job is returned with `response_error` instead.',
+    'response cannot be read at the moment, the job is returned with `response_error` instead. With `wait`, the call ' +
+    'returns when the job has ended.',
   method: 'get',
   path: '/jobs/{job_id}',
   auth: 'key',
+  acceptsWait: true,
   pathParameters: JobPath,
+  query: JobQuery,
   response: Job,
   errors: ['not_found'],
   example: jobExample,
@@ -192,6 +233,33 @@ export const cancelJob = defineOperation({
   response: Job,
   errors: ['not_found'],
   example: cancelledExample,
+});
+
+export const cancelJobByPost = defineOperation({
+  ...cancelJob,
+  operationId: 'cancelJobByPost',
+  summary: 'Cancel a job with POST',
+  description: 'The same as `DELETE /v1/jobs/{job_id}`, for clients that cannot send it. A body is ignored.',
+  method: 'post',
+  path: '/jobs/{job_id}/cancel',
+});
+
+export const deleteJobResponse = defineOperation({
+  operationId: 'deleteJobResponse',
+  tag: 'Jobs',
+  summary: 'Delete the response of a job',
+  description:
+    'Deletes what is stored of the response of a job that has ended, and the images that it links to, now instead of ' +
+    'after 24 hours. The job itself, with its cost, is kept: its `response` is then null, with `response_error`. The ' +
+    'call can be repeated. For a job that has not ended, it returns 422: wait for the job, or cancel it.',
+  method: 'delete',
+  path: '/jobs/{job_id}/response',
+  auth: 'key',
+  pathParameters: JobPath,
+  status: 204,
+  response: Type.Null(),
+  errors: ['not_found', 'validation_failed'],
+  example: deletedResponseExample,
 });
 
 export const JobEventsQuery = Type.Object({
@@ -236,12 +304,14 @@ export const streamJobEvents = defineOperation({
 export const streamJobOutput = defineOperation({
   operationId: 'streamJobOutput',
   tag: 'Jobs',
-  summary: 'Resume a stream',
+  summary: 'Stream the response of a chat',
   description:
     `Resumes a streamed chat that was sent with \`${onDisconnectHeader}: continue\`. The \`job_id\` is the \`x-request-id\` ` +
     'of that call. The events are those of the chat, each with an id. The events after `Last-Event-ID` are sent first, ' +
     'without repetition, and then new ones as they are generated. Several clients can read the same stream. It can be ' +
-    `resumed until ${resumableMinutes} minutes after its end.`,
+    `resumed until ${resumableMinutes} minutes after its end.\n\n` +
+    'For a job of a chat, the stream has comments while the job is queued or active, and the whole response as chunks ' +
+    'once it has succeeded, for as long as that is stored. A job that fails or is cancelled ends the stream with its error.',
   method: 'get',
   path: '/jobs/{job_id}/stream',
   auth: 'key',

@@ -83,6 +83,8 @@ export interface Operation {
   readonly hasETag?: true;
   /** Whether the response is a file that supports `Range`, `If-Range` and all of HTTP's conditional headers. */
   readonly servesRanges?: true;
+  /** Whether the query parameter `wait` makes the call wait until a job has ended. */
+  readonly acceptsWait?: true;
   /** Whether a stream can continue without its reader, and be resumed. */
   readonly hasResumableStream?: true;
   /** Error codes, in addition to those implied by authentication, query and body. */

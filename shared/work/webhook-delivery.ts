@@ -1,6 +1,6 @@
-export type WebhookEvent = 'job.succeeded' | 'job.failed' | 'job.cancelled';
+export type WebhookEvent = 'job.started' | 'job.succeeded' | 'job.failed' | 'job.cancelled';
 
-/** A queue item: where to announce the end of a job. Each attempt loads the payload again. */
+/** A queue item: where to announce the start or the end of a job. Each attempt loads the payload again. */
 export interface WebhookDelivery {
   readonly v: 1;
   readonly jobId: string;
@@ -13,7 +13,7 @@ export interface WebhookDelivery {
 /** The body of a webhook, at most `maxPayloadBytes` as JSON. */
 export interface WebhookPayload {
   readonly type: WebhookEvent;
-  /** When the job ended, in ISO 8601. */
+  /** When the job started or ended, in ISO 8601. */
   readonly timestamp: string;
   /** The job without its response. */
   readonly data: object;

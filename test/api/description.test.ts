@@ -76,6 +76,8 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'redeemCode',
   'getJob',
   'cancelJob',
+  'cancelJobByPost',
+  'deleteJobResponse',
   'streamJobEvents',
   'streamJobOutput',
 ]);

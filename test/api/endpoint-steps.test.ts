@@ -8,10 +8,11 @@ import { checkCsrf } from '../../api/account-area/steps/check-csrf.ts';
 import { checkOrigin } from '../../api/account-area/steps/check-origin.ts';
 import { clearDeadCookies } from '../../api/account-area/steps/clear-dead-cookies.ts';
 import { readModelRequestOptions } from '../../api/http/middleware/read-model-request-options.ts';
-import { limitCalls, limitStreams } from '../../api/http/middleware/limit-account-calls.ts';
+import { limitCalls, limitStreams, limitWaits } from '../../api/http/middleware/limit-account-calls.ts';
 import { limitChanges } from '../../api/account-area/steps/limit-changes.ts';
 import { parseBody } from '../../api/http/middleware/parse-body.ts';
 import { noteRejections } from '../../api/http/middleware/note-rejections.ts';
+import { awaitJob } from '../../api/responses/await-job.ts';
 import { translateErrors } from '../../api/account-area/steps/translate-errors.ts';
 import {
   respondsAsStream,
@@ -23,6 +24,9 @@ import {
   translatesErrors,
   type Operation,
 } from '../../shared/contract/operation.ts';
+
+const findCallLimit = (operation: Operation): Step =>
+  respondsAsStream(operation) ? limitStreams : operation.acceptsWait === true ? limitWaits : limitCalls;
 
 /** The steps that the contract of an operation requires, in order. */
 function requiredSteps(operation: Operation): Step[] {
@@ -37,8 +41,8 @@ function requiredSteps(operation: Operation): Step[] {
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],
-    [isCreation, noteRejections, readModelRequestOptions],
-    [isAccountOperation(operation), respondsAsStream(operation) ? limitStreams : limitCalls],
+    [isCreation, noteRejections, readModelRequestOptions, awaitJob],
+    [isAccountOperation(operation), findCallLimit(operation)],
     [needsCsrfToken(operation), checkCsrf],
     [changesUserData(operation), limitChanges],
     [operation.body !== undefined, parseBody],

@@ -72,7 +72,7 @@ test('job events start with the queue position and end with the response, which 
 
 test('a reader that reconnects to any process gets the events that it missed, and none twice', async (t) => {
   const account = await stack.createAccount();
-  const other = await startApi(stack.config, stack.env, stack.log);
+  const other = await startApi({ ...stack.config, publicUrl: stack.url }, stack.env, stack.log);
   t.teardown(() => other.stop());
   const { id } = await createJob(stack, account, chats, chatOf('chat'));
   await waitForJob(stack, account, id);

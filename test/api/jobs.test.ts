@@ -118,7 +118,7 @@ for (const [operation, path, body] of creations) {
 
 test('a respond-async preference is recognized in a list, with parameters and in any case, and no other one creates a job', async (t) => {
   const { apiKey } = await stack.createAccount();
-  for (const prefer of ['wait=10, Respond-Async; foo="a, b"', 'handling=lenient , respond-async']) {
+  for (const prefer of ['return=minimal, Respond-Async; foo="a, b"', 'handling=lenient , respond-async']) {
     const response = await stack.post(chats, apiKey, chatOf('chat'), { prefer });
     t.is(response.status, 202, prefer);
     await response.text();
@@ -402,7 +402,7 @@ test('a job whose response cannot be read is returned without it, and with it on
   const account = await stack.createAccount();
   // Nothing listens at this address, so the other process cannot reach the object store.
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
-  const apiWithoutStore = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
+  const apiWithoutStore = await startApi({ ...stack.config, s3, publicUrl: stack.url }, stack.env, stack.log);
   t.teardown(() => apiWithoutStore.stop());
   const key = { 'idempotency-key': randomUUID() };
   const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };

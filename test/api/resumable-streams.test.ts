@@ -136,8 +136,10 @@ test('other stored responses are not streams that can be resumed', async (t) => 
   const stored = await start(account, 'chat', repeatable);
   t.true(parseSse(await stored.text()).isDone);
   const chat = { model: 'chat', messages: [{ role: 'user', content: 'hi' }] };
-  const job = await stack.post('/v1/chat/completions', account.apiKey, chat, { prefer: 'respond-async' });
-  for (const id of [stored.headers.get('x-request-id')!, job.headers.get('x-request-id')!])
+  const whole = await stack.post('/v1/chat/completions', account.apiKey, chat, {
+    'idempotency-key': 'a whole response',
+  });
+  for (const id of [stored.headers.get('x-request-id')!, whole.headers.get('x-request-id')!])
     t.is((await resume(account, id)).status, 404);
 });
 

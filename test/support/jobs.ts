@@ -12,6 +12,7 @@ export interface JobBody {
   readonly ended_at: string | null;
   readonly expires_at: string | null;
   readonly deadline_at: string | null;
+  readonly cancel_at: string | null;
   readonly attempts: number;
   readonly cancel_requested: boolean;
   readonly position: number | null;
@@ -21,6 +22,12 @@ export interface JobBody {
   readonly free_request: boolean | null;
   readonly error: { readonly code: string; readonly message: string; readonly type: string } | null;
   readonly webhook: Readonly<Record<string, unknown>> | null;
+  readonly urls: {
+    readonly get: string;
+    readonly cancel: string;
+    readonly events: string;
+    readonly stream: string | null;
+  };
   readonly response_error?: { readonly code: string; readonly message: string; readonly type: string } | null;
   readonly response?: Readonly<Record<string, unknown>> | null;
 }

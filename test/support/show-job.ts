@@ -25,10 +25,12 @@ export function showJob(statuses: readonly JobStatus[], { position = 0, progress
     attempts: 1,
     workerId: null,
     isCancelRequested: false,
+    cancelAtMs: null,
     format: null,
     progress,
     position: null,
     error: status === 'failed' ? { code: 'upstream_error', message: 'broken' } : null,
+    isResponseDeleted: false,
     receipt: null,
     webhook: null,
   };

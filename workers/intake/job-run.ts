@@ -29,11 +29,16 @@ export class JobRun {
   #startedAtMs: number | null = null;
   #progress = 0;
   #reportTimer: NodeJS.Timeout | null = null;
+  /** Of this machine, so a step of Redis's clock does not change when the job is cancelled. */
+  readonly #cancelTimer: NodeJS.Timeout | undefined;
 
   constructor(line: JobLine, taken: TakenJob, options: JobRunOptions) {
     this.line = line;
     this.taken = taken;
     this.#options = options;
+    const { cancelInMs } = taken;
+    if (cancelInMs === null) return;
+    this.#cancelTimer = setTimeout(() => options.abort(new JobCancelled({ isOverdue: true })), cancelInMs);
   }
 
   get hasBegun(): boolean {
@@ -65,6 +70,7 @@ export class JobRun {
 
   /** Ends the run, whether it succeeded or failed. */
   end(): void {
+    clearTimeout(this.#cancelTimer);
     clearTimeout(this.#reportTimer ?? undefined);
     if (this.#startedAtMs === null) return;
     const { turns, log, signal } = this.#options;
@@ -86,7 +92,8 @@ export class JobRun {
       return;
     }
     // The job has ended, is overdue, or was taken by another worker: nothing is settled or reported here.
-    abort(outcome === 'cancelled' ? new JobCancelled() : new RunReplaced());
+    const isCancelled = outcome === 'cancelled' || outcome === 'overdue';
+    abort(isCancelled ? new JobCancelled({ isOverdue: outcome === 'overdue' }) : new RunReplaced());
     signal.throwIfAborted();
   }
 

@@ -1,5 +1,5 @@
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { renewJobs } from '../../shared/work/jobs/run-job-scripts.ts';
+import { renewJobs, type StopReason } from '../../shared/work/jobs/run-job-scripts.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { JobCancelled, RunReplaced } from '../runs/job-context.ts';
@@ -32,10 +32,7 @@ export async function renewRuns(
     // During the call, a run may have ended and the worker may have taken the same job again.
     for (const run of runsBefore.filter(({ taken }) => stoppedJobs.has(taken.id))) {
       if (active.get(run.taken.id) !== run) continue;
-      stop(
-        run.taken.id,
-        stoppedJobs.get(run.taken.id) === 'cancelled' ? new JobCancelled() : new RunReplaced(),
-      );
+      stop(run.taken.id, toReason(stoppedJobs.get(run.taken.id)!));
     }
     // Read the active runs again: otherwise, a run that ended during the call would be recorded as running until its
     // lease expires.
@@ -47,4 +44,9 @@ export async function renewRuns(
   } catch (error) {
     log.debug({ err: error }, 'renewing the leases of jobs failed');
   }
+}
+
+function toReason(reason: StopReason): Error {
+  if (reason === 'gone') return new RunReplaced();
+  return new JobCancelled({ isOverdue: reason === 'overdue' });
 }

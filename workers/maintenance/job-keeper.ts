@@ -1,8 +1,10 @@
 import {
+  cancelOverdueJobs,
   expireJobs,
   findDueHooks,
   findDueTasks,
   deleteEndedJobs,
+  limitCancelTimes,
   listWaitingLists,
   recoverLostJobs,
   markHookQueued,
@@ -14,6 +16,7 @@ import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-c
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
+import { sendControl } from '../../shared/work/replies/worker-control.ts';
 import type { Faults } from '../reporting/faults.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
@@ -38,8 +41,8 @@ export interface JobKeeperOptions {
 }
 
 /**
- * Maintains the durable jobs of this worker's shards: requeues jobs whose workers died, ends overdue jobs, queues the
- * webhooks of ended jobs, and deletes jobs that ended a day ago.
+ * Maintains the durable jobs of this worker's shards: requeues jobs whose workers died, ends jobs that did not start or
+ * end in time, queues the webhooks of started and ended jobs, and deletes jobs that ended a day ago.
  */
 export class JobKeeper {
   readonly #options: JobKeeperOptions;
@@ -47,6 +50,8 @@ export class JobKeeper {
   readonly #maintainedSince = new Map<number, { atMs: number; syncedAtMs: number }>();
 
   readonly #warnOfUnknown: (text: string, fields: object) => void;
+  /** Shards whose cancel times have not been corrected since Redis's clock stepped. */
+  readonly #steppedShards = new Set<number>();
   /** The offset of Redis's clock from our monotonic clock. */
   #clockOffsetMs: number | null = null;
 
@@ -68,7 +73,10 @@ export class JobKeeper {
   async #correctForClockStep(): Promise<void> {
     const [seconds = 0, micros = 0] = (await callRedis(() => this.#options.redis.time())).map(Number);
     const offsetMs = seconds * 1_000 + micros / 1_000 - performance.now();
-    if (Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) > clockStepMs) this.#maintainedSince.clear();
+    if (Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) > clockStepMs) {
+      this.#maintainedSince.clear();
+      for (let shard = 0; shard < shardCount; shard++) this.#steppedShards.add(shard);
+    }
     this.#clockOffsetMs = offsetMs;
   }
 
@@ -84,10 +92,15 @@ export class JobKeeper {
       const nowMs = performance.now();
       const since = this.#maintainedSince.get(shard) ?? { atMs: nowMs, syncedAtMs: -Infinity };
       this.#maintainedSince.set(shard, since);
+      if (this.#steppedShards.has(shard)) {
+        await limitCancelTimes(this.#options.redis, shard);
+        this.#steppedShards.delete(shard);
+      }
       const due = await findDueTasks(this.#options.redis, shard);
       // After a Redis outage, live workers need a moment to renew their leases.
       if (due.has('recover') && nowMs - since.atMs > liveness.job.deadMs) await this.#requeueLost(shard);
       const tasks: Promise<void>[] = [];
+      if (due.has('cancel')) tasks.push(this.#cancelOverdue(shard));
       if (due.has('expire')) tasks.push(this.#expire(shard));
       if (due.has('queueHooks')) tasks.push(this.#queueHooks(shard));
       if (due.has('delete')) tasks.push(this.#deleteOld(shard));
@@ -115,6 +128,21 @@ export class JobKeeper {
       await Promise.all(
         expired.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)),
       );
+      if (!isMore) return;
+    }
+  }
+
+  async #cancelOverdue(shard: number): Promise<void> {
+    const { redis, turns, log } = this.#options;
+    for (let executions = 0; executions < maxExecutions; executions++) {
+      const { isMore, ended, running } = await cancelOverdueJobs(redis, shard);
+      await Promise.all(ended.map(({ accountId, queue, model }) => turns.drop({ queue, model }, accountId)));
+      for (const { workerId, jobId } of running) {
+        // A worker that misses the message finds the cancellation in the record at its next heartbeat.
+        sendControl(redis, workerId, { action: 'cancel-job', jobId }).catch((error: unknown) => {
+          log.debug({ jobId, err: error }, 'worker message not delivered');
+        });
+      }
       if (!isMore) return;
     }
   }

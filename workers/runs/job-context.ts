@@ -102,7 +102,15 @@ export class CallerGone extends Error {
 export class CallerStalled extends CallerGone {}
 
 /** The abort reason of a run whose durable job was cancelled. Charged like a disconnect. */
-export class JobCancelled extends CallerGone {}
+export class JobCancelled extends CallerGone {
+  /** Whether it was cancelled because the time of its Cancel-After was over. */
+  readonly isOverdue: boolean;
+
+  constructor({ isOverdue = false } = {}) {
+    super();
+    this.isOverdue = isOverdue;
+  }
+}
 
 /** Whether a run was cancelled because its caller disconnected, and not because of an internal error. */
 export function hasCallerDisconnected({ reason }: AbortSignal): boolean {
@@ -176,8 +184,12 @@ export function describeFailure(error: unknown): ErrorPayload {
 }
 
 function describeCaller(error: CallerGone): string {
-  if (error instanceof JobCancelled)
-    return 'The job was cancelled while running. You are charged for the work already done; see cost_request for the amount.';
+  if (error instanceof JobCancelled) {
+    const reason = error.isOverdue
+      ? 'The job was cancelled because the time of its Cancel-After was over.'
+      : 'The job was cancelled while running.';
+    return `${reason} You are charged for the work already done; see cost_request for the amount.`;
+  }
   if (error instanceof CallerStalled)
     return 'The stream was closed because the client stopped reading it. Read streams as they arrive.';
   return error.isOurFault

@@ -26,13 +26,14 @@ import { loadReasoning } from './load-reasoning.ts';
 import { prepareChat } from './prepare-chat.ts';
 import { translateFunctions } from './translate-functions.ts';
 import { hasFiles } from './prompt-content.ts';
+import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
 import { streamResponse } from '../../responses/stream-response.ts';
 
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
-  [authenticate, noteRejections, readModelRequestOptions, parseBody],
+  [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody],
   (services) => {
     const countedTexts = new CountedTexts();
     return async (context) => {

@@ -8,7 +8,7 @@ import { decodeResult } from '../../../shared/work/replies/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
 import { estimateWhole, findWorstCase, type Estimate } from '../../admission/estimate.ts';
 import { preAdmit, preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
-import type { DurableWork } from '../../jobs/durable-jobs.ts';
+import type { EndpointWork } from '../../jobs/durable-jobs.ts';
 import { acquireResponseMemory } from '../../requests/replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
@@ -25,6 +25,7 @@ import { countInputs, findInputLimit } from './count-inputs.ts';
 import { createCountingTurn } from '../counting-turn.ts';
 import { findModel } from '../find-model.ts';
 import { readInputs } from './read-inputs.ts';
+import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
 
@@ -35,7 +36,7 @@ const defaultSpecialTokens = 2;
 
 export const createEmbedding = defineEndpoint(
   operations.createEmbedding,
-  [authenticate, noteRejections, readModelRequestOptions, parseBody],
+  [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody],
   (services) => async (context) => {
     const body = context.state.body;
     rejectAsyncStream(context);
@@ -115,7 +116,7 @@ function createDurableWork(
   body: EmbeddingRequest,
   { model, dimensions, inputs, inputTokens }: CountedInputs,
   { request }: Admitted,
-): Omit<DurableWork, 'webhookUrl'> {
+): EndpointWork {
   const parts = [{ request, inputs, inputTokens, dimensions }];
   return {
     operation: 'embeddings',

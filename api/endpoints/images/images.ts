@@ -30,6 +30,7 @@ import { createCountingTurn } from '../counting-turn.ts';
 import { estimateImages } from './estimate-images.ts';
 import { createFileLinks } from '../../responses/file-links.ts';
 import { findModel } from '../find-model.ts';
+import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
 import { streamResponse } from '../../responses/stream-response.ts';
@@ -57,7 +58,7 @@ const createImages =
     else await streamImages(call);
   };
 
-const steps = [authenticate, noteRejections, readModelRequestOptions, parseBody];
+const steps = [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody];
 
 export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
 

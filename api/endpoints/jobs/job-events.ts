@@ -110,7 +110,7 @@ async function sendEvent(
   // A large response may wait for memory or for the object store.
   const { body, failure, release } = await readJobResponse(services, context, event.job);
   try {
-    const [before, end] = frameJobEvent(event, failure);
+    const [before, end] = frameJobEvent(event, failure, services.publicUrl);
     if (!event.isLast) {
       signal.throwIfAborted();
       // Clients may read slowly.

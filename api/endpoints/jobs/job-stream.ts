@@ -9,14 +9,19 @@ import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
 import { SseStream } from '../../requests/replies/sse-stream.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
+import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
+import type { JobView } from '../../jobs/job-text.ts';
 import { EventSkipper } from '../../requests/stored-responses/event-skipper.ts';
 import { ResumedStream } from '../../requests/stored-responses/resumed-stream.ts';
 import { streamResponse } from '../../responses/stream-response.ts';
-import { readJobId } from './jobs.ts';
+import type { Services } from '../../services.ts';
+import { readJobId, type JobContext } from './jobs.ts';
+import { streamChatJob } from './stream-chat-job.ts';
 
 /**
  * Continues a streamed chat that goes on without its reader: first what the reader has missed, then the rest as it
- * arrives. Any number of readers may follow a stream, at any api process.
+ * arrives. Streams the response of a durable chat once it is there. Any number of readers may follow a stream, at any api
+ * process.
  */
 export const streamJobOutput = defineEndpoint(
   operations.streamJobOutput,
@@ -26,7 +31,7 @@ export const streamJobOutput = defineEndpoint(
     const { storedResponses } = services;
     // Like a repeated request with an Idempotency-Key, this costs bandwidth and nothing else.
     await takeRateSlot(services, context);
-    if (!(await storedResponses.canResume(request))) throw noSuchStream();
+    const job = (await storedResponses.canResume(request)) ? null : await findChatJob(services, context);
     if (context.method === 'HEAD') {
       context.status = 200;
       context.type = 'text/event-stream';
@@ -40,7 +45,11 @@ export const streamJobOutput = defineEndpoint(
       mayComment: () => !skipper.isSearching,
     });
     const receiver = new ResumedStream(stream, skipper);
-    await streamResponse(context, stream, async () => storedResponses.attachStream(request, receiver));
+    await streamResponse(context, stream, async () =>
+      job === null
+        ? storedResponses.attachStream(request, receiver)
+        : streamChatJob(services, context, job, receiver),
+    );
     if (!receiver.isComplete || context.res.headersSent) return;
     // An EventSource that gets a 204 does not reconnect.
     context.respond = true;
@@ -48,12 +57,23 @@ export const streamJobOutput = defineEndpoint(
   },
 );
 
+/** @throws AppError `not_found` if there is no such job, or it is no chat */
+async function findChatJob(services: Services, context: JobContext): Promise<JobView> {
+  const { accountId } = keyHolderOf(context);
+  const find = () => services.durableJobs.find(accountId, readJobId(context));
+  const view = await readFromRedis(services, readerOf(context), 'one', find);
+  if (view?.job.operation !== 'chat.completions') throw noSuchStream();
+  return view;
+}
+
 const noSuchStream = (): AppError =>
   new AppError('not_found', {
     message:
       'This account has no stream with this ID. A chat streamed with "X-On-Disconnect: continue" is stored for ' +
-      `${resumableMinutes} minutes after it ends; its ID is the x-request-id of the response.`,
+      `${resumableMinutes} minutes after it ends; its ID is the x-request-id of the response. Of jobs, only those of chats ` +
+      'have a stream, until 24 hours after they end.',
     messageRu:
       'В этом аккаунте нет потока с таким идентификатором. Поток чата с заголовком «X-On-Disconnect: continue» ' +
-      `хранится ${resumableMinutes} минут после завершения; его идентификатор — x-request-id ответа.`,
+      `хранится ${resumableMinutes} минут после завершения; его идентификатор — x-request-id ответа. Из задач поток есть ` +
+      'только у чатов, в течение 24 часов после завершения.',
   });

@@ -1,12 +1,12 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { JobPath, JobSummary } from '../../../shared/contract/jobs.ts';
 import { operations } from '../../contract/operations.ts';
-import { hasEnded } from '../../../shared/work/jobs/job-record.ts';
 import { presentJob } from '../../../shared/work/jobs/present-job.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
-import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
+import { limitCalls, limitWaits } from '../../http/middleware/limit-account-calls.ts';
 import type { JobView } from '../../jobs/job-text.ts';
+import { waitForEnd } from '../../jobs/wait-for-end.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
@@ -42,9 +42,10 @@ export async function pollJob({ jobPolls }: Services, context: JobContext): Prom
 
 export const getJob = defineEndpoint(
   operations.getJob,
-  [authenticate, limitCalls],
+  [authenticate, limitWaits],
   (services) => async (context) => {
-    await sendJob(services, context, await findJob(services, context));
+    const { wait = 0 } = context.state.query;
+    await sendJob(services, context, await findOnceEnded(services, context, wait * 1_000));
   },
 );
 
@@ -57,32 +58,32 @@ export const listJobs = defineEndpoint(
     const reader = readerOf(context);
     const bytes = await readFromRedis(services, reader, 'list', async () => {
       const { total, jobs } = await services.durableJobs.list(accountId, status, { page, pageSize });
-      const present = ({ job, estimate }: JobView): JobSummary => presentJob(job, estimate);
+      const present = ({ job, estimate }: JobView): JobSummary =>
+        presentJob(job, estimate, services.publicUrl);
       return await encodePieces(writePage(describePage(total, page, pageSize), jobs, present), reader);
     });
     await sendBody(context, bytes);
   },
 );
 
-export const cancelJob = defineEndpoint(
-  operations.cancelJob,
-  [authenticate, limitCalls],
-  (services) => async (context) => {
-    const id = readJobId(context);
-    // Not in a turn of reads: the job costs money until it is cancelled.
-    if (!(await services.durableJobs.cancel(keyHolderOf(context).accountId, id))) throw noSuchJob();
-    await sendJob(services, context, await waitForEnd(services, context));
-  },
-);
+const cancel = (services: Services) => async (context: JobContext) => {
+  const id = readJobId(context);
+  // Not in a turn of reads: the job costs money until it is cancelled.
+  if (!(await services.durableJobs.cancel(keyHolderOf(context).accountId, id))) throw noSuchJob();
+  await sendJob(services, context, await findOnceEnded(services, context, cancelWaitMs));
+};
 
-/** Returns the job once it has ended, or in its current state if that takes too long. */
-async function waitForEnd(services: Services, context: JobContext): Promise<JobView> {
-  const untilMs = performance.now() + cancelWaitMs;
-  let view = await findJob(services, context);
-  while (!hasEnded(view.job) && performance.now() <= untilMs) {
-    view = await pollJob(services, context);
-    context.state.signal.throwIfAborted();
-  }
+export const cancelJob = defineEndpoint(operations.cancelJob, [authenticate, limitCalls], cancel);
+
+export const cancelJobByPost = defineEndpoint(operations.cancelJobByPost, [authenticate, limitCalls], cancel);
+
+/** Returns the job once it has ended, or in its current state if that takes longer. */
+async function findOnceEnded(services: Services, context: JobContext, waitMs: number): Promise<JobView> {
+  const { jobPolls, durableJobs } = services;
+  const { signal } = context.state;
+  const first = await findJob(services, context);
+  const view = await waitForEnd(jobPolls, first, { waitMs, signal, closing: durableJobs.closing });
+  if (view === null) throw noSuchJob();
   return view;
 }
 
@@ -93,7 +94,7 @@ export function readJobId({ state }: JobContext): string {
   return id;
 }
 
-const noSuchJob = (): AppError =>
+export const noSuchJob = (): AppError =>
   new AppError('not_found', {
     message:
       'This account has no such job. Jobs are stored for 24 hours after they end; GET /v1/jobs lists them.',

@@ -77,10 +77,15 @@ function isLater({ status }: JobRecord, a: EventId, b: EventId): boolean {
 
 /**
  * Returns the two texts that surround the job's response in an event.
- * @param failure why the response cannot be read now; null if it can, or if there is none
+ * @param failure why the response cannot be read; null if it can, or if there is none
+ * @param publicUrl of the gateway
  */
-export function frameJobEvent(event: JobEvent, failure: AppError | null): [before: string, end: string] {
+export function frameJobEvent(
+  event: JobEvent,
+  failure: AppError | null,
+  publicUrl: string,
+): [before: string, end: string] {
   const { id, job } = event;
-  const [before, end] = frameJob(event, failure);
+  const [before, end] = frameJob(event, failure, publicUrl);
   return [`id: ${writeEventId(id, job.id)}\nevent: ${job.status}\ndata: ${before}`, `${end}\n\n`];
 }

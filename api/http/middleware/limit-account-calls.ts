@@ -50,6 +50,14 @@ export function limitAccountCalls(
 export const limitCalls = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
   limitAccountCalls(calls.short);
 
+/** Limits concurrent calls of an operation that waits for a job if its caller wants that: then like event streams. */
+export const limitWaits = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware => {
+  const limitShort = limitAccountCalls(calls.short);
+  const limitLong = limitAccountCalls(calls.streams);
+  return (context, next) =>
+    (/(?:^|&)wait=/.test(context.querystring) ? limitLong : limitShort)(context, next);
+};
+
 /** Limits concurrent event streams, which last as long as their jobs, so that they do not block other calls. */
 export const limitStreams = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
   limitAccountCalls(calls.streams);
@@ -70,7 +78,8 @@ async function rejectLater(
   return new AppError('rate_limit_exceeded', {
     message:
       'Too many concurrent requests. An account or web session can have at most ' +
-      `${maxCallsPerAccount} requests that do not call a model, and as many event streams, in progress at once. ` +
+      `${maxCallsPerAccount} requests that do not call a model, and as many event streams and calls that wait for jobs, ` +
+      'in progress at once. ' +
       'Read the pending responses, and try again.',
     headers: { 'retry-after': String(retryAfterSeconds) },
   });

@@ -113,8 +113,9 @@ class IncomingBody {
   readonly #chunks = new ChunkList();
   /** Memory for the body, from when a first part of an incomplete body has arrived. */
   readonly #share: BodyShare;
-  /** Null while the body is small. */
+  /** Null while the body is small, and once it is read: a caller that waits for a job must not hold its body. */
   #reader: BodyReader | null = null;
+  #isLarge = false;
   /** Time spent reading in the current event-loop turn (ms). */
   #spentMs = 0;
   #isReading = true;
@@ -153,6 +154,7 @@ class IncomingBody {
     };
     this.#context.state.signal.addEventListener('abort', onClose, { once: true });
     this.#reader = this.#createReader();
+    this.#isLarge = true;
     for (const chunk of this.#chunks.takeChunks()) await this.#reader.push(chunk);
   }
 
@@ -182,13 +184,14 @@ class IncomingBody {
       throw error;
     } finally {
       this.#isReading = false;
+      this.#reader = null;
       if (signal.aborted) this.#share.release();
     }
   }
 
   /** @param error of the request, or null if it succeeded */
   end(error: unknown): void {
-    const isRejected = this.#reader !== null && !this.#context.headerSent && isRejection(error);
+    const isRejected = this.#isLarge && !this.#context.headerSent && isRejection(error);
     const rejectedBytes = isRejected ? this.#check.length : 0;
     if (rejectedBytes === this.#countedBytes) return;
     this.#services.rejectedBodies.add(requesterOf(this.#context), rejectedBytes - this.#countedBytes);

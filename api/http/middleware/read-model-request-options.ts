@@ -1,7 +1,14 @@
-import { invalidField } from '../../../shared/contract/errors.ts';
-import { prefersAsync, readRequestTimeout } from '../../contract/prefer.ts';
+import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
+import { defaultWebhookEvents } from '../../../shared/work/jobs/job-record.ts';
+import { cancelAfterHeader, readCancelAfter } from '../../contract/cancel-after.ts';
+import { readPreferences, readRequestTimeout, requestTimeoutHeader } from '../../contract/prefer.ts';
 import { onDisconnectHeader, readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
-import { checkWebhookUrl, webhookUrlHeader } from '../../contract/webhook-url.ts';
+import {
+  checkWebhookUrl,
+  readWebhookEvents,
+  webhookEventsHeader,
+  webhookUrlHeader,
+} from '../../contract/webhook-url.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { onlyForStreams } from '../request/model-request-options.ts';
@@ -16,18 +23,28 @@ export const readModelRequestOptions =
   async (context, next) => {
     context.vary('Prefer');
     const { headers } = context.req;
-    const respondsAsync = prefersAsync(textOf(headers['prefer']));
-    const webhookUrl = textOf(headers[webhookUrlHeader.toLowerCase()]);
-    if (webhookUrl !== undefined && !respondsAsync) {
+    const read = (name: string): string | undefined => textOf(headers[name.toLowerCase()]);
+    const preferences = readPreferences(read('prefer'));
+    const readForJobs = (name: string): string | undefined => {
+      const value = read(name);
+      if (value !== undefined && !preferences.respondsAsync) throw onlyForJobs(name);
+      return value;
+    };
+    const cancelAfter = readForJobs(cancelAfterHeader);
+    const webhookUrl = readForJobs(webhookUrlHeader);
+    const webhookEvents = readForJobs(webhookEventsHeader);
+    if (webhookEvents !== undefined && webhookUrl === undefined) {
       throw invalidField(
-        ['header', webhookUrlHeader],
-        'is supported only for jobs: also send "Prefer: respond-async", or remove this header',
+        ['header', webhookEventsHeader],
+        `is supported only for webhooks: also send ${webhookUrlHeader}, or remove this header`,
       );
     }
     context.state.modelRequestOptions = {
-      respondsAsync,
-      timeoutMs: readRequestTimeout(textOf(headers['x-request-timeout-ms'])),
+      ...preferences,
+      timeoutMs: readRequestTimeout(read(requestTimeoutHeader)),
+      cancelAfterMs: cancelAfter === undefined ? null : readCancelAfter(cancelAfter),
       webhookUrl: webhookUrl === undefined ? null : checkWebhookUrl(webhookUrl),
+      webhookEvents: webhookEvents === undefined ? defaultWebhookEvents : readWebhookEvents(webhookEvents),
       isResumable: readIsResumable(operation, textOf(headers[onDisconnectHeader.toLowerCase()])),
     };
     await next();
@@ -38,6 +55,12 @@ function readIsResumable({ hasResumableStream }: Operation, header: string | und
   if (isResumable && hasResumableStream !== true) throw onlyForStreams();
   return isResumable;
 }
+
+const onlyForJobs = (name: string): AppError =>
+  invalidField(
+    ['header', name],
+    'is supported only for jobs: also send "Prefer: respond-async", or remove this header',
+  );
 
 const textOf = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header.join(', ') : header;

@@ -4,6 +4,7 @@ import type { PreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../../shared/account-area/web-models.ts';
+import type { JobView } from '../../jobs/job-text.ts';
 import type { ModelRequestOptions } from './model-request-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
 import type { WorkMeter } from './work-meter.ts';
@@ -36,6 +37,8 @@ export interface RequestState {
   error?: AppError;
   /** Options that the headers of a request to a model set. */
   modelRequestOptions?: ModelRequestOptions;
+  /** The job that the caller waits for. Set by the handler. */
+  awaitedJob?: JobView;
   /** Memory reserved for a large body until its response is sent. `textBytes` is the part of it that is for texts. */
   bodyMemory?: { readonly share: BudgetShare; readonly textBytes: number };
   /** Set by validate. */

@@ -1,14 +1,20 @@
 import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
 import { onDisconnectHeader } from '../../../shared/contract/on-disconnect.ts';
+import type { JobWebhookEvent } from '../../../shared/contract/job-terms.ts';
 import type { ApiContext } from './context.ts';
 
 /** Options that the headers of a request to a model set. */
 export interface ModelRequestOptions {
   /** Whether the caller wants a job instead of the response. */
   readonly respondsAsync: boolean;
+  /** How long the caller waits for the response of its job before it gets the job; null for not at all. */
+  readonly waitSeconds: number | null;
   /** How long the work may wait to start; null if the caller sets no limit. */
   readonly timeoutMs: number | null;
+  /** How long the whole work of a job may take (ms); null if the caller sets no limit. */
+  readonly cancelAfterMs: number | null;
   readonly webhookUrl: string | null;
+  readonly webhookEvents: readonly JobWebhookEvent[];
   /** Whether a stream continues without its reader, and can be resumed. */
   readonly isResumable: boolean;
 }
@@ -47,8 +53,11 @@ export const onlyForStreams = (): AppError =>
 
 const noOptions: ModelRequestOptions = {
   respondsAsync: false,
+  waitSeconds: null,
   timeoutMs: null,
+  cancelAfterMs: null,
   webhookUrl: null,
+  webhookEvents: [],
   isResumable: false,
 };
 

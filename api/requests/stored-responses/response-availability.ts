@@ -1,9 +1,10 @@
 import type { HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
-import { AppError, cancelledJobStatus } from '../../../shared/contract/errors.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { hasEnded, type JobRecord } from '../../../shared/work/jobs/job-record.ts';
 import { JobStore } from '../../../shared/work/jobs/job-store.ts';
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import { describeJobFailure, responseDeleted } from './job-failure.ts';
 import { responseGone } from '../../../shared/work/replies/response-store.ts';
 
 /** Interval between checks of whether a missing response can still arrive. */
@@ -47,7 +48,8 @@ export class ResponseAvailability {
     const job = (await this.#jobs.find(accountId, requestId))?.job ?? null;
     if (job === null) return true;
     if (!hasEnded(job)) return false;
-    if (job.error !== null) throw toFailure(job.error);
+    if (job.error !== null) throw toFailure(job);
+    if (job.isResponseDeleted) throw responseDeleted();
     this.#lastAttempt = job.attempts;
     return true;
   }
@@ -86,12 +88,13 @@ export class ResponseAvailability {
 }
 
 /** The error for callers that wait for the response of a job that ended without one. */
-function toFailure({ code, message }: NonNullable<JobRecord['error']>): AppError {
-  if (code !== 'job_cancelled') return new AppError(code, { message, expose: true });
-  return new AppError(code, {
-    status: cancelledJobStatus,
+function toFailure(job: JobRecord): AppError {
+  const failure = describeJobFailure(job);
+  if (failure.code !== 'job_cancelled') return failure;
+  return new AppError(failure.code, {
+    status: failure.status,
     message:
-      `This request was waiting for a job with the same Idempotency-Key. ${message} Send the request again to run it: the ` +
+      `This request was waiting for a job with the same Idempotency-Key. ${failure.message} Send the request again to run it: the ` +
       'key can be reused.',
   });
 }

@@ -2,6 +2,7 @@
 import type { HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { encodeLastError } from '../../../shared/work/replies/error-payload.ts';
+import type { StoringRequest } from '../../../shared/work/replies/response-store.ts';
 import type { StoredRequest } from '../../../shared/work/replies/stored-frames-store.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import {
@@ -59,6 +60,16 @@ export class StoredResponses {
       resume: () => reader.resume(),
       cancel: () => reader.cancel(),
     };
+  }
+
+  /** Reads the beginning of the response of a durable job that has succeeded. Null if there is none. */
+  async readStart(request: HeartbeatRequest, byteLength: number): Promise<Buffer | null> {
+    return await this.#deps.responses.readStart(request, byteLength);
+  }
+
+  /** Deletes what is stored of the response of a durable job that has ended. */
+  async delete(request: StoringRequest): Promise<void> {
+    await this.#deps.responses.delete(request);
   }
 
   /** Accounts with responses being read here. */

@@ -86,12 +86,16 @@ export const redisKeys = {
   jobLeases: (shard: number) => `mg:${tag(shard)}:job-leases`,
   /** Sorted set: `account id` → deadline for starting the job (ms). */
   jobDeadlines: (shard: number) => `mg:${tag(shard)}:job-deadlines`,
+  /** Sorted set: `account id` → when the job is cancelled unless it has ended (ms); only if its caller set a time. */
+  jobCancelTimes: (shard: number) => `mg:${tag(shard)}:job-cancel-times`,
   /** Sorted set: `account id` → when a finished job is deleted (ms). */
   jobsEnded: (shard: number) => `mg:${tag(shard)}:jobs-ended`,
   /** Sorted set: `account id` → end time (ms), for a queue's jobs that failed within the last day. */
   jobFailures: (shard: number, queue: string) => `mg:${tag(shard)}:job-failures:${queue}`,
   /** Sorted set: `account id` → end time (ms), for jobs whose webhook is not queued yet. */
   jobHooks: (shard: number) => `mg:${tag(shard)}:job-hooks`,
+  /** Sorted set: `account id` → start time (ms), for jobs whose webhook of their start is not queued yet. */
+  jobStartHooks: (shard: number) => `mg:${tag(shard)}:job-start-hooks`,
   /** String: the worker that maintains this shard's jobs now; seconds. */
   jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
   /** Stream: usage events and refills to be written to MongoDB; trimmed once they are there. */

@@ -3,10 +3,10 @@ import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import { jobConstants } from './job-constants.ts';
-import type { JobStatus } from '../../contract/job-terms.ts';
 import { statusOf } from './job-record.ts';
-import { deadlineMissedMessage } from './run-job-scripts.ts';
+import { deadlineMissedMessage, overdueMessage } from './run-job-scripts.ts';
 import { liveness } from '../../platform/redis/liveness.ts';
+import type { WebhookEvent } from '../webhook-delivery.ts';
 
 /** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
@@ -39,6 +39,15 @@ const expireScript = new LuaScript(
   ['prefix', 'deadlineMessage'],
   { constants: { ...jobConstants, maxPerScript } },
 );
+const cancelOverdueScript = new LuaScript(
+  new URL('./cancel-overdue-jobs.lua', import.meta.url),
+  ['prefix', 'overdueMessage'],
+  { constants: { ...jobConstants, maxPerScript } },
+);
+const limitCancelTimesScript = new LuaScript(new URL('./limit-cancel-times.lua', import.meta.url), [
+  'prefix',
+  'cursor',
+]);
 const dueTasksScript = new LuaScript(new URL('./find-due-tasks.lua', import.meta.url), ['prefix'], {
   constants: { jobLeaseMs: liveness.job.deadMs },
 });
@@ -83,7 +92,7 @@ export async function cancelJob(redis: RedisClient, accountId: string, id: strin
 }
 
 /** What a worker does for the jobs of a shard, besides running them. */
-export type JobTask = 'expire' | 'recover' | 'queueHooks' | 'delete';
+export type JobTask = 'expire' | 'cancel' | 'recover' | 'queueHooks' | 'delete';
 
 /** Returns the tasks that have something to do. */
 export async function findDueTasks(redis: RedisClient, shard: number): Promise<ReadonlySet<JobTask>> {
@@ -147,6 +156,43 @@ export async function expireJobs(
   };
 }
 
+/** A job that its worker must end. */
+export interface CancelledRun {
+  readonly workerId: string;
+  readonly jobId: string;
+}
+
+/**
+ * Cancels jobs whose time to be cancelled has passed.
+ * @returns whether there may be more, for each ended job the list that it waited in, and those that workers have
+ */
+export async function cancelOverdueJobs(
+  redis: RedisClient,
+  shard: number,
+): Promise<{
+  readonly isMore: boolean;
+  readonly ended: readonly AccountJobList[];
+  readonly running: readonly CancelledRun[];
+}> {
+  const values = { prefix: prefixOf(shard), overdueMessage };
+  const reply = await callRedis(() => cancelOverdueScript.run(redis, values));
+  const [checked, lists, workers] = reply as [number, [string, QueueName, string][], [string, string][]];
+  return {
+    isMore: checked === maxPerScript,
+    ended: lists.map(([accountId, queue, model]) => ({ accountId, queue, model })),
+    running: workers.map(([workerId, jobId]) => ({ workerId, jobId })),
+  };
+}
+
+/** Corrects the times at which a shard's jobs are cancelled, after Redis's clock has stepped. */
+export async function limitCancelTimes(redis: RedisClient, shard: number): Promise<void> {
+  let cursor = '0';
+  do {
+    const values = { prefix: prefixOf(shard), cursor };
+    cursor = (await callRedis(() => limitCancelTimesScript.run(redis, values))) as string;
+  } while (cursor !== '0');
+}
+
 /**
  * Deletes jobs that ended a day ago.
  * @returns whether there may be more
@@ -179,25 +225,30 @@ export async function* listWaitingLists(redis: RedisClient, shard: number): Asyn
   } while (cursor !== '0');
 }
 
-/** An ended job whose webhook must be queued. */
+/** A job whose webhook must be queued. */
 export interface DueHook {
   readonly accountId: string;
   readonly jobId: string;
   readonly url: string;
-  readonly status: JobStatus;
+  readonly event: WebhookEvent;
 }
 
 export async function findDueHooks(redis: RedisClient, shard: number): Promise<DueHook[]> {
   const reply = await callRedis(() => hooksScript.run(redis, { prefix: prefixOf(shard) }));
-  return (reply as [string, string, string, string][]).map(([accountId, jobId, url, letter]) => ({
+  return (reply as [string, string, string, string][]).map(([accountId, jobId, url, event]) => ({
     accountId,
     jobId,
     url,
-    status: statusOf(letter),
+    event: `job.${event === 'started' ? event : statusOf(event)}` as WebhookEvent,
   }));
 }
 
 /** Records that the job's webhook has been queued. */
-export async function markHookQueued(redis: RedisClient, { accountId, jobId }: DueHook): Promise<void> {
-  await callRedis(() => redis.zrem(redisKeys.jobHooks(shardOf(accountId)), `${accountId} ${jobId}`));
+export async function markHookQueued(
+  redis: RedisClient,
+  { accountId, jobId, event }: DueHook,
+): Promise<void> {
+  const shard = shardOf(accountId);
+  const key = event === 'job.started' ? redisKeys.jobStartHooks(shard) : redisKeys.jobHooks(shard);
+  await callRedis(() => redis.zrem(key, `${accountId} ${jobId}`));
 }

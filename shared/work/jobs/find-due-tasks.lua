@@ -14,9 +14,10 @@ end
 
 local due = {}
 if has('job-deadlines', '-inf', nowMs) then due[#due + 1] = 'expire' end
+if has('job-cancel-times', '-inf', nowMs) then due[#due + 1] = 'cancel' end
 if has('job-leases', '-inf', nowMs) or has('job-leases', '(' .. whole(nowMs + jobLeaseMs), '+inf') then
   due[#due + 1] = 'recover'
 end
-if redis.call('EXISTS', prefix .. 'job-hooks') == 1 then due[#due + 1] = 'queueHooks' end
+if redis.call('EXISTS', prefix .. 'job-hooks', prefix .. 'job-start-hooks') > 0 then due[#due + 1] = 'queueHooks' end
 if has('jobs-ended', '-inf', nowMs) then due[#due + 1] = 'delete' end
 return due

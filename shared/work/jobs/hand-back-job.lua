@@ -10,5 +10,6 @@ local attempt = ARGV[3] -- of the worker
 
 local record = recordOf(accountId, id)
 if not isHeldBy(record, attempt) then return 'gone' end
-if redis.call('HGET', record, 'cx') == '1' then return 'cancelled' end
+local isCancelled, cancelAt = unpack(redis.call('HMGET', record, 'cx', 'ca'))
+if isCancelled == '1' or isOverdue(cancelAt) then return 'cancelled' end
 return tonumber(requeue(accountId, id))

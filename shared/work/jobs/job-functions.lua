@@ -4,10 +4,13 @@
 --
 -- A job's record is a hash. Besides fields with full names it has: `st` status (first letter), `n` number of the
 -- attempt, `w` the worker that has the job, `at` admission time, `dl` deadline, `op` operation, `q` queue, `m` model,
--- `cx` cancellation requested, `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position,
--- `fm` format, `wh` state of the webhook, and `rt` the id of its retry. `hold` is the reservation without the account,
--- as `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum
--- number of queued jobs and `wgt` the weight.
+-- `cx` cancellation requested, `ca` time at which it is cancelled unless it has ended, `cd` how long after its admission
+-- that was (ms), `x` the attempts whose workers died (`<1><2>`), `pg` progress, `pos` reported position, `fm` format,
+-- `we` events that its webhook is called for (`s` start, `e` end; `e` if absent), `ws` webhook of its start requested,
+-- `wh` state of the webhook of its end, `pu` public URL of the gateway, for webhooks, `fd` details of its error as JSON,
+-- `rd` its response was deleted, and `rt` the id of its retry. `hold` is the reservation without the account, as
+-- `cost free admittedAt <maxCharge claim`; `was` is the same after a failure. In an account, `mqj` is the maximum number
+-- of queued jobs and `wgt` the weight.
 -- luacheck: read globals emptyRecordBytes finalFailures jobLifetimeMs maxFailedBodies maxInlineBytes recordSlackMs
 
 -- include '../../platform/redis/clock.lua'
@@ -93,10 +96,11 @@ end
 -- the new status; `code` is '' unless the job failed.
 local function endJob(accountId, id, to, code, message, cost, isFree)
   local record, member = recordOf(accountId, id), accountId .. ' ' .. id
-  local status, admittedAt, queue, model, url, bytes, hold =
-    unpack(redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold'))
+  local status, admittedAt, queue, model, url, bytes, hold, cancelAt, events =
+    unpack(redis.call('HMGET', record, 'st', 'at', 'q', 'm', 'url', 'bytes', 'hold', 'ca', 'we'))
   removeFromWaitingList(accountId, id, queue, model)
   redis.call('ZREM', prefix .. 'job-deadlines', member)
+  if cancelAt then redis.call('ZREM', prefix .. 'job-cancel-times', member) end
   changeStatus(accountId, id, record, status, to, admittedAt)
   redis.call('HSET', record, 'cost', cost, 'free', isFree)
   if code ~= '' then redis.call('HSET', record, 'code', code, 'msg', message) end
@@ -111,8 +115,11 @@ local function endJob(accountId, id, to, code, message, cost, isFree)
   else dropBody(accountId, id) end
   redis.call('ZADD', prefix .. 'jobs-ended', nowMs + jobLifetimeMs, member)
   redis.call('PEXPIRE', record, jobLifetimeMs + recordSlackMs)
-  if url then redis.call('ZADD', prefix .. 'job-hooks', nowMs, member) end
+  if url and string.find(events or 'e', 'e', 1, true) then redis.call('ZADD', prefix .. 'job-hooks', nowMs, member) end
 end
+
+-- Whether the time is over after which its caller no longer wants the job. `cancelAt` is the field of its record.
+local function isOverdue(cancelAt) return cancelAt and tonumber(cancelAt) <= nowMs end
 
 -- Whether this attempt still owns the job. A worker that loses a job or hands it back is removed from its record.
 local function isHeldBy(record, attempt)

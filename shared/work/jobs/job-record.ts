@@ -1,5 +1,12 @@
-import { jobStatuses, type JobOperation, type JobStatus } from '../../contract/job-terms.ts';
+import {
+  jobStatuses,
+  jobWebhookEvents,
+  type JobOperation,
+  type JobStatus,
+  type JobWebhookEvent,
+} from '../../contract/job-terms.ts';
 import type { ErrorCode } from '../../contract/error-kinds.ts';
+import type { ErrorDetails } from '../../contract/errors.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 
 /** Redis stores a status as its first letter. */
@@ -37,17 +44,31 @@ export interface JobRecord {
   /** The worker that has the job now. */
   readonly workerId: string | null;
   readonly isCancelRequested: boolean;
+  /** When the job is cancelled unless it has ended. Null if its caller set no time. */
+  readonly cancelAtMs: number | null;
   /** For embeddings: how vectors are encoded. */
   readonly format: string | null;
   /** From 0 to 1. Null if the work does not report it. */
   readonly progress: number | null;
   /** The lowest queue position ever reported. Null if none was reported. */
   readonly position: number | null;
-  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  readonly error: ({ readonly code: ErrorCode; readonly message: string } & ErrorDetails) | null;
+  /** Whether its caller has had its response deleted. */
+  readonly isResponseDeleted: boolean;
   /** What was charged. Null until the job has ended. */
   readonly receipt: { readonly costNano: bigint; readonly free: boolean } | null;
   /** Null if the caller gave none. */
-  readonly webhook: { readonly url: string; readonly report: string | null } | null;
+  readonly webhook: JobRecordWebhook | null;
+}
+
+export interface JobRecordWebhook {
+  readonly url: string;
+  /** What it is called for. */
+  readonly events: readonly JobWebhookEvent[];
+  /** The state of the webhook of the job's end, as JSON; null before its first attempt. */
+  readonly report: string | null;
+  /** The public URL of the gateway, which the process that sends the webhook may not know. */
+  readonly publicUrl: string;
 }
 
 /** Returns the time in milliseconds of the first transition to one of these statuses, or null. */
@@ -64,6 +85,13 @@ export const hasEnded = ({ status }: Pick<JobRecord, 'status'>): boolean =>
 export const statusOf = (letter: string | undefined): JobStatus =>
   jobStatuses.find((status) => statusLetter(status) === letter) ?? 'queued';
 
+/** Redis stores an event as its first letter. */
+export const writeWebhookEvents = (events: readonly JobWebhookEvent[]): string =>
+  events.map((event) => event[0]).join('');
+
+const readWebhookEvents = (letters: string): readonly JobWebhookEvent[] =>
+  jobWebhookEvents.filter((event) => letters.includes(event[0]!));
+
 /**
  * Parses a job from the fields of its Redis hash.
  * @returns null if there is no such job
@@ -74,7 +102,7 @@ export function parseJob(
   fields: Readonly<Record<string, string>>,
 ): JobRecord | null {
   if (fields['st'] === undefined) return null;
-  const { cost, url, code } = fields;
+  const { cost, url, code, ca: cancelAt, fd: details = '{}' } = fields;
   return {
     id,
     accountId,
@@ -91,12 +119,25 @@ export function parseJob(
     attempts: Number(fields['n'] ?? 0),
     workerId: fields['w'] ?? null,
     isCancelRequested: fields['cx'] === '1',
+    cancelAtMs: cancelAt === undefined ? null : Number(cancelAt),
     format: fields['fm'] ?? null,
     progress: fields['pg'] === undefined ? null : Number(fields['pg']),
     position: fields['pos'] === undefined ? null : Number(fields['pos']),
-    error: code === undefined ? null : { code: code as ErrorCode, message: fields['msg'] ?? '' },
+    error:
+      code === undefined
+        ? null
+        : { code: code as ErrorCode, message: fields['msg'] ?? '', ...(JSON.parse(details) as ErrorDetails) },
+    isResponseDeleted: fields['rd'] === '1',
     receipt: cost === undefined ? null : { costNano: BigInt(cost), free: fields['free'] === '1' },
-    webhook: url === undefined ? null : { url, report: fields['wh'] ?? null },
+    webhook:
+      url === undefined
+        ? null
+        : {
+            url,
+            events: readWebhookEvents(fields['we'] ?? 'e'),
+            report: fields['wh'] ?? null,
+            publicUrl: fields['pu'] ?? '',
+          },
   };
 }
 
@@ -107,13 +148,22 @@ export interface NewJobFields extends Pick<
 > {
   /** Milliseconds from the admission of its request to the deadline for starting. */
   readonly timeoutMs: number;
+  /** Milliseconds from the admission of its request until the job is cancelled. Null or absent for never. */
+  readonly cancelAfterMs?: number | null;
   /** Null if the caller gave none. */
   readonly webhookUrl: string | null;
+  /** What the webhook is called for. By default, the end of the job. */
+  readonly webhookEvents?: readonly JobWebhookEvent[];
+  /** The public URL of the gateway, for webhooks. */
+  readonly publicUrl?: string;
 }
+
+export const defaultWebhookEvents: readonly JobWebhookEvent[] = ['ended'];
 
 /** Builds the record of a job that was just created, as reading it from Redis would. */
 export function describeNewJob(newJob: NewJobFields, createdAtMs: number, deadlineAtMs: number): JobRecord {
-  const { id, accountId, queue, model, operation, format, webhookUrl } = newJob;
+  const { id, accountId, queue, model, operation, format, cancelAfterMs = null } = newJob;
+  const { webhookUrl: url, webhookEvents: events = defaultWebhookEvents, publicUrl = '' } = newJob;
   return {
     id,
     accountId,
@@ -127,11 +177,13 @@ export function describeNewJob(newJob: NewJobFields, createdAtMs: number, deadli
     attempts: 0,
     workerId: null,
     isCancelRequested: false,
+    cancelAtMs: cancelAfterMs === null ? null : createdAtMs + cancelAfterMs,
     format,
     progress: null,
     position: null,
     error: null,
+    isResponseDeleted: false,
     receipt: null,
-    webhook: webhookUrl === null ? null : { url: webhookUrl, report: null },
+    webhook: url === null ? null : { url, events, report: null, publicUrl },
   };
 }

@@ -20,6 +20,7 @@ const positionsScript = new LuaScript(
   ['prefix', 'accountId'],
   { itemNames: ['id', 'position'] },
 );
+const deleteResponseScript = new LuaScript(new URL('./delete-response.lua', import.meta.url), ['record']);
 const webhookScript = new LuaScript(new URL('./record-webhook.lua', import.meta.url), ['record', 'report']);
 
 export interface FoundJob {
@@ -103,6 +104,13 @@ export class JobStore {
   async recordWebhook(accountId: string, id: string, report: string): Promise<void> {
     const record = redisKeys.job(accountId, id);
     await callRedis(() => webhookScript.run(this.#redis, { record, report }));
+  }
+
+  /** Records that the response of a job is deleted, if the job has ended. Its caller then deletes the response. */
+  async markResponseDeleted(accountId: string, id: string): Promise<'deleted' | 'unfinished' | 'unknown'> {
+    const record = redisKeys.job(accountId, id);
+    const reply = await callRedis(() => deleteResponseScript.run(this.#redis, { record }));
+    return reply as 'deleted' | 'unfinished' | 'unknown';
   }
 
   /**

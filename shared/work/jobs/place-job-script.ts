@@ -4,7 +4,13 @@ import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import { jobConstants } from './job-constants.ts';
-import { restartWindowMs, describeNewJob, type NewJobFields } from './job-record.ts';
+import {
+  defaultWebhookEvents,
+  describeNewJob,
+  restartWindowMs,
+  writeWebhookEvents,
+  type NewJobFields,
+} from './job-record.ts';
 import type { FoundJob } from './job-store.ts';
 
 /** Limit of waiting and running jobs per account, if its entry does not set one. */
@@ -39,6 +45,9 @@ const script = new LuaScript(
     'url',
     'body',
     'lifetime',
+    'cancelAfterMs',
+    'events',
+    'publicUrl',
   ],
   {
     constants: {
@@ -99,6 +108,9 @@ export async function placeJob(redis: RedisClient, payloads: RedisClient, job: N
       url: job.webhookUrl ?? '',
       body: body.length > maxInlineBytes ? '' : body,
       lifetime,
+      cancelAfterMs: job.cancelAfterMs ?? '',
+      events: writeWebhookEvents(job.webhookEvents ?? defaultWebhookEvents),
+      publicUrl: job.publicUrl ?? '',
     }),
   )) as PlaceReply;
   if (reply[0] === 'ok') {

@@ -22,6 +22,9 @@ local format = ARGV[8] -- of vectors; '' for the default
 local url = ARGV[9] -- of the webhook; '' if there is none
 local body = ARGV[10] -- data for the worker; '' if it is large and already stored
 local lifetime = ARGV[11] -- of the body, in seconds
+local cancelAfterMs = ARGV[12] -- from the admission until the job is cancelled unless it has ended; '' for never
+local events = ARGV[13] -- that the webhook is called for: 's' start, 'e' end
+local publicUrl = ARGV[14] -- of the gateway, for webhooks
 
 -- include 'job-functions.lua'
 
@@ -55,7 +58,12 @@ if claim then redis.call('EXPIRE', claim, lifetime + claimSlackSeconds) end
 redis.call('HSET', record, 'st', 'q', 'op', operation, 'q', queue, 'm', model, 'at', admittedAt, 'dl', deadline,
   'n', 0, 'hold', hold, 'bytes', bytes, 'log', 'q' .. admittedAt)
 if format ~= '' then redis.call('HSET', record, 'fm', format) end
-if url ~= '' then redis.call('HSET', record, 'url', url) end
+if url ~= '' then redis.call('HSET', record, 'url', url, 'we', events, 'pu', publicUrl) end
+if cancelAfterMs ~= '' then
+  local cancelAt = whole(tonumber(admittedAt) + tonumber(cancelAfterMs))
+  redis.call('HSET', record, 'ca', cancelAt, 'cd', cancelAfterMs)
+  redis.call('ZADD', prefix .. 'job-cancel-times', cancelAt, accountId .. ' ' .. id)
+end
 redis.call('ZADD', lists .. 'q', admittedAt, id)
 redis.call('ZADD', lists .. 'all', admittedAt, id)
 addToWaitingList(accountId, id, queue, model, admittedAt)

@@ -1,5 +1,5 @@
 import { errorKind } from '../../contract/errors.ts';
-import type { JobSummary, JobWebhook } from '../../contract/jobs.ts';
+import { jobPath, type JobSummary, type JobUrls, type JobWebhook } from '../../contract/jobs.ts';
 import { toRubNumber } from '../../encoding/money.ts';
 import type { WebhookState } from '../webhook-delivery.ts';
 import { findTransition, hasEnded, jobLifetimeMs, type JobRecord } from './job-record.ts';
@@ -14,11 +14,18 @@ export interface JobEstimate {
 
 export const noEstimate: JobEstimate = { position: null, etaSeconds: null };
 
-/** Converts a job to its public form, without its response. */
-export function presentJob(job: JobRecord, { position, etaSeconds }: JobEstimate): JobSummary {
+/**
+ * Converts a job to its public form, without its response.
+ * @param publicUrl of the gateway
+ */
+export function presentJob(
+  job: JobRecord,
+  { position, etaSeconds }: JobEstimate,
+  publicUrl: string,
+): JobSummary {
   const isQueued = job.status === 'queued';
   const endedAtMs = findTransition(job, 'succeeded', 'failed', 'cancelled');
-  const { error, receipt } = job;
+  const { error, receipt, webhook } = job;
   return {
     id: job.id,
     object: 'job',
@@ -30,6 +37,7 @@ export function presentJob(job: JobRecord, { position, etaSeconds }: JobEstimate
     ended_at: formatOptional(endedAtMs),
     expires_at: formatOptional(endedAtMs === null ? null : endedAtMs + jobLifetimeMs),
     deadline_at: isQueued ? formatTime(job.deadlineAtMs) : null,
+    cancel_at: formatOptional(job.cancelAtMs),
     attempts: job.attempts,
     cancel_requested: job.isCancelRequested,
     position: isQueued ? position : null,
@@ -37,8 +45,21 @@ export function presentJob(job: JobRecord, { position, etaSeconds }: JobEstimate
     progress: job.status === 'succeeded' ? 1 : isQueued ? 0 : (job.progress ?? 0),
     cost_request: receipt === null ? null : toRubNumber(receipt.costNano),
     free_request: receipt === null ? null : receipt.free,
-    error: error === null ? null : { ...error, type: errorKind(error.code).type },
-    webhook: job.webhook === null ? null : presentWebhook(job.webhook),
+    error:
+      error === null ? null : { code: error.code, message: error.message, type: errorKind(error.code).type },
+    webhook: webhook === null || !webhook.events.includes('ended') ? null : presentWebhook(webhook),
+    urls: presentUrls(job, publicUrl),
+  };
+}
+
+/** Only the response of a chat can be streamed. */
+function presentUrls({ id, operation }: JobRecord, publicUrl: string): JobUrls {
+  const url = `${publicUrl}${jobPath(id)}`;
+  return {
+    get: url,
+    cancel: `${url}/cancel`,
+    events: `${url}/events`,
+    stream: operation === 'chat.completions' ? `${url}/stream` : null,
   };
 }
 

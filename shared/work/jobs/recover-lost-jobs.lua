@@ -19,11 +19,11 @@ for _, member in ipairs(tooLong) do redis.call('ZADD', leases, maxUntilMs, membe
 for _, member in ipairs(redis.call('ZRANGE', leases, '-inf', nowMs, 'BYSCORE', 'LIMIT', 0, maxPerScript)) do
   local accountId, id = string.match(member, '^(%S+) (%S+)$')
   local record = recordOf(accountId, id)
-  local status, attempt, queue, model, isCancelled =
-    unpack(redis.call('HMGET', record, 'st', 'n', 'q', 'm', 'cx'))
+  local status, attempt, queue, model, isCancelled, cancelAt =
+    unpack(redis.call('HMGET', record, 'st', 'n', 'q', 'm', 'cx', 'ca'))
   redis.call('ZREM', leases, member)
   if status == 'q' or status == 'a' then
-    if isCancelled == '1' then
+    if isCancelled == '1' or isOverdue(cancelAt) then
       endWithoutCharge(accountId, id, 'c', 'job_cancelled', cancelledMessage)
       ended = ended + 1
     elseif recordDeath(record, attempt) >= maxDeaths or tonumber(attempt) >= maxAttempts then

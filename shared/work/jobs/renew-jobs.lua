@@ -1,5 +1,5 @@
 -- Renews the leases of taken jobs. Replies {id, reason} for each job that the worker must stop: 'cancelled' by its
--- caller, or 'gone' because it has ended or another worker has it.
+-- caller, 'overdue' because its time to be cancelled has passed, or 'gone' because it has ended or another worker has it.
 -- luacheck: read globals jobLeaseMs
 
 local prefix = KEYS[1] -- of the keys of the accounts' shard
@@ -16,7 +16,9 @@ for eachArg = 0, #ARGV - 1, 3 do
     undoDeath(record, attempt)
     stop[#stop + 1] = {id, 'gone'}
   else
-    if redis.call('HGET', record, 'cx') == '1' then stop[#stop + 1] = {id, 'cancelled'} end
+    local isCancelled, cancelAt = unpack(redis.call('HMGET', record, 'cx', 'ca'))
+    if isCancelled == '1' then stop[#stop + 1] = {id, 'cancelled'}
+    elseif isOverdue(cancelAt) then stop[#stop + 1] = {id, 'overdue'} end
     redis.call('ZADD', prefix .. 'job-leases', nowMs + jobLeaseMs, accountId .. ' ' .. id)
   end
 end

@@ -11,11 +11,15 @@ import { liveness } from '../../platform/redis/liveness.ts';
 /** Error message for a job that missed its deadline, shown to its caller. */
 export const deadlineMissedMessage = 'The job could not start before its deadline, and nothing was charged.';
 
+/** Error message for a job that did not start before its caller no longer wanted it. */
+export const overdueMessage =
+  'The job had not started when the time of its Cancel-After was over. It was cancelled, and nothing was charged.';
+
 const attemptNames = ['prefix', 'accountId', 'id', 'attempt'] as const;
 
 const takeScript = new LuaScript(
   new URL('./take-job.lua', import.meta.url),
-  ['prefix', 'accountId', 'queue', 'model', 'workerId', 'deadlineMessage', 'bannedMessage'],
+  ['prefix', 'accountId', 'queue', 'model', 'workerId', 'deadlineMessage', 'bannedMessage', 'overdueMessage'],
   { constants: { ...jobConstants, jobLeaseMs: liveness.job.deadMs, ledgerStreamBound } },
 );
 const startScript = new LuaScript(
@@ -43,8 +47,19 @@ const progressScript = new LuaScript(new URL('./record-progress.lua', import.met
 
 type TakeReply =
   | [left: number]
-  | [left: number, id: string, attempt: number, body: string, bytes: number, isFree: '0' | '1'];
-type StartReply = 'ok' | 'gone' | 'late' | 'cancelled';
+  | [
+      left: number,
+      id: string,
+      attempt: number,
+      body: string,
+      bytes: number,
+      isFree: '0' | '1',
+      cancelInMs: number | '',
+    ];
+type StartReply = 'ok' | 'gone' | 'late' | 'cancelled' | 'overdue';
+
+/** Why a worker must stop a job: see renew-jobs.lua. */
+export type StopReason = 'gone' | 'cancelled' | 'overdue';
 
 /** A job as seen by the worker that took it. */
 export interface TakenJob {
@@ -57,6 +72,8 @@ export interface TakenJob {
   readonly bytes: number;
   /** Whether the job reserves a free request instead of money. */
   readonly free: boolean;
+  /** Milliseconds from when it was taken until it is cancelled. Null for never. */
+  readonly cancelInMs: number | null;
 }
 
 export interface TakeResult {
@@ -96,12 +113,14 @@ export async function takeJob(
     workerId,
     deadlineMessage: deadlineMissedMessage,
     bannedMessage: banned,
+    overdueMessage,
   };
   const reply = (await callRedis(() => takeScript.run(redis, values))) as TakeReply;
   if (reply.length === 1) return { left: reply[0], job: null };
-  const [left, id, attempt, body, bytes, isFree] = reply;
+  const [left, id, attempt, body, bytes, isFree, cancelIn] = reply;
   const inline = body === '' ? null : Buffer.from(body);
-  return { left, job: { id, accountId, attempt, body: inline, bytes, free: isFree === '1' } };
+  const cancelInMs = cancelIn === '' ? null : cancelIn;
+  return { left, job: { id, accountId, attempt, body: inline, bytes, free: isFree === '1', cancelInMs } };
 }
 
 /** Identifies one attempt of a job. */
@@ -113,7 +132,8 @@ export interface JobAttempt {
 
 /**
  * Marks a taken job as running.
- * @returns `gone` if another worker has the job or it has ended; `late` if its deadline has passed, which ends it
+ * @returns `gone` if another worker has the job or it has ended; `late` if its deadline has passed, which ends it;
+ * `cancelled` or `overdue` if this worker must end it
  */
 export async function startJob(redis: RedisClient, run: JobAttempt): Promise<StartReply> {
   const values = { ...valuesOf(run), deadlineMessage: deadlineMissedMessage };
@@ -127,7 +147,7 @@ export async function startJob(redis: RedisClient, run: JobAttempt): Promise<Sta
 export async function renewJobs(
   redis: RedisClient,
   attempts: readonly JobAttempt[],
-): Promise<ReadonlyMap<string, 'gone' | 'cancelled'>> {
+): Promise<ReadonlyMap<string, StopReason>> {
   const byShard = new Map<string, JobAttempt[]>();
   for (const run of attempts) {
     const prefix = prefixOf(run.accountId);
@@ -145,7 +165,7 @@ export async function renewJobs(
   const results = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
   const failed = replies.find((reply) => reply.status === 'rejected');
   if (results.length === 0 && failed !== undefined) throw failed.reason;
-  return new Map(results.flatMap((reply) => reply as [string, 'gone' | 'cancelled'][]));
+  return new Map(results.flatMap((reply) => reply as [string, StopReason][]));
 }
 
 /**

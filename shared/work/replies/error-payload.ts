@@ -1,15 +1,11 @@
 import { encodeFrame } from './frame.ts';
 import type { ErrorCode } from '../../contract/error-kinds.ts';
-import { AppError, isErrorCode, type ValidationIssue } from '../../contract/errors.ts';
+import { AppError, isErrorCode, type ErrorDetails } from '../../contract/errors.ts';
 
 /** The payload of an `error` frame: the code, and a message that the caller may read. */
-export interface ErrorPayload {
+export interface ErrorPayload extends ErrorDetails {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Validation errors that only a worker could find; absent if there are none. */
-  readonly issues?: readonly ValidationIssue[];
-  /** When to try again, for the headers of the response; absent if that is not known. */
-  readonly headers?: Readonly<Record<string, string>>;
   /** Set if the request may have been charged. */
   readonly isPossiblyCharged?: true;
 }

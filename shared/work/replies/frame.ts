@@ -53,7 +53,7 @@ export interface Frame extends FrameHeader {
 }
 
 /** length u32 (whole frame) · request id 16 bytes · attempt u16 · sequence u32 · kind u8 · tokens u32 · payload */
-const headerLength = 31;
+export const frameHeaderBytes = 31;
 
 /** Byte offset of the kind in a frame. */
 export const kindOffset = 26;
@@ -69,8 +69,8 @@ export function encodeHeader(
   header: Omit<FrameHeader, 'requestId'>,
   payloadLength: number,
 ): Buffer {
-  const bytes = Buffer.allocUnsafe(headerLength);
-  bytes.writeUInt32LE(headerLength + payloadLength, 0);
+  const bytes = Buffer.allocUnsafe(frameHeaderBytes);
+  bytes.writeUInt32LE(frameHeaderBytes + payloadLength, 0);
   bytes.set(packedId, 4);
   bytes.writeUInt16LE(header.attempt, 20);
   bytes.writeUInt32LE(header.sequence, 22);
@@ -127,6 +127,17 @@ export function decodeFrames(message: Buffer): Frame[] {
   return frames;
 }
 
+/** Returns the kind of a frame and as much of its payload as these bytes have; null if they are not even its header. */
+export function decodeFrameStart(
+  bytes: Buffer,
+): { readonly kind: FrameKind; readonly payload: Buffer } | null {
+  if (bytes.length < frameHeaderBytes) return null;
+  const kind = kindsByByte.get(bytes.readUInt8(kindOffset));
+  return kind === undefined
+    ? null
+    : { kind, payload: bytes.subarray(frameHeaderBytes, bytes.readUInt32LE(0)) };
+}
+
 /**
  * Decodes the first frame of these bytes. Its payload is a view into them. Returns null if the frame is incomplete.
  * @throws RangeError if it is malformed
@@ -134,10 +145,10 @@ export function decodeFrames(message: Buffer): Frame[] {
 export function decodeFirstFrame(
   bytes: Buffer,
 ): { readonly frame: Frame; readonly byteLength: number } | null {
-  if (bytes.length < headerLength) return null;
+  if (bytes.length < frameHeaderBytes) return null;
   const byteLength = bytes.readUInt32LE(0);
   const kind = kindsByByte.get(bytes.readUInt8(kindOffset));
-  if (byteLength < headerLength || kind === undefined) throw new RangeError('malformed frame');
+  if (byteLength < frameHeaderBytes || kind === undefined) throw new RangeError('malformed frame');
   if (byteLength > bytes.length) return null;
   const frame = {
     requestId: stringifyUuid(bytes.subarray(4, 20)),
@@ -145,7 +156,7 @@ export function decodeFirstFrame(
     sequence: bytes.readUInt32LE(22),
     kind,
     tokens: bytes.readUInt32LE(27),
-    payload: bytes.subarray(headerLength, byteLength),
+    payload: bytes.subarray(frameHeaderBytes, byteLength),
   };
   return { frame, byteLength };
 }

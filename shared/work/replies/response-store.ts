@@ -5,7 +5,7 @@ import { AppError } from '../../contract/errors.ts';
 import { answerPrefix } from '../../platform/storage/lifecycle-rules.ts';
 import type { ObjectStore } from '../../platform/storage/object-store.ts';
 import { maxInlineBytes } from '../queue/payload-limits.ts';
-import { encodeFrame } from './frame.ts';
+import { decodeFrameStart, encodeFrame, frameHeaderBytes } from './frame.ts';
 import type { StoredFramesStore, StoredPart, StoredRequest, StoredSize } from './stored-frames-store.ts';
 
 /**
@@ -28,6 +28,11 @@ export const decodeStored = (payload: Buffer): StoredResponse =>
 
 /** Maximum time of a read. A store that accepts connections but does not respond counts as unavailable after this. */
 const maxReadMs = 15_000;
+
+/** More than the copies of one response that its attempts can have left, of thirty at most. */
+const maxCopies = 100;
+
+const emptyBuffer = Buffer.alloc(0);
 
 /** How much of a response is in memory while it is copied to the object store. */
 const copyBytes = 256 * 1024;
@@ -162,7 +167,54 @@ export class ResponseStore {
     } finally {
       body.destroy();
     }
-    return await frames.markMoved(part, request, bytes);
+    const isMoved = await frames.markMoved(part, request, bytes);
+    // Nothing refers to the copy of a response that was deleted in the meantime.
+    if (!isMoved && !(await frames.hasFrames(request)))
+      await this.#objects.delete(
+        objectKey(request, { bytes, attempt: part === 'answer' ? request.jobAttempt : undefined }),
+      );
+    return isMoved;
+  }
+
+  /**
+   * Reads the beginning of the complete response of a durable job.
+   * @returns at most this many bytes; null if there is none
+   * @throws AppError `service_unavailable` while its store is unavailable
+   */
+  async readStart(request: HeartbeatRequest, byteLength: number): Promise<Buffer | null> {
+    const readMoved = async (bytes: number): Promise<Buffer | null> =>
+      await this.#readObject(
+        objectKey(request, { bytes }),
+        0,
+        Math.min(bytes, frameHeaderBytes + byteLength),
+      );
+    const read = await this.#frames.readFrames(request, 0, frameHeaderBytes + byteLength);
+    const bytes = 'bytes' in read ? read.bytes : await readMoved(read.movedBytes);
+    const first = bytes === null ? null : decodeFrameStart(bytes);
+    if (first === null) return null;
+    if (first.kind === 'result') return first.payload.subarray(0, byteLength);
+    if (first.kind !== 'stored') return null;
+    const stored = decodeStored(first.payload);
+    const length = Math.min(stored.bytes, byteLength);
+    const inRedis =
+      stored.in === 'redis' ? await this.#frames.readPart('answer', request, 0, length) : emptyBuffer;
+    return inRedis.length > 0 ? inRedis : await this.#readObject(objectKey(request, stored), 0, length);
+  }
+
+  /**
+   * Deletes everything that is stored of the response of a durable job that has ended, at all of its attempts.
+   * @throws AppError `service_unavailable` if a store is unavailable; the call can be repeated
+   */
+  async delete(request: StoringRequest): Promise<void> {
+    // In this order, a copy that is being made of them is either listed below or deleted by the code that makes it.
+    await this.#frames.delete(request);
+    const signal = AbortSignal.timeout(this.#readMs);
+    try {
+      const keys = await this.#objects.list(`${answerPrefix}${request.requestId}/`, maxCopies, '', signal);
+      await deleteObjects(this.#objects, keys, signal);
+    } catch (error) {
+      throw new AppError('service_unavailable', { cause: error });
+    }
   }
 
   async #readObject(key: string, from: number, byteLength: number): Promise<Buffer | null> {
@@ -173,6 +225,17 @@ export class ResponseStore {
       throw new AppError('service_unavailable', { cause: error });
     }
   }
+}
+
+/** @throws Error if any of them is still there */
+export async function deleteObjects(
+  objects: Pick<ObjectStore, 'deleteAll'>,
+  keys: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (keys.length === 0) return;
+  const [failed] = await objects.deleteAll(keys, signal);
+  if (failed !== undefined) throw new Error(`an object was not deleted: ${failed.reason}`);
 }
 
 export const responseGone = (): AppError =>

@@ -252,6 +252,17 @@ export class StoredFramesStore {
     return await this.#replace(part, request, marker, bytes, noFence(keyOf(part, request)));
   }
 
+  /** Whether any frame of the request, or the marker of where they have moved, is stored. */
+  async hasFrames(request: HeartbeatRequest): Promise<boolean> {
+    return (await callRedis(() => this.#redis.exists(keyOf('frames', request)))) === 1;
+  }
+
+  /** Deletes everything of a request that has ended. */
+  async delete(request: StoredRequest): Promise<void> {
+    for (const part of ['answer', 'frames'] as const)
+      await this.#replace(part, request, Buffer.alloc(0), '', noFence(keyOf(part, request)));
+  }
+
   async #replace(
     part: StoredPart,
     request: StoredRequest,

@@ -1,5 +1,4 @@
 // decision 0005
-import type { ErrorCode } from '../../contract/error-kinds.ts';
 import { AppError, errorKind, toAppError } from '../../contract/errors.ts';
 import { shorten } from '../../platform/runtime/shorten.ts';
 import type { PriceStore } from '../../ledger/price-store.ts';
@@ -11,14 +10,14 @@ import { isRedisUnavailable, type RedisClient } from '../../platform/redis/redis
 import { retryThroughOutage } from '../../platform/redis/retry-through-outage.ts';
 import type { HotAccountStore } from '../../accounts/hot-account-store.ts';
 import type { RequestStatsRecorder } from '../../ledger/request-stats-recorder.ts';
-import { releaseReservation, runSettlement, type Settlement } from './settle-script.ts';
+import { releaseReservation, runSettlement, type SettledError, type Settlement } from './settle-script.ts';
 
 export interface RequestOutcome {
   readonly usage: Usage;
   /** Whether the usage is our own estimate, because the vendor reported none. */
   readonly counted: boolean;
   /** Null on success. */
-  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  readonly error: SettledError;
   /** A note for the log row of a success, for example that the response contains less than was requested. */
   readonly note?: string | null;
   /** Whether the caller is charged for the usage: on success, and for output generated before a stream broke. */

@@ -4,6 +4,7 @@ import { LuaScript } from '../../platform/redis/lua-script.ts';
 import type { RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import type { ErrorCode } from '../../contract/error-kinds.ts';
+import type { ErrorDetails } from '../../contract/errors.ts';
 import type { UsageEvent } from '../../ledger/usage-event.ts';
 import { jobConstants } from '../jobs/job-constants.ts';
 import { claimLifetimeSeconds } from '../../money/idempotency-claim.ts';
@@ -57,7 +58,7 @@ export interface SettlementRequest {
 }
 
 /** Why the request failed; null on success. */
-export type SettledError = { readonly code: ErrorCode; readonly message: string } | null;
+export type SettledError = ({ readonly code: ErrorCode; readonly message: string } & ErrorDetails) | null;
 
 export interface SettlementDetails {
   /** Hash of the Idempotency-Key that the request was claimed under, if any. */
@@ -155,8 +156,25 @@ async function settle(
 function describeJob({ accountId, jobAttempt }: SettlementRequest, { error }: RequestEnd): string {
   if (jobAttempt === undefined) return '';
   const to = error === null ? 's' : error.code === 'job_cancelled' ? 'c' : 'f';
-  const { code, message } = error ?? { code: '', message: '' };
-  return JSON.stringify({ account: accountId, attempt: String(jobAttempt), to, code, message });
+  const { code, message, ...details } = error ?? { code: '', message: '' };
+  return JSON.stringify({
+    account: accountId,
+    attempt: String(jobAttempt),
+    to,
+    code,
+    message,
+    details: writeDetails(details),
+  });
+}
+
+/** A worker's errors have one issue and two headers. More would take too much of Redis. */
+const maxDetailsLength = 4_000;
+
+/** Returns the details as JSON; empty if there are none. */
+function writeDetails({ issues, headers }: ErrorDetails): string {
+  if (issues === undefined && headers === undefined) return '';
+  const text = JSON.stringify({ issues, headers });
+  return text.length > maxDetailsLength ? '' : text;
 }
 
 /** Settles these requests in one script execution, and resolves or rejects each of them. */

@@ -21,6 +21,7 @@ function jobs.releaseReserved(job, cost, isFree) changeReserved(job.account, cos
 
 function jobs.endJob(job, id, cost, isFree)
   endJob(job.account, id, job.to, job.code, job.message, cost, isFree)
+  if job.details ~= '' then redis.call('HSET', recordOf(job.account, id), 'fd', job.details) end
 end
 
 return settleAll(jobs)

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { checkWebhookUrl } from '../../../api/contract/webhook-url.ts';
+import { checkWebhookUrl, readWebhookEvents } from '../../../api/contract/webhook-url.ts';
 
 test('a public https URL is accepted and normalized', (t) => {
   t.is(checkWebhookUrl('https://example.com/hook?a=1'), 'https://example.com/hook?a=1');
@@ -35,3 +35,15 @@ for (const [url, reason] of Object.entries(rejectedUrls)) {
     t.deepEqual(error?.issues[0]?.loc, ['header', 'X-Webhook-Url']);
   });
 }
+
+test('X-Webhook-Events is a list of known events in any case and order', (t) => {
+  t.deepEqual(readWebhookEvents('ended'), ['ended']);
+  t.deepEqual(readWebhookEvents('Ended , STARTED'), ['started', 'ended']);
+  t.deepEqual(readWebhookEvents('started,started'), ['started']);
+  for (const header of ['', 'ended,', 'finished', 'started ended', 'started; ended', ','.repeat(9_000)]) {
+    const error = t.throws<AppError>(() => readWebhookEvents(header), undefined, header.slice(0, 20));
+    t.is(error.code, 'validation_failed');
+    t.deepEqual(error.issues[0]?.loc, ['header', 'X-Webhook-Events']);
+    t.regex(error.message, /started, ended/);
+  }
+});

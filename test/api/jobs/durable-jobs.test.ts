@@ -79,7 +79,8 @@ async function setUp(options: {
   const admittedAtMs = Date.now() + aheadMs;
   const request = { ...job.request, admittedAtMs, deadlineAtMs: admittedAtMs + timeoutMs };
   const jobs = createJobs(redis, payloads);
-  const work = { operation: 'chat.completions', format: null, webhookUrl: null } as const;
+  const unset = { cancelAfterMs: null, webhookUrl: null, webhookEvents: [], publicUrl: '' } as const;
+  const work = { operation: 'chat.completions', format: null, ...unset } as const;
   return {
     accountId,
     request,

@@ -11,8 +11,9 @@ import { hashRefillCode, isApiKey } from '../../../shared/accounts/credentials.t
 import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
 import { isPlainText } from '../../../shared/contract/plain-text.ts';
-import { prefersAsync, readRequestTimeout } from '../../../api/contract/prefer.ts';
-import { checkWebhookUrl } from '../../../api/contract/webhook-url.ts';
+import { readCancelAfter } from '../../../api/contract/cancel-after.ts';
+import { readPreferences, readRequestTimeout } from '../../../api/contract/prefer.ts';
+import { checkWebhookUrl, readWebhookEvents } from '../../../api/contract/webhook-url.ts';
 import { readTypedCode, trimTyped } from '../../../shared/encoding/typed-text.ts';
 import { normalizeEmail } from '../../../shared/account-area/email-address.ts';
 import { normalizeTimeZone } from '../../../api/account-area/time-zone.ts';
@@ -34,7 +35,9 @@ export const headReaders: readonly Reader[] = [
     tokens: ['/', 'engines/', 'completions', ':streamGenerateContent'],
     frames: [{ head: '/v1/engines/' }, { head: '/v1/' }],
   }),
-  readsText('Prefer', prefersAsync, { tokens: ['"', '\\"', ',', ';', '=', 'respond-async'] }),
+  readsText('Prefer', readPreferences, { tokens: ['"', '\\"', ',', ';', '=', 'respond-async', 'wait=1'] }),
+  readsText('Cancel-After', readCancelAfter, { tokens: ['1', 's', 'h', ' '] }),
+  readsText('X-Webhook-Events', readWebhookEvents, { tokens: [',', 'ended,', ' '] }),
   readsText('X-Request-Timeout-Ms', readRequestTimeout),
   readsText('X-On-Disconnect', readOnDisconnect),
   readsText('X-Webhook-Url', checkWebhookUrl, {

@@ -13,7 +13,15 @@ const line = { queue: 'chat', model: 'model' } as const;
 
 const createRun = () => ({
   line,
-  taken: { id: randomUUID(), accountId: randomUUID(), attempt: 1, body: null, bytes: 0, free: false },
+  taken: {
+    id: randomUUID(),
+    accountId: randomUUID(),
+    attempt: 1,
+    body: null,
+    bytes: 0,
+    free: false,
+    cancelInMs: null,
+  },
   hasBegun: true,
 });
 

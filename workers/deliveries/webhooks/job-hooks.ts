@@ -12,7 +12,7 @@ import type {
 } from '../../../shared/work/webhook-delivery.ts';
 import type { WebhookQueue } from './webhook-queue.ts';
 
-/** Queues the webhooks of durable jobs, builds their payloads, and records their outcome on the job. */
+/** Queues the webhooks of durable jobs, builds their payloads, and records the outcome of those of their ends. */
 export class JobHooks implements WebhookReporter {
   readonly #jobs: JobStore;
   readonly #queue: WebhookQueue;
@@ -23,8 +23,7 @@ export class JobHooks implements WebhookReporter {
   }
 
   /** @throws AppError `service_unavailable` while Redis is unavailable */
-  async queue({ accountId, jobId, url, status }: DueHook): Promise<void> {
-    const event = `job.${status}` as WebhookEvent;
+  async queue({ accountId, jobId, url, event }: DueHook): Promise<void> {
     const delivery: WebhookDelivery = { v: 1, jobId, accountId, url, event };
     if (await this.#queue.add(delivery)) return;
     await this.report(delivery, tooManyUndelivered);
@@ -34,16 +33,22 @@ export class JobHooks implements WebhookReporter {
   async loadPayload({ accountId, jobId, event }: WebhookDelivery): Promise<WebhookPayload | null> {
     const foundJob = await this.#jobs.find(accountId, jobId);
     if (foundJob === null) return null;
-    const timestamp = new Date(endOf(foundJob.job)).toISOString();
-    return { type: event, timestamp, data: presentJob(foundJob.job, noEstimate) };
+    const { job } = foundJob;
+    const timestamp = new Date(timeOf(job, event)).toISOString();
+    return { type: event, timestamp, data: presentJob(job, noEstimate, job.webhook?.publicUrl ?? '') };
   }
 
-  async report({ accountId, jobId }: WebhookDelivery, state: WebhookState): Promise<void> {
+  /** A job shows only the webhook of its end. */
+  async report({ accountId, jobId, event }: WebhookDelivery, state: WebhookState): Promise<void> {
+    if (event === 'job.started') return;
     await this.#jobs.recordWebhook(accountId, jobId, JSON.stringify(state));
   }
 }
 
-const endOf = (job: JobRecord): number => findTransition(job, 'succeeded', 'failed', 'cancelled') ?? 0;
+const timeOf = (job: JobRecord, event: WebhookEvent): number =>
+  (event === 'job.started'
+    ? findTransition(job, 'active')
+    : findTransition(job, 'succeeded', 'failed', 'cancelled')) ?? 0;
 
 const tooManyUndelivered: WebhookState = {
   status: 'failed',

@@ -29,10 +29,9 @@ test('there is an event for each status that a job has had, with the time and th
   );
   const [queued, active] = events;
   t.is(queued!.job.error, null);
-  const data = JSON.parse(frameJobEvent(active!, null)[0].split('\ndata: ')[1]! + 'null}') as Record<
-    string,
-    unknown
-  >;
+  const data = JSON.parse(
+    frameJobEvent(active!, null, 'https://gateway.example')[0].split('\ndata: ')[1]! + 'null}',
+  ) as Record<string, unknown>;
   t.like(data, { status: 'active', started_at: new Date(1_100).toISOString(), ended_at: null, error: null });
 });
 

@@ -3,6 +3,7 @@ import { cancelJob } from '../../../../shared/work/jobs/end-job-scripts.ts';
 import { JobStore } from '../../../../shared/work/jobs/job-store.ts';
 import { JobTurns } from '../../../../shared/work/jobs/job-turns-store.ts';
 import { placeJob } from '../../../../shared/work/jobs/place-job-script.ts';
+import { handBackJob, startJob, takeJob } from '../../../../shared/work/jobs/run-job-scripts.ts';
 import { noEstimate, presentJob } from '../../../../shared/work/jobs/present-job.ts';
 import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
@@ -65,7 +66,7 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
     const found = await new JobStore(redis).find(accountId, id);
     return typeof found?.job.webhook?.report === 'string' ? found.job : null;
   });
-  t.like(presentJob(job, noEstimate).webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
+  t.like(presentJob(job, noEstimate, '').webhook, { url: receiver.url, status: 'delivered', attempts: 1 });
   const late = {
     status: 'pending',
     attempts: 1,
@@ -75,7 +76,11 @@ test.serial('when a job ends, its webhook is called, and the job shows the deliv
   } as const;
   await hooks.report({ v: 1, accountId, jobId: id, url: receiver.url, event: 'job.cancelled' }, late);
   const reported = (await new JobStore(redis).find(accountId, id))!.job;
-  t.like(presentJob(reported, noEstimate).webhook, { status: 'delivered' }, 'a late report changes nothing');
+  t.like(
+    presentJob(reported, noEstimate, '').webhook,
+    { status: 'delivered' },
+    'a late report changes nothing',
+  );
   const [received] = receiver.received;
   t.like(JSON.parse(received!.body), { type: 'job.cancelled', data: { id, status: 'cancelled' } });
   t.is(await redis.zcard(redisKeys.jobHooks(shardOf(accountId))), 0);
@@ -102,3 +107,69 @@ test.serial(
     t.deepEqual(queued, [id]);
   },
 );
+
+test.serial(
+  'a webhook of the start is queued once per job, even if the job starts again, and the job does not show it',
+  async (t) => {
+    const { redis } = services;
+    const receiver = await useReceiver(t, (_webhook, response) => response.writeHead(204).end());
+    const queue = new WebhookQueue(redis);
+    t.teardown(() => queue.close());
+    const hooks = new JobHooks(redis, queue);
+    const intake = await startTestIntake(services.redisUrl, redis, {
+      client: createTestWebhookClient(receiver.port),
+      reporter: hooks,
+      loadPayload: (delivery) => hooks.loadPayload(delivery),
+    });
+    t.teardown(() => intake.stop());
+    const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
+    const job = await admitChat(services, accountId, 'demo-echo');
+    const publicUrl = 'https://gateway.example';
+    const hook = { webhookUrl: receiver.url, webhookEvents: ['started', 'ended'], publicUrl } as const;
+    await placeJob(redis, redis, { ...job, ...hook });
+    const queued: string[] = [];
+    const keeper = createKeeper('three', async (due) => {
+      queued.push(due.event);
+      await hooks.queue(due);
+    });
+    await redis.del(redisKeys.jobsLease(shardOf(accountId)));
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      await keeper.maintainShards();
+      t.is(queued.length, attempt - 1, 'a job that has not started has no webhook');
+      const taken = await takeJob(redis, { queue: 'chat', model: 'demo-echo' }, accountId, 'a-worker');
+      t.is(await startJob(redis, taken.job!), 'ok');
+      await keeper.maintainShards();
+      await handBackJob(redis, taken.job!);
+    }
+    t.deepEqual(queued, ['job.started']);
+    const started = await waitFor('the webhook', () => receiver.received[0]);
+    const body = JSON.parse(started.body) as {
+      readonly timestamp: string;
+      readonly data: Readonly<Record<string, object | string>>;
+    };
+    t.like(body, { type: 'job.started', data: { id: job.id, webhook: { status: 'pending', attempts: 0 } } });
+    t.is(body.data['started_at'], body.timestamp);
+    t.like(body.data['urls'], { get: `${publicUrl}/v1/jobs/${job.id}` });
+    t.is(started.headers['webhook-id'], `msg_${job.id}_started`);
+    await cancelJob(redis, accountId, job.id);
+    await keeper.maintainShards();
+    t.deepEqual(queued, ['job.started', 'job.cancelled']);
+    await waitFor('the webhook', () => receiver.received.length === 2);
+    t.like(JSON.parse(receiver.received[1]!.body), { type: 'job.cancelled' });
+  },
+);
+
+test.serial('a job whose webhook is only for its start has none for its end, and shows none', async (t) => {
+  const { redis } = services;
+  const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
+  const job = await admitChat(services, accountId, 'demo-echo');
+  await placeJob(redis, redis, {
+    ...job,
+    webhookUrl: 'https://example.com/hook',
+    webhookEvents: ['started'],
+  });
+  await cancelJob(redis, accountId, job.id);
+  t.is(await redis.zscore(redisKeys.jobHooks(shardOf(accountId)), `${accountId} ${job.id}`), null);
+  const found = await new JobStore(redis).find(accountId, job.id);
+  t.is(presentJob(found!.job, noEstimate, '').webhook, null);
+});
