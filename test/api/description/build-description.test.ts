@@ -124,9 +124,9 @@ test('headers are described where they are sent', (t) => {
   const { responses, parameters } = describe(operations.createChatCompletion);
   const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
   const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
-  const successHeaders = ['x-request-id', ...limits, 'idempotent-replayed', 'vary'];
+  const successHeaders = ['x-request-id', ...limits, 'idempotent-replayed', 'vary', 'preference-applied'];
   t.deepEqual(headersOf('200'), successHeaders);
-  t.deepEqual(headersOf('202'), [...successHeaders, 'location', 'preference-applied']);
+  t.deepEqual(headersOf('202'), [...successHeaders, 'location']);
   t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after', 'retry-after-ms']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after', 'x-should-retry']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
