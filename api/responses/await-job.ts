@@ -62,5 +62,5 @@ async function sendOutcome(services: Services, context: ApiContext, view: JobVie
   // The response was deleted.
   if (failure.status < 500) throw failure;
   // An error would make clients send the request again, and pay for it again.
-  return await sendAccepted(services, context, view);
+  return await sendAccepted(services, context, view, failure);
 }

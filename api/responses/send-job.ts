@@ -23,9 +23,9 @@ export async function sendJob(
   services: Services,
   context: ApiContext,
   view: JobView,
-  status = 200,
+  { status = 200, response }: { readonly status?: number; readonly response?: JobResponse } = {},
 ): Promise<void> {
-  const { body, failure, release } = await readJobResponse(services, context, view.job);
+  const { body, failure, release } = response ?? (await readJobResponse(services, context, view.job));
   try {
     const [before, end] = frameJob(view, failure, services.publicUrl);
     await sendBody(context, wrapBody(before, body, end), status);
@@ -34,10 +34,21 @@ export async function sendJob(
   }
 }
 
-/** Responds to a request with the job that processes it. */
-export async function sendAccepted(services: Services, context: ApiContext, view: JobView): Promise<void> {
+/**
+ * Responds to a request with the job that processes it.
+ * @param failure why the job's response cannot be read, if that is known, so that it is not read again
+ */
+export async function sendAccepted(
+  services: Services,
+  context: ApiContext,
+  view: JobView,
+  failure?: AppError,
+): Promise<void> {
   context.set({ location: jobPath(view.job.id), 'preference-applied': 'respond-async' });
-  await sendJob(services, context, view, 202);
+  await sendJob(services, context, view, {
+    status: 202,
+    ...(failure !== undefined && { response: { ...noResponse, failure } }),
+  });
 }
 
 /** A job's response, in the same form as for a synchronous call. */

@@ -114,6 +114,7 @@ async function retryJob({ redis, hotAccounts }: AdminContext, job: JobRecord): P
       model,
       timeoutMs: retryDeadlineMs,
       operation: job.operation,
+      cancelAfterMs: job.cancelAtMs === null ? null : job.cancelAtMs - job.createdAtMs,
       format: job.format,
       webhookUrl: job.webhook?.url ?? null,
       webhookEvents: job.webhook?.events ?? defaultWebhookEvents,

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import OpenAI from 'openai';
 import { startApi } from '../../api/server.ts';
+import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
 import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { callJobsApi, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents } from '../support/named-events.ts';
-import type { TestAccount, TestStack } from '../support/stack.ts';
+import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -21,6 +22,7 @@ upstreams:
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-narrow-key-0123456789], maxConcurrency: 1 }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: builtin, model: demo-echo }] }
+  - { id: wordy-chat, type: chat, context: 2000000, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: gpt-sim }] }
   - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-4000 }] }
   - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
   - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-5000 }] }
@@ -223,6 +225,23 @@ test('the stream of a job that failed or was cancelled has its error, with its s
   const late = await stream(account, hung.id);
   t.is(late.status, 409);
   t.like(await late.json(), { error: { code: 'job_cancelled' } });
+});
+
+test('a response that is too large for a stream is a 422 that says where to get it', async (t) => {
+  const vendor = await startVendorSimulator({ replyWords: 300_000 });
+  t.teardown(() => vendor.close());
+  const own = await useStack(t, { catalog: catalogOf(vendor.url) });
+  const account = await own.createAccount();
+  const body = { ...chatOf('wordy-chat'), max_tokens: 1_000_000 };
+  const { id } = await createJob(own, account, chats, body);
+  t.is((await waitForJob(own, account, id)).status, 'succeeded');
+  const response = await callJobsApi(own, account, `/${id}/stream`);
+  t.is(response.status, 422);
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  t.is(error.code, 'validation_failed');
+  t.true(error.message.includes(`GET /v1/jobs/${id}`), error.message);
+  const whole = await (await callJobsApi(own, account, `/${id}`)).text();
+  t.true(whole.length > 2 * 1024 * 1024);
 });
 
 test('jobs that are no chats, jobs of other accounts and unknown jobs have no stream', async (t) => {

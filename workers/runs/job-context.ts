@@ -187,8 +187,8 @@ function describeCaller(error: CallerGone): string {
   if (error instanceof JobCancelled) {
     const reason = error.isOverdue
       ? 'The job was cancelled because the time of its Cancel-After was over.'
-      : 'The job was cancelled while running.';
-    return `${reason} You are charged for the work already done; see cost_request for the amount.`;
+      : 'The job was cancelled.';
+    return `${reason} You are charged only for work that was already done; see cost_request for the amount.`;
   }
   if (error instanceof CallerStalled)
     return 'The stream was closed because the client stopped reading it. Read streams as they arrive.';

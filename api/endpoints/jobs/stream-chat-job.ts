@@ -1,10 +1,12 @@
 // decision 0080
 import type { ChatResponse } from '../../../shared/contract/chat-response.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
+import { jobPath } from '../../../shared/contract/jobs.ts';
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { hasEnded } from '../../../shared/work/jobs/job-record.ts';
 import { describeJobFailure } from '../../requests/stored-responses/job-failure.ts';
+import { trackShare } from '../../requests/replies/response-memory.ts';
 import type { Receiver } from '../../requests/replies/pending-reply.ts';
 import type { StreamedRequest } from '../../requests/replies/sse-stream.ts';
 import { waitForEnd } from '../../jobs/wait-for-end.ts';
@@ -17,6 +19,8 @@ import { noSuchJob } from './jobs.ts';
 
 /** Responses of this size are parsed and written without memory beyond that of the response. */
 const smallResponseBytes = 256 * 1024;
+/** A larger response would block the event loop while its events are made, and they are written in one go. */
+const maxStreamedBytes = 2 * 1024 * 1024;
 /** Memory of a parsed response and of its events, per byte of the response. */
 const memoryPerByte = 3;
 
@@ -71,10 +75,12 @@ async function passOn(
   try {
     if (failure !== null) throw failure;
     if (!Buffer.isBuffer(body)) throw new TypeError('the response of a chat is one buffer');
+    if (body.length > maxStreamedBytes) throw tooLargeToStream(job.id, body.length);
     if (body.length > smallResponseBytes) {
       // Not waited for: requests that hold memory while they wait for more could block each other.
       memory = responseMemory.tryAcquire(job.accountId, body.length * memoryPerByte);
       if (memory === null) throw new AppError('service_unavailable');
+      trackShare(context.res, responseMemory, memory);
     }
     await nextWorkTurn(job.accountId);
     const response = JSON.parse(body.toString('utf8')) as ChatResponse;
@@ -87,6 +93,12 @@ async function passOn(
     release();
   }
 }
+
+const tooLargeToStream = (id: string, byteLength: number): AppError =>
+  new AppError('validation_failed', {
+    message: `The response of this job has ${byteLength} bytes, which is too large for a stream. Get it with GET ${jobPath(id)}.`,
+    messageRu: `Ответ этой задачи занимает ${byteLength} байт: для потока это слишком много. Получите его через GET ${jobPath(id)}.`,
+  });
 
 const stopping = (): AppError =>
   new AppError('service_unavailable', {

@@ -5,6 +5,7 @@ import { maxCallsPerAccount } from '../../../shared/contract/operation.ts';
 import type { Holdings } from '../../../shared/fairness/holdings.ts';
 import { nextReadTurn } from '../../../shared/fairness/work-turns.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
+import { readQueryString } from '../request/read-query-string.ts';
 import { callsHolderOf } from '../request/requester.ts';
 import type { Services } from '../../services.ts';
 
@@ -55,7 +56,7 @@ export const limitWaits = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
   const limitShort = limitAccountCalls(calls.short);
   const limitLong = limitAccountCalls(calls.streams);
   return (context, next) =>
-    (/(?:^|&)wait=/.test(context.querystring) ? limitLong : limitShort)(context, next);
+    (readQueryString(context.querystring)['wait'] === undefined ? limitShort : limitLong)(context, next);
 };
 
 /** Limits concurrent event streams, which last as long as their jobs, so that they do not block other calls. */

@@ -63,7 +63,8 @@ export class MultipartClient {
     });
     const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(completeMs)]);
     try {
-      await this.#options.client.send(command, { abortSignal });
+      // A store may send nothing while it copies the parts.
+      await this.#options.client.send(command, { abortSignal, requestTimeout: completeMs });
     } catch (error) {
       // If an attempt succeeds but its response is lost, the upload no longer exists when the SDK tries again.
       const mayBeComplete = error instanceof S3ServiceException && error.name === 'NoSuchUpload';
@@ -115,6 +116,7 @@ export async function abortOldUploads(
 ): Promise<number | null> {
   const { bucket: Bucket, prefix: Prefix, startedBeforeMs } = query;
   let count = 0;
+  let firstFailure: unknown = null;
   try {
     for (let markers: UploadMarkers | null = {}; markers !== null && !abortSignal.aborted;) {
       const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
@@ -126,7 +128,12 @@ export async function abortOldUploads(
       for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
         // An upload without a time may have just been started.
         if (Initiated === undefined || Initiated.getTime() >= startedBeforeMs) continue;
-        if (await abortUpload(client, { Bucket, Key, UploadId }, abortSignal)) count += 1;
+        try {
+          if (await abortUpload(client, { Bucket, Key, UploadId }, abortSignal)) count += 1;
+        } catch (error) {
+          // Go on: one upload must not keep the others from being aborted.
+          firstFailure ??= error;
+        }
       }
       markers = findNextPage(page);
     }
@@ -136,6 +143,8 @@ export async function abortOldUploads(
     if (hasStatus(error, 403, 405, 501)) return null;
     throw error;
   }
+  if (firstFailure !== null)
+    throw new Error('an unfinished upload could not be aborted', { cause: firstFailure });
   return count;
 }
 

@@ -25,8 +25,8 @@ for _ = 1, 16 do
   local id = redis.call('ZRANGE', waiting, 0, 0)[1]
   if not id then break end
   local record = recordOf(accountId, id)
-  local deadline, attempts, bytes, hold, cancelAt =
-    unpack(redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold', 'ca'))
+  local deadline, attempts, bytes, hold, cancelAt, cancelAfterMs =
+    unpack(redis.call('HMGET', record, 'dl', 'n', 'bytes', 'hold', 'ca', 'cd'))
   if not deadline then
     removeFromWaitingList(accountId, id, queue, model)
   elseif isBanned then
@@ -43,7 +43,8 @@ for _ = 1, 16 do
     local isInline = tonumber(bytes) <= maxInlineBytes
     local body = isInline and redis.call('GET', prefix .. 'job-body:' .. accountId .. ':' .. id) or ''
     local isFree = string.match(hold or '', '^%d+ (%d)') or '0'
-    local cancelInMs = cancelAt and tonumber(cancelAt) - nowMs or ''
+    -- Never longer than the whole time, even if the clock was set back.
+    local cancelInMs = cancelAt and math.min(tonumber(cancelAt) - nowMs, tonumber(cancelAfterMs)) or ''
     return {redis.call('ZCARD', waiting), id, attempt, body, tonumber(bytes), isFree, cancelInMs}
   end
 end

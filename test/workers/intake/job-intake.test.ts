@@ -240,7 +240,7 @@ models:
   for (const id of [...generated, embedding, unstarted]) {
     const { status, receipt, error } = await readJob(stack, accountId, id);
     t.is(status, 'cancelled');
-    t.regex(error!.message, /You are charged for the work already done/);
+    t.regex(error!.message, /You are charged only for work that was already done/);
     if (generated.includes(id)) t.true(receipt!.costNano > 0n);
     spent += receipt!.costNano;
   }
