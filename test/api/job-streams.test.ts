@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import OpenAI from 'openai';
 import { startApi } from '../../api/server.ts';
-import { startVendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
 import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
@@ -25,19 +25,20 @@ models:
   - { id: wordy-chat, type: chat, context: 2000000, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: gpt-sim }] }
   - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-4000 }] }
   - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
-  - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt+slow-5000 }] }
+  - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt-busy }] }
   - { id: broken-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
   - { id: picture, type: image, context: 8192, size: [256x256, 1024x1024], max_image_count: 4, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img }] }
 `;
 
 let stack: TestStack;
+let vendor: VendorSimulator;
 
 useVendorStack(
   test,
   catalogOf,
   (started) => {
-    ({ stack } = started);
+    ({ stack, vendor } = started);
   },
   { api: { firstCommentMs: 400 } },
 );
@@ -107,15 +108,20 @@ test('POST to the cancel URL cancels a job, and does nothing to one that has end
 });
 
 test('the stream of a chat has comments while the job waits and runs, and then its whole response as chunks', async (t) => {
+  const held = vendor.hold('gpt-busy');
+  t.teardown(() => held.end());
   const [blocker, account] = [await stack.createAccount(), await stack.createAccount()];
   const blocking = await createJob(stack, blocker, chats, chatOf('busy-chat'));
   await waitForJob(stack, blocker, blocking.id, ({ status }) => status === 'active');
   const { id } = await createJob(stack, account, chats, chatOf('busy-chat'));
+  // A stream answers with its first comment.
   const response = await stream(account, id);
   t.is(response.status, 200);
   t.regex(response.headers.get('content-type')!, /^text\/event-stream/);
+  held.release(1);
   await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const later = await stream(account, id);
+  held.release(1);
   const text = await response.text();
   t.regex(text, /^: queued position=1$/m);
   const laterText = await later.text();
@@ -228,9 +234,9 @@ test('the stream of a job that failed or was cancelled has its error, with its s
 });
 
 test('a response that is too large for a stream is a 422 that says where to get it', async (t) => {
-  const vendor = await startVendorSimulator({ replyWords: 300_000 });
-  t.teardown(() => vendor.close());
-  const own = await useStack(t, { catalog: catalogOf(vendor.url) });
+  const wordy = await startVendorSimulator({ replyWords: 300_000 });
+  t.teardown(() => wordy.close());
+  const own = await useStack(t, { catalog: catalogOf(wordy.url) });
   const account = await own.createAccount();
   const body = { ...chatOf('wordy-chat'), max_tokens: 1_000_000 };
   const { id } = await createJob(own, account, chats, body);
