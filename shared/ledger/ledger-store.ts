@@ -15,7 +15,10 @@ export interface LedgerDocument {
   readonly freeRequests: number;
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
-  /** Its number among the account's charges or redeemed codes; null for a refill without a code. */
+  /**
+   * Its number among the account's rows in the request log or its redeemed codes; 0 for lines of a batch, and null for a
+   * refill without a code.
+   */
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
@@ -72,6 +75,7 @@ export interface LedgerSums {
   /** From refills that added money. */
   readonly addedNano: bigint;
   readonly freeRequests: number;
+  /** Those with a row in the request log. */
   readonly charges: number;
   readonly entries: number;
 }
@@ -154,6 +158,22 @@ export class LedgerStore {
     return ids.length === 0 ? [] : await this.entries.find({ _id: { $in: [...ids] } }).toArray();
   }
 
+  /**
+   * Sums the entries of the lines of a batch for one model.
+   * @param rowId of a row of the batch in the request log
+   */
+  async sumLines(rowId: string, model: string): Promise<bigint> {
+    const [batchId] = rowId.split(':');
+    let sum = 0n;
+    // The ids of entries begin with the id of the batch and a slash, which `0` follows in ASCII.
+    const entries = this.entries.find(
+      { _id: { $gte: `${batchId}/`, $lt: `${batchId}0` } },
+      { projection: { amountNano: 1 } },
+    );
+    for await (const { _id, amountNano } of entries) if (_id.endsWith(`/${model}`)) sum += amountNano;
+    return sum;
+  }
+
   /** Sums an account's entries in MongoDB up to a position of the stream. Reads all of them. */
   async sumApplied(accountId: string, applied: StreamId): Promise<LedgerSums> {
     const upTo = {
@@ -162,13 +182,13 @@ export class LedgerStore {
     const sums = { amountNano: 0n, addedNano: 0n, freeRequests: 0, charges: 0, entries: 0 };
     const rows = this.entries.find(
       { accountId, ...upTo },
-      { projection: { kind: 1, amountNano: 1, freeRequests: 1 } },
+      { projection: { kind: 1, amountNano: 1, freeRequests: 1, ordinal: 1 } },
     );
-    for await (const { kind, amountNano, freeRequests } of rows) {
+    for await (const { kind, amountNano, freeRequests, ordinal } of rows) {
       sums.amountNano += amountNano;
       sums.freeRequests += freeRequests;
       sums.entries += 1;
-      if (kind === 'charge') sums.charges += 1;
+      if (kind === 'charge') sums.charges += ordinal === 0 ? 0 : 1;
       else if (amountNano > 0n) sums.addedNano += amountNano;
     }
     return sums;
@@ -373,10 +393,11 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     billedMs: event.billedMs,
     priceVersion: event.priceVersion,
     user: event.user,
+    ...(event.lines !== undefined && { lines: event.lines }),
     at: new Date(event.at),
     settledAt: new Date(entry.streamId.ms),
     ordinal: entry.ordinal,
-    costNano: entry.costNano,
+    costNano: entry.totalNano ?? entry.costNano,
     shortfallNano: entry.shortfallNano,
     free: entry.free,
   };

@@ -36,6 +36,8 @@ export interface UsageEvent {
   readonly priceVersion: string;
   /** The end user named by the caller, if any. */
   readonly user: string | null;
+  /** For lines of a batch: how many they are. Absent for a single request. */
+  readonly lines?: number;
 }
 
 export interface RefillEvent {
@@ -71,8 +73,16 @@ export type LedgerEntry =
       /** How much the reported usage exceeded the spendable balance. Never charged. */
       readonly shortfallNano: bigint;
       readonly free: boolean;
-      /** Numbers the account's charges from 1, without gaps. The request log is paged by it. */
+      /**
+       * Numbers the account's rows in the request log from 1, without gaps; the log is paged by it. 0 for lines of a
+       * batch, which have no row of their own.
+       */
       readonly ordinal: number;
+      /**
+       * For the row of a batch, which is written when it ends and costs nothing: what its lines of that model have cost.
+       * Null for all other charges.
+       */
+      readonly totalNano: bigint | null;
       readonly event: UsageEvent;
       readonly damage: Damage;
     }
@@ -146,7 +156,9 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
       const ids = { requestId, accountId };
       const damage = findDamage(parsed, ids, usageChecks);
       const event = damage === null ? (parsed as unknown as UsageEvent) : replaceUsage(ids, streamId.ms);
-      return { kind, streamId, costNano, shortfallNano, free, ordinal, event, damage };
+      const total = findValue(fields, 'total') ?? '';
+      const totalNano = /^\d+$/.test(total) ? BigInt(total) : null;
+      return { kind, streamId, costNano, shortfallNano, free, ordinal, totalNano, event, damage };
     }
     case 'refill': {
       const ordinal =
@@ -238,6 +250,7 @@ const usageChecks = listChecks<UsageDetails>({
   billedMs: optional(isNumber),
   priceVersion: isText,
   user: optional(isText),
+  lines: optional(isCount),
 });
 
 const refillChecks = listChecks<RefillDetails>({ at: isTime, source: isText, code: optional(isText) });

@@ -25,11 +25,15 @@ export async function applyEntries(
   const isRepeated = new Set(all.filter((_, i) => repeated.has(documents[i]!)));
   const entries = all.filter((entry) => !isRepeated.has(entry));
   const charges = entries.filter((entry) => entry.kind === 'charge');
-  await store.insertLogs(charges.map(toRequestLog));
+  await store.insertLogs(charges.filter(({ ordinal }) => ordinal > 0).map(toRequestLog));
   const refills = entries.filter((entry) => entry.kind === 'refill');
   await store.insertRefillLogs(refills.flatMap((entry) => toRefillLog(entry) ?? []));
   await applyToAccounts(store, all, isRepeated);
-  await applyToStats(store, charges);
+  // The row of a batch repeats what its lines have added.
+  await applyToStats(
+    store,
+    charges.filter(({ totalNano }) => totalNano === null),
+  );
   return new Set([...isRepeated].map(({ event }) => event.accountId));
 }
 
@@ -96,7 +100,7 @@ function sumDay(id: string, day: string, charges: readonly Charge[]): DailyStatD
     _id: id,
     accountId: charges[0]!.event.accountId,
     day,
-    requests: charges.length,
+    requests: sum((entry) => entry.event.lines ?? 1),
     promptTokens: sum((entry) => entry.event.promptTokens),
     cacheReadTokens: sum((entry) => entry.event.cacheReadTokens ?? 0),
     completionTokens: sum((entry) => entry.event.completionTokens),

@@ -55,7 +55,8 @@ export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference
   );
   compareMoney('refills in Redis', stored.totalAddedNano + sum(added), hot.totalAddedNano);
   compareCount('free requests in Redis', stored.freeRequests + free, hot.freeRequests);
-  compareCount('charges in Redis', stored.charges + pending.filter(isCharge).length, hot.charges);
+  const rows = pending.filter((entry) => entry.kind === 'charge' && entry.ordinal > 0).length;
+  compareCount('charges in Redis', stored.charges + rows, hot.charges);
 
   const paid = reservations.filter((one) => !one.free);
   compareMoney(

@@ -10,8 +10,8 @@ import type { Difference } from './check-account.ts';
  * @param pricing the pricing at admission; null if it is not stored
  */
 export function checkCost(row: RequestLogDocument, pricing: Pricing | null): Difference | null {
-  // The event could not be read and is a dead letter.
-  if (row.priceVersion === unknownModel) return null;
+  // The event could not be read and is a dead letter, or the row is that of a batch, whose cost is the sum of its lines.
+  if (row.priceVersion === unknownModel || row.lines !== undefined) return null;
   const common = { account: row.accountId, request_id: row._id };
   if (pricing === null) {
     const version = `${row.model} ${row.priceVersion}`;

@@ -195,7 +195,8 @@ async function checkCosts(
   for (const row of rows) {
     const difference = checkCost(row, await prices.find(row.model, row.priceVersion));
     if (difference !== null) differences.push(difference);
-    const amount = amounts.get(row._id);
+    const isBatch = row.lines !== undefined;
+    const amount = isBatch ? await ledger.sumLines(row._id, row.model) : amounts.get(row._id);
     if (amount !== -row.costNano) {
       const found = amount === undefined ? 'none' : formatRub(-amount);
       const common = {

@@ -98,6 +98,18 @@ export const redisKeys = {
   jobStartHooks: (shard: number) => `mg:${tag(shard)}:job-start-hooks`,
   /** String: the worker that maintains this shard's jobs now; seconds. */
   jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
+  /** Hash: a batch, until 31 days after its end. `shared/work/batches/batch-functions.lua` defines its keys. */
+  batch: (accountId: string, batchId: string) =>
+    `mg:${tag(shardOf(accountId))}:batch:${accountId}:${batchId}`,
+  /** Hash: number of a slice of a batch → its state; until its lines are settled. */
+  batchSlices: (accountId: string, batchId: string) =>
+    `mg:${tag(shardOf(accountId))}:batch-slices:${accountId}:${batchId}`,
+  /** Set: `account queue model` of each list of batches in a shard that have lines which no worker has. */
+  batchLines: (shard: number) => `mg:${tag(shard)}:batch-lines`,
+  /** Sorted set: `account batch slice` → when the lease of the worker that took the slice expires (ms). */
+  batchLeases: (shard: number) => `mg:${tag(shard)}:batch-leases`,
+  /** Sorted set: `account batch` → when the batch expires (ms). */
+  batchWindows: (shard: number) => `mg:${tag(shard)}:batch-windows`,
   /** Stream: usage events and refills to be written to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
   /** Stream: ledger entries that could not be read completely; until deleted by hand. */

@@ -20,6 +20,8 @@
 -- if the account is not in Redis, or {'error', message}.
 -- luacheck: read globals claimLifetimeSeconds
 
+-- include 'recent-minutes.lua'
+
 local reservations = KEYS[1] -- hash: reservations of the shard by request
 local stream = KEYS[2] -- stream: ledger of the shard
 local orphans = KEYS[3] -- hash: reservations released as orphans by request
@@ -95,17 +97,7 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
   -- Every entry starts with its kind and account: readers find an account's entries by these positions.
   local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'id', id,
     'cost', costText, 'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
-
-  local minute = math.floor(tonumber(string.match(entry, '^%d+')) / 60000)
-  local slot = minute % 60
-  local known = redis.call('HGET', minutes, slot)
-  local knownMinute, requests, spent = string.match(known or '', '^(%d+) (%d+) (%d+)')
-  if tonumber(knownMinute or '0') == minute then
-    redis.call('HSET', minutes, slot, string.format('%d %d %.0f', minute, requests + 1, spent + cost))
-  else
-    redis.call('HSET', minutes, slot, minute .. ' 1 ' .. costText)
-    redis.call('EXPIRE', minutes, 3660)
-  end
+  noteMinute(minutes, entry, 1, cost)
   return {'settled', costText, isFree}
 end
 

@@ -19,6 +19,7 @@ const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
   shortfallNano: 0n,
   free: false,
   ordinal: seq,
+  totalNano: null,
   event: {
     v: 1,
     requestId: `r-${ms}-${seq}`,

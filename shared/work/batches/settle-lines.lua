@@ -1,0 +1,108 @@
+-- Settles lines of a slice whose results are stored: debits what they cost, ends the reservation of these lines, appends a
+-- usage event per model, adds the results to the batch's files, and counts the lines. Ends the batch with its last lines.
+--
+-- Only the attempt that owns the slice may settle, and each step of it only once. A cost above the reservation is debited
+-- only from money that nothing else has reserved; the rest is the shortfall. Callers limit the cost of each line to its
+-- maximum.
+--
+-- Replies {'settled', isEnded, why, workers…}, or {'gone'} if another worker has the slice, {'unknown'} if the account is
+-- not in Redis.
+
+local prefix = KEYS[1] -- of the keys of the account's shard
+local minutes = KEYS[2] -- hash: the account's requests by minute of the hour
+local accountId = ARGV[1] -- of the account
+local id = ARGV[2] -- of the batch
+local number = ARGV[3] -- of the slice
+local attempt = ARGV[4] -- that owns the slice
+local step = tonumber(ARGV[5]) -- number of this settlement of the slice
+local done = ARGV[6] -- which lines of the slice are settled with this step
+local isLast = ARGV[7] -- '1' if all lines of the slice are
+local release = tonumber(ARGV[8]) -- nano-roubles that were reserved for these lines
+local reasoningTokens = tonumber(ARGV[9]) -- of these lines
+local outputFile = ARGV[10] -- id of the output file if the batch has none yet
+local outputKey = ARGV[11] -- object with the lines for the output file; '' if there are none
+local outputBytes = ARGV[12] -- of that object
+local errorFile = ARGV[13] -- id of the error file if the batch has none yet
+local errorKey = ARGV[14] -- object with the lines for the error file; '' if there are none
+local errorBytes = ARGV[15] -- of that object
+
+-- include 'batch-functions.lua'
+-- include '../settlement/recent-minutes.lua'
+
+local batch = batchOf(accountId, id)
+local slice = findHeld(accountId, id, number, attempt)
+if not slice then return {'gone'} end
+local why = redis.call('HGET', batch, 'why') or ''
+if step <= slice.step then return {'settled', 0, why} end
+local account = prefix .. 'account:' .. accountId
+local balance, reserved = unpack(redis.call('HMGET', account, 'bal', 'res'))
+if not balance then return {'unknown'} end
+release = math.min(release, slice.reserved)
+changeReserved(accountId, batch, -release)
+balance, reserved = tonumber(balance), tonumber(reserved) - release
+local payable = math.max(release, balance - reserved)
+local total = 0
+for eachArg = 15, #ARGV - 1, 14 do
+  local model = ARGV[eachArg + 1] -- of these lines
+  local exactCost = tonumber(ARGV[eachArg + 2]) -- nano-roubles
+  local event = ARGV[eachArg + 3] -- the usage event as JSON
+  local eventId = ARGV[eachArg + 4] -- of the usage event
+  local succeeded = tonumber(ARGV[eachArg + 5]) -- lines
+  local failed = tonumber(ARGV[eachArg + 6]) -- lines
+  local promptTokens = tonumber(ARGV[eachArg + 7]) -- of these lines
+  local cacheReadTokens = tonumber(ARGV[eachArg + 8]) -- of these lines
+  local cacheWriteTokens = tonumber(ARGV[eachArg + 9]) -- of these lines
+  local completionTokens = tonumber(ARGV[eachArg + 10]) -- of these lines
+  local isCounted = tonumber(ARGV[eachArg + 11]) -- 1 if any of their usage is our own estimate
+  local images = tonumber(ARGV[eachArg + 12]) -- of these lines
+  local characters = tonumber(ARGV[eachArg + 13]) -- of these lines
+  local billedMs = tonumber(ARGV[eachArg + 14]) -- of these lines
+  local cost = math.min(exactCost, payable)
+  payable, total = payable - cost, total + cost
+  redis.call('HINCRBY', batch, 'ok', succeeded)
+  redis.call('HINCRBY', batch, 'bad', failed)
+  redis.call('HINCRBY', batch, 'pt', promptTokens)
+  redis.call('HINCRBY', batch, 'ct', completionTokens)
+  redis.call('HINCRBY', batch, 'cr', cacheReadTokens)
+  -- Lines that reached no model are only counted.
+  if event ~= '' then
+    local field = 'sum:' .. model
+    local known = redis.call('HGET', batch, field)
+    local sum = known and cjson.decode(known)
+      or {ok = 0, bad = 0, pt = 0, cr = 0, cw = 0, ct = 0, counted = 0, images = 0, chars = 0, ms = 0, cost = '0'}
+    sum.ok, sum.bad = sum.ok + succeeded, sum.bad + failed
+    sum.pt, sum.ct = sum.pt + promptTokens, sum.ct + completionTokens
+    sum.cr, sum.cw = sum.cr + cacheReadTokens, sum.cw + cacheWriteTokens
+    sum.counted = math.max(sum.counted, isCounted)
+    sum.images, sum.chars, sum.ms = sum.images + images, sum.chars + characters, sum.ms + billedMs
+    sum.cost = whole(tonumber(sum.cost) + cost)
+    redis.call('HSET', batch, field, cjson.encode(sum))
+    local entry = redis.call('XADD', prefix .. 'ledger', '*', 'kind', 'charge', 'account', accountId, 'id', eventId,
+      'cost', whole(cost), 'shortfall', whole(exactCost - cost), 'free', '0', 'ordinal', '0', 'event', event)
+    noteMinute(minutes, entry, succeeded + failed, cost)
+  end
+end
+redis.call('HSET', account, 'bal', whole(balance - total))
+redis.call('HINCRBY', batch, 'cost', whole(total))
+redis.call('HINCRBY', batch, 'rt', reasoningTokens)
+local function addResults(field, bytesField, file, suffix, key, bytes)
+  if key == '' then return end
+  local keptMs, createdAt = unpack(redis.call('HMGET', batch, 'fl', 'at'))
+  if redis.call('HSETNX', batch, field, file) == 1 then
+    createGrowingFile(accountId, file, id .. suffix, tonumber(keptMs), createdAt)
+  end
+  appendToFile(accountId, redis.call('HGET', batch, field), key, bytes)
+  redis.call('HINCRBY', batch, bytesField, bytes)
+end
+addResults('of', 'ob', outputFile, '_output.jsonl', outputKey, outputBytes)
+addResults('ef', 'eb', errorFile, '_error.jsonl', errorKey, errorBytes)
+if slice.done ~= done then slice.deaths = 0 end
+slice.step, slice.done, slice.reserved = step, done, slice.reserved - release
+if isLast ~= '1' then
+  writeSlice(accountId, id, number, slice)
+  return {'settled', 0, why}
+end
+changeReserved(accountId, batch, -slice.reserved)
+redis.call('HDEL', slicesOf(accountId, id), number)
+redis.call('ZREM', prefix .. 'batch-leases', leaseMember(accountId, id, number))
+return {'settled', endIfDone(accountId, id, batch) and 1 or 0, why}
