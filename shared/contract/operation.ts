@@ -11,6 +11,7 @@ export const tags = [
   'Images',
   'Embeddings',
   'Jobs',
+  'Batches',
   'Models',
   'Users',
   'Web Auth',

@@ -12,7 +12,7 @@
 -- all remaining lines if they are not run any more, `ok` and `bad` how many lines have succeeded and failed, `cost` and
 -- `res` what they have cost and what is reserved for them (nano-roubles), `max` the most that they may cost, `pt` `ct`
 -- `cr` `rt` prompt, completion, cached and reasoning tokens, `prices` at its creation as JSON, `of` and `ef` the files
--- with its results, `ob` and `eb` their bytes, `fl` for how long those are kept (ms), `ip` the address of its caller,
+-- with its results, `fl` for how long those are kept (s), `ip` the address of its caller,
 -- `meta` its metadata as JSON, `url` and `pu` its webhook and the public URL of the gateway, `wh` state of the webhook,
 -- and the time of each status, `t:` and the status. `sum:` and a model, as JSON, is the sum of its settled lines.
 --
@@ -20,8 +20,6 @@
 -- `done` tells which of its lines are settled, as its workers write it.
 -- luacheck: read globals batchLifetimeMs recordSlackMs sliceLeaseMs
 
--- include '../../platform/redis/clock.lua'
--- include '../../platform/redis/whole.lua'
 -- include '../files/file-functions.lua'
 
 local function batchOf(accountId, id) return prefix .. 'batch:' .. accountId .. ':' .. id end

@@ -1,17 +1,7 @@
+import { batchStatuses, type BatchStatus } from '../../contract/batch-terms.ts';
 import type { QueueName } from '../queue/job-kinds.ts';
 
-/** As in OpenAI's API. */
-export const batchStatuses = [
-  'validating',
-  'failed',
-  'in_progress',
-  'finalizing',
-  'completed',
-  'expired',
-  'cancelling',
-  'cancelled',
-] as const;
-export type BatchStatus = (typeof batchStatuses)[number];
+export type { BatchStatus };
 
 /** The turns of batches are apart from those of single jobs. */
 export const batchQueueOf = (queue: QueueName): BatchQueueName => `batch-${queue}`;

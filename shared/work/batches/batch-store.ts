@@ -68,7 +68,7 @@ export interface NewBatch {
   readonly sliceBytes: number;
   readonly maxCostNano: bigint | null;
   /** How long the result files are kept. */
-  readonly resultLifetimeMs: number;
+  readonly resultLifetimeSeconds: number;
   /** By model. */
   readonly prices: Readonly<Record<string, BatchPrice>>;
   readonly metadata: Readonly<Record<string, string>> | null;
@@ -131,7 +131,7 @@ export class BatchStore {
       size: String(batch.inputBytes),
       lines: String(batch.lines),
       sb: String(batch.sliceBytes),
-      fl: String(batch.resultLifetimeMs),
+      fl: String(batch.resultLifetimeSeconds),
       prices: JSON.stringify(batch.prices),
       ip: batch.userIp,
       pu: batch.publicUrl,
@@ -193,8 +193,7 @@ export class BatchStore {
     const reply = (await callRedis(() => cancelScript.run(this.#redis, values))) as CancelReply;
     if (reply[0] !== 'cancelled') return { outcome: reply[0] };
     const [outcome, queue, model, weight, ...workerIds] = reply;
-    const line =
-      queue === '' ? null : { queue: queue as BatchQueueName, model: model!, weight: Number(weight) };
+    const line = queue === '' ? null : { queue: queue as BatchQueueName, model, weight: Number(weight) };
     return { outcome, line, workerIds };
   }
 

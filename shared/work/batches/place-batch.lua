@@ -26,7 +26,7 @@ if unfinished >= maxUnfinished then return {'too_many_batches', unfinished} end
 if redis.call('ZCARD', all) >= maxBatchesPerAccount then return {'too_many_kept'} end
 local reservation = redis.call('HGET', reservations, requestId)
 if not reservation then return {'gone'} end
-if not useFile(accountId, input) then return {'no_file'} end
+if not holdFile(accountId, input) then return {'no_file'} end
 local held, isFree, createdAt, claimHash = string.match(reservation, '^%S+ (%d+) (%d) (%d+) <%d+ ?(%S*)')
 redis.call('HDEL', reservations, requestId)
 local account = prefix .. 'account:' .. accountId
@@ -39,7 +39,7 @@ local batch = batchOf(accountId, id)
 for field, value in pairs(cjson.decode(fieldsText)) do redis.call('HSET', batch, field, value) end
 local window = whole(tonumber(createdAt) + windowMs)
 redis.call('HSET', batch, 'at', createdAt, 'wi', window, 'in', input, 'q', queue, 'm', model, 'cur', 0, 'ns', 0, 'ok', 0,
-  'bad', 0, 'cost', 0, 'res', 0, 'pt', 0, 'ct', 0, 'cr', 0, 'rt', 0, 'ob', 0, 'eb', 0)
+  'bad', 0, 'cost', 0, 'res', 0, 'pt', 0, 'ct', 0, 'cr', 0, 'rt', 0)
 setStatus(batch, 'validating')
 redis.call('ZADD', all, createdAt, id)
 redis.call('ZADD', open, createdAt, id)

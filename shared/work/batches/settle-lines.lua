@@ -21,10 +21,10 @@ local release = tonumber(ARGV[8]) -- nano-roubles that were reserved for these l
 local reasoningTokens = tonumber(ARGV[9]) -- of these lines
 local outputFile = ARGV[10] -- id of the output file if the batch has none yet
 local outputKey = ARGV[11] -- object with the lines for the output file; '' if there are none
-local outputBytes = ARGV[12] -- of that object
+local outputBytes = tonumber(ARGV[12]) -- of that object
 local errorFile = ARGV[13] -- id of the error file if the batch has none yet
 local errorKey = ARGV[14] -- object with the lines for the error file; '' if there are none
-local errorBytes = ARGV[15] -- of that object
+local errorBytes = tonumber(ARGV[15]) -- of that object
 
 -- include 'batch-functions.lua'
 -- include '../settlement/recent-minutes.lua'
@@ -85,17 +85,15 @@ end
 redis.call('HSET', account, 'bal', whole(balance - total))
 redis.call('HINCRBY', batch, 'cost', whole(total))
 redis.call('HINCRBY', batch, 'rt', reasoningTokens)
-local function addResults(field, bytesField, file, suffix, key, bytes)
+local function addResults(field, file, suffix, key, bytes)
   if key == '' then return end
-  local keptMs, createdAt = unpack(redis.call('HMGET', batch, 'fl', 'at'))
   if redis.call('HSETNX', batch, field, file) == 1 then
-    createGrowingFile(accountId, file, id .. suffix, tonumber(keptMs), createdAt)
+    createGrowingFile(accountId, file, id .. suffix, 'batch_output')
   end
-  appendToFile(accountId, redis.call('HGET', batch, field), key, bytes)
-  redis.call('HINCRBY', batch, bytesField, bytes)
+  appendSegment(accountId, redis.call('HGET', batch, field), key, bytes)
 end
-addResults('of', 'ob', outputFile, '_output.jsonl', outputKey, outputBytes)
-addResults('ef', 'eb', errorFile, '_error.jsonl', errorKey, errorBytes)
+addResults('of', outputFile, '_output.jsonl', outputKey, outputBytes)
+addResults('ef', errorFile, '_error.jsonl', errorKey, errorBytes)
 if slice.done ~= done then slice.deaths = 0 end
 slice.step, slice.done, slice.reserved = step, done, slice.reserved - release
 if isLast ~= '1' then

@@ -42,7 +42,8 @@ for _ = 1, 16 do
     elseif not why and tonumber(window) <= nowMs then why = 'batch_expired' end
     if why then stopBatch(accountId, id, batch, why) end
     why = redis.call('HGET', batch, 'why')
-    local number, slice = redis.call('LPOP', returnedOf(accountId, id)), nil
+    local slice
+    local number = redis.call('LPOP', returnedOf(accountId, id))
     if number then slice = readSlice(accountId, id, number) else number, slice = makeSlice(batch, why) end
     local cursor, size = unpack(redis.call('HMGET', batch, 'cur', 'size'))
     if tonumber(cursor) >= tonumber(size) and redis.call('EXISTS', returnedOf(accountId, id)) == 0 then

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { noUsage } from '../../../../shared/catalog/cost.ts';
 import type { UsageEvent } from '../../../../shared/ledger/usage-event.ts';
@@ -17,6 +16,8 @@ import {
   type SliceAttempt,
   type TakenSlice,
 } from '../../../../shared/work/batches/slice-scripts.ts';
+import { createFileId } from '../../../../shared/work/files/file-id.ts';
+import { FileStore } from '../../../../shared/work/files/file-store.ts';
 import { admission, readBalance, readEntries } from '../../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../../support/ledger-services.ts';
 
@@ -45,8 +46,16 @@ async function place(accountId: string, changes: Partial<NewBatch> = {}, maxUnfi
   const request = admission(accountId, { keyHash, fixedNano: 1_000n });
   await runAdmission(redis, request);
   const { requestId } = request;
-  const inputFileId = `file-${randomUUID()}`;
-  await redis.hset(`${redisKeys.jobsOf(shardOf(accountId))}file:${accountId}:${inputFileId}`, 'uses', '0');
+  const inputFileId = createFileId(Date.now(), 3_600);
+  const file = {
+    id: inputFileId,
+    name: 'lines.jsonl',
+    purpose: 'batch',
+    key: 'input-key',
+    byteLength: 250,
+    verdict: null,
+  } as const;
+  await new FileStore(redis).create(accountId, file, { maxFiles: 100, maxBytes: 1_000_000 });
   const batch: NewBatch = {
     id: `batch_${requestId}`,
     accountId,
@@ -60,7 +69,7 @@ async function place(accountId: string, changes: Partial<NewBatch> = {}, maxUnfi
     lines: 25,
     sliceBytes: 100,
     maxCostNano: null,
-    resultLifetimeMs: 30 * dayMs,
+    resultLifetimeSeconds: 30 * 24 * 60 * 60,
     prices: {},
     metadata: { team: 'search' },
     userIp: '127.0.0.1',
@@ -90,7 +99,8 @@ async function takeOne(batch: BatchRef, worker = 'worker'): Promise<TakenSlice> 
 
 const find = async ({ accountId, id }: BatchRef): Promise<BatchRecord> => (await store.find(accountId, id))!;
 
-const nothing = { fileId: 'file-none', object: null };
+const outputFileId = createFileId(Date.now(), 7_200);
+const nothing = { fileId: outputFileId, object: null };
 
 /** Settles lines of one model that succeeded. */
 async function settle(slice: SliceAttempt, costNano: bigint, changes: Partial<SettledLines> = {}) {
@@ -120,7 +130,7 @@ async function settle(slice: SliceAttempt, costNano: bigint, changes: Partial<Se
     isLast: true,
     releaseNano: 0n,
     reasoningTokens: 0,
-    output: { fileId: `file-out-${slice.number}`, object: { key: `out-${slice.number}`, byteLength: 40 } },
+    output: { fileId: outputFileId, object: { key: `out-${slice.number}`, byteLength: 40 } },
     errors: nothing,
     models: [{ model: 'vectors', costNano, event, succeeded: 10, failed: 0 }],
     ...changes,
@@ -158,7 +168,16 @@ test('workers take the lines of a batch slice by slice, and the batch ends with 
   }
   const ended = await find(batch);
   t.like(ended, { status: 'completed', succeeded: 30, failed: 0, costNano: 900n, reservedNano: 0n });
-  t.is(ended.outputFileId, 'file-out-3');
+  t.is(ended.outputFileId, outputFileId);
+  const { file, segments } = (await new FileStore(services.redis).findContent(
+    batch.accountId,
+    outputFileId,
+  ))!;
+  t.like(file, { byteLength: 120, isGrowing: false, purpose: 'batch_output' });
+  t.deepEqual(
+    segments.map(({ key }) => key),
+    ['out-3', 'out-2', 'out-1'],
+  );
   t.is(ended.errorFileId, null);
   t.is(ended.usage.promptTokens, 90);
   t.like(await readBalance(services.redis, batch.accountId), { balance: balanceNano - 900n, reserved: 0n });

@@ -1,0 +1,272 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
+import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
+import { createApiFileKey } from '../../shared/platform/storage/file-name.ts';
+import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
+import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
+import {
+  settleLines,
+  type LineSettlement,
+  type ModelLines,
+  type ResultPart,
+  type SettledLines,
+  type TakenSlice,
+} from '../../shared/work/batches/slice-scripts.ts';
+import { createFileId } from '../../shared/work/files/file-id.ts';
+import type { FinishDeps } from '../../shared/work/settlement/finish-request.ts';
+import type { BatchPlan } from './batch-plan.ts';
+import { LineSet } from './line-set.ts';
+
+/** Results are written once they have this size, or after this time. */
+const flushBytes = 4 * 1024 * 1024;
+const flushMs = 2_000;
+const storePauseMs = { first: 250, max: 5_000 };
+const resultType = 'application/jsonl';
+
+/** What a model call of a line has used and costs. */
+export interface LineCharge {
+  readonly model: string;
+  readonly priceVersion: string;
+  readonly usage: Usage;
+  readonly reasoningTokens: number;
+  readonly counted: boolean;
+  /** Limited to the maximum of the line. */
+  readonly costNano: bigint;
+  readonly startedAtMs: number;
+}
+
+/** A line with its result. */
+export interface FinishedLine {
+  readonly index: number;
+  /** As written to the file with results, with its line break. */
+  readonly pieces: readonly Buffer[];
+  /** HTTP status of its response. Null if it was not run. */
+  readonly status: number | null;
+  /** What was reserved for it. */
+  readonly reservedNano: bigint;
+  /** Null if no model was called. */
+  readonly charge: LineCharge | null;
+}
+
+/** Another worker has the slice, or the batch has ended. Nothing of the slice may be written any more. */
+export class SliceLost extends Error {
+  override readonly name = 'SliceLost';
+}
+
+export interface SliceResultsOptions {
+  readonly dependencies: FinishDeps & { readonly objects: Pick<ObjectStore, 'put'> };
+  readonly slice: TakenSlice;
+  readonly plan: BatchPlan;
+  /** Aborted when the slice is lost. */
+  readonly signal: AbortSignal;
+  /** Called when the remaining lines must not be run. */
+  readonly onRefusal: (refusal: RefusalCode) => void;
+  /** Called when results cannot be written, or can again (null). */
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * Writes the results of a slice to the batch's files and settles its lines, in parts while others still run. Results stay
+ * in memory until both have succeeded, however long the stores are unavailable.
+ */
+export class SliceResults {
+  readonly #options: SliceResultsOptions;
+  readonly #done: LineSet;
+  #step: number;
+  #waiting: FinishedLine[] = [];
+  #waitingBytes = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** The parts that are being written, one after the other. */
+  #writing: Promise<void> = Promise.resolve();
+  #failure: unknown = null;
+
+  constructor(options: SliceResultsOptions) {
+    this.#options = options;
+    this.#done = new LineSet(options.slice.done);
+    this.#step = options.slice.step;
+  }
+
+  /** Whether a line was settled by this or an earlier attempt, or has its result. */
+  has(index: number): boolean {
+    return this.#done.has(index);
+  }
+
+  /**
+   * Adds the result of a line. Wait for the promise, if there is one, before more lines are run: there is no memory for
+   * more results.
+   */
+  add(line: FinishedLine): void | Promise<void> {
+    this.#done.add(line.index);
+    this.#waiting.push(line);
+    this.#waitingBytes += line.pieces.reduce((sum, { length }) => sum + length, 0);
+    if (this.#waitingBytes >= flushBytes) return this.flush();
+    this.#timer ??= setTimeout(() => this.#flushLater(), flushMs);
+  }
+
+  #flushLater(): void {
+    // A failure is reported by the next call.
+    this.flush().catch(() => undefined);
+  }
+
+  /** Writes and settles all results so far. @throws SliceLost */
+  async flush(): Promise<void> {
+    await this.#enqueue(false);
+  }
+
+  /** Writes and settles the last results. All lines of the slice must have one. @throws SliceLost */
+  async end(): Promise<void> {
+    await this.#enqueue(true);
+  }
+
+  /** Forgets what is not written. */
+  discard(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#waiting = [];
+  }
+
+  async #enqueue(isLast: boolean): Promise<void> {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    const lines = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    if (lines.length > 0 || isLast) {
+      this.#step += 1;
+      const [step, done] = [this.#step, this.#done.toString()];
+      this.#writing = this.#writing.then(async () => {
+        if (this.#failure === null) await this.#write(lines, { step, done, isLast });
+      });
+      this.#writing = this.#writing.catch((error: unknown) => {
+        this.#failure ??= error;
+      });
+    }
+    await this.#writing;
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  async #write(
+    lines: readonly FinishedLine[],
+    { step, done, isLast }: Pick<SettledLines, 'step' | 'done' | 'isLast'>,
+  ): Promise<void> {
+    const { slice, onRefusal } = this.#options;
+    const [output, errors] = await Promise.all([
+      this.#store(lines.filter((line) => !isFailed(line))),
+      this.#store(lines.filter(isFailed)),
+    ]);
+    const releaseNano = lines.reduce((sum, { reservedNano }) => sum + reservedNano, 0n);
+    const reasoningTokens = lines.reduce((sum, { charge }) => sum + (charge?.reasoningTokens ?? 0), 0);
+    const models = sumByModel(lines, slice, step, this.#options.plan);
+    const settled = { step, done, isLast, releaseNano, reasoningTokens, output, errors, models };
+    const { outcome, refusal } = await this.#settle(settled);
+    if (outcome !== 'settled') throw new SliceLost();
+    for (const { charge, status } of lines) if (charge !== null) this.#noteStats(charge, status ?? 0);
+    if (refusal !== null) onRefusal(refusal);
+  }
+
+  async #settle(lines: SettledLines): Promise<LineSettlement> {
+    const { dependencies, slice } = this.#options;
+    const { redis, hotAccounts } = dependencies;
+    return await this.#retry(async () => {
+      const first = await settleLines(redis, slice, lines);
+      if (first.outcome !== 'unknown') return first;
+      await hotAccounts.load(slice.accountId);
+      return await settleLines(redis, slice, lines);
+    });
+  }
+
+  /** Stores lines as one object. Their memory is needed until they are settled anyway. */
+  async #store(lines: readonly FinishedLine[]): Promise<ResultPart> {
+    const { dependencies, plan, signal } = this.#options;
+    const nowMs = Date.now();
+    const fileId = createFileId(nowMs, plan.resultLifetimeSeconds);
+    if (lines.length === 0) return { fileId, object: null };
+    const body = Buffer.concat(lines.flatMap(({ pieces }) => pieces));
+    const key = createApiFileKey(nowMs + plan.resultLifetimeSeconds * 1_000);
+    await this.#retry(() => dependencies.objects.put(key, body, resultType, signal));
+    return { fileId, object: { key, byteLength: body.length } };
+  }
+
+  /** Retries until it succeeds: the vendor has billed the results. @throws SliceLost when another worker has the slice */
+  async #retry<T>(attempt: () => Promise<T>): Promise<T> {
+    const { signal, onFault } = this.#options;
+    for (let pauseMs = storePauseMs.first; ; pauseMs = Math.min(storePauseMs.max, 2 * pauseMs)) {
+      try {
+        const result = await attempt();
+        onFault(null);
+        return result;
+      } catch (error) {
+        if (signal.aborted) throw new SliceLost();
+        if (error instanceof TypeError || error instanceof RangeError) throw error;
+        onFault(error);
+        await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  #noteStats(charge: LineCharge, status: number): void {
+    const { requestStats } = this.#options.dependencies;
+    requestStats.note({
+      model: charge.model,
+      success: status === 200,
+      responseCode: status,
+      durationMs: Math.max(0, Date.now() - charge.startedAtMs),
+      billedMs: charge.usage.durationMs,
+      promptTokens: charge.usage.promptTokens,
+      completionTokens: charge.usage.completionTokens,
+    });
+  }
+}
+
+const isFailed = ({ status }: FinishedLine): boolean => status !== 200;
+
+/** Sums the lines of each model. Lines that called no model are only counted. */
+function sumByModel(
+  lines: readonly FinishedLine[],
+  { accountId, batchId, number }: TakenSlice,
+  step: number,
+  { userIp, prices }: BatchPlan,
+): ModelLines[] {
+  const groups = new Map<string, FinishedLine[]>();
+  for (const line of lines) {
+    const name = line.charge === null ? '' : line.charge.model;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [line]);
+    else group.push(line);
+  }
+  return [...groups].map(([model, group]) => {
+    const failed = group.filter(isFailed).length;
+    const succeeded = group.length - failed;
+    if (model === '') return { model, costNano: 0n, event: null, succeeded, failed };
+    const charges = group.flatMap(({ charge }) => charge ?? []);
+    const sum = (of: (usage: Usage) => number): number =>
+      charges.reduce((total, { usage }) => total + of(usage), 0);
+    const event: UsageEvent = {
+      v: 1,
+      requestId: `${batchId}/${number}.${step}/${model}`,
+      accountId,
+      model,
+      at: Date.now(),
+      durationMs: 0,
+      success: succeeded > 0,
+      responseCode: 200,
+      errorCode: null,
+      details: null,
+      userIp,
+      promptTokens: sum((usage) => usage.promptTokens),
+      cacheReadTokens: sum((usage) => usage.cacheReadTokens),
+      cacheWriteTokens: sum((usage) => usage.cacheWriteTokens),
+      completionTokens: sum((usage) => usage.completionTokens),
+      counted: charges.some(({ counted }) => counted),
+      images: sum((usage) => usage.images),
+      imageQuality: noUsage.imageQuality,
+      imageSize: noUsage.imageSize,
+      characters: sum((usage) => usage.characters),
+      billedMs: Math.round(sum((usage) => usage.durationMs)),
+      priceVersion: prices.get(model)?.version ?? charges[0]!.priceVersion,
+      user: null,
+      lines: group.length,
+    };
+    const costNano = charges.reduce((total, charge) => total + charge.costNano, 0n);
+    return { model, costNano, event, succeeded, failed };
+  });
+}
