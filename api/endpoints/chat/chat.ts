@@ -8,7 +8,7 @@ import type { DispatchedChat, NewChatJob } from '../../requests/dispatch/chat-di
 import type { Receiver } from '../../requests/replies/pending-reply.ts';
 import { receiveWhole } from '../../requests/replies/receive-whole.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { readFiles } from '../../documents/read-files.ts';
+import { readFiles } from '../../../shared/preparing/documents/read-files.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
@@ -19,13 +19,17 @@ import { rejectAsyncStream, rejectResumableWhole } from '../../http/request/mode
 import { keyHolderOf } from '../../http/request/holder.ts';
 import { awaitResponse } from '../../responses/await-response.ts';
 import { createCountingTurn } from '../counting-turn.ts';
-import { CountedTexts } from '../../tokens/counted-texts.ts';
-import { estimateChat, type ChatContents, type ChatEstimate } from './estimate-chat.ts';
-import { findModel } from '../find-model.ts';
-import { loadReasoning } from './load-reasoning.ts';
-import { prepareChat } from './prepare-chat.ts';
-import { translateFunctions } from './translate-functions.ts';
-import { hasFiles } from './prompt-content.ts';
+import { CountedTexts } from '../../../shared/preparing/tokens/counted-texts.ts';
+import {
+  estimateChat,
+  type ChatContents,
+  type ChatEstimate,
+} from '../../../shared/preparing/chat/estimate-chat.ts';
+import { findModel } from '../../../shared/preparing/find-model.ts';
+import { loadReasoning } from '../../../shared/preparing/chat/load-reasoning.ts';
+import { checkChat } from '../../../shared/preparing/chat/check-chat.ts';
+import { translateFunctions } from '../../../shared/preparing/chat/translate-functions.ts';
+import { hasFiles } from '../../../shared/preparing/chat/prompt-content.ts';
 import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
@@ -40,9 +44,9 @@ export const createChatCompletion = defineEndpoint(
       const requested = context.state.body;
       rejectAsyncStream(context);
       rejectResumableWhole(context);
-      const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
+      const model = findModel(services.catalog, requested.model, operations.createChatCompletion.modelTypes);
       const { body: translated, wantsFunctionCall } = translateFunctions(requested);
-      const body = prepareChat(translated, model);
+      const body = checkChat(translated, model);
       precheckBalance(context, model);
       // Reading documents takes as much time as reading a large body, so check the account first.
       if (hasFiles(body)) await preAdmit(services, context, model);

@@ -8,11 +8,15 @@ import {
 import type { ValidationIssue } from '../../../shared/contract/errors.ts';
 import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
 import type { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
-import { decodeTokens, isTokenId, measureTokens } from '../../tokens/decode-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../../../shared/preparing/tokens/decode-tokens.ts';
 import { holdText } from '../../http/bodies/hold-text.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
-import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
+import {
+  inputsTooLong,
+  type CountingOptions,
+  type EmbeddingInputs,
+} from '../../../shared/preparing/embeddings/count-inputs.ts';
 
 /**
  * Reads the texts of an embedding request. Checks arrays of token IDs in the request's event-loop turns, reserves

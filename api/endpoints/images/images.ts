@@ -14,7 +14,7 @@ import { authenticate } from '../../http/middleware/authenticate.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
-import { presentImages } from '../../responses/present-images.ts';
+import { presentImages } from '../../../shared/responses/present-images.ts';
 import { SseStream } from '../../requests/replies/sse-stream.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { rejectAsyncStream } from '../../http/request/model-request-options.ts';
@@ -25,11 +25,11 @@ import {
   type AnyImageRequest,
   type CheckedImageRequest,
   type ImageOperation,
-} from './check-image-request.ts';
+} from '../../../shared/preparing/images/check-image-request.ts';
 import { createCountingTurn } from '../counting-turn.ts';
-import { estimateImages } from './estimate-images.ts';
+import { estimateImages } from '../../../shared/preparing/images/estimate-images.ts';
 import { createFileLinks } from '../../responses/file-links.ts';
-import { findModel } from '../find-model.ts';
+import { findModel } from '../../../shared/preparing/find-model.ts';
 import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
@@ -44,7 +44,7 @@ const createImages =
   async (context: ApiContext & { readonly state: { readonly body: AnyImageRequest } }): Promise<void> => {
     const { body } = context.state;
     rejectAsyncStream(context);
-    const model = findModel(services, body.model, operations[operation].modelTypes);
+    const model = findModel(services.catalog, body.model, operations[operation].modelTypes);
     const checked = checkImageRequest(body, model, operation);
     const admitted = await admitImages(services, context, { model, checked, user: body.user ?? null });
     const createWork = ({ request }: Admitted) => ({
