@@ -10,7 +10,7 @@ import type { ReasoningStore } from '../../work/reasoning-store.ts';
  * admission, so that the worker sends exactly the reasoning for which money was reserved.
  */
 export async function loadReasoning(
-  store: ReasoningStore,
+  store: Pick<ReasoningStore, 'load'>,
   accountId: string,
   body: ChatRequest,
   model: CatalogModel,

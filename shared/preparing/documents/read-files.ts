@@ -12,7 +12,7 @@ type Location = readonly (string | number)[];
  * @throws AppError `validation_failed`, `context_length_exceeded`, `queue_full`; the signal's reason
  */
 export async function readFiles(
-  documents: DocumentReader,
+  documents: Pick<DocumentReader, 'read'>,
   accountId: string,
   { messages }: ChatRequest,
   model: CatalogModel,

@@ -4,30 +4,30 @@ import {
   maxTokenId,
   tokenEncoding,
   type EmbeddingInput,
-} from '../../../shared/contract/embeddings.ts';
-import type { ValidationIssue } from '../../../shared/contract/errors.ts';
-import { maxIssues, toValidationError } from '../../../shared/contract/validation.ts';
-import type { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
-import { decodeTokens, isTokenId, measureTokens } from '../../../shared/preparing/tokens/decode-tokens.ts';
-import { holdText } from '../../http/bodies/hold-text.ts';
-import type { ApiContext } from '../../http/request/context.ts';
-import type { Services } from '../../services.ts';
-import {
-  inputsTooLong,
-  type CountingOptions,
-  type EmbeddingInputs,
-} from '../../../shared/preparing/embeddings/count-inputs.ts';
+} from '../../contract/embeddings.ts';
+import type { ValidationIssue } from '../../contract/errors.ts';
+import { tooLarge } from '../../contract/too-large.ts';
+import { maxIssues, toValidationError } from '../../contract/validation.ts';
+import type { CountingTurn } from '../../catalog/count-tokens.ts';
+import { decodeTokens, isTokenId, measureTokens } from '../tokens/decode-tokens.ts';
+import { inputsTooLong, type CountingOptions, type EmbeddingInputs } from './count-inputs.ts';
+
+export interface ReadingOptions extends CountingOptions {
+  /**
+   * Reserves memory for the texts before token IDs are decoded to them.
+   * @param textBytes their size in a JSON body
+   */
+  readonly holdText?: ((textBytes: number) => void) | undefined;
+}
 
 /**
  * Reads the texts of an embedding request. Checks arrays of token IDs in the request's event-loop turns, reserves
  * memory for their texts, and decodes them. The decoded texts are then handled like texts in the request.
- * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large` or `queue_full`
+ * @throws AppError `content_too_long`, `validation_failed`, `payload_too_large`; the errors of `holdText`
  */
 export async function readInputs(
-  services: Services,
-  context: ApiContext,
   input: EmbeddingInput,
-  { limit, countingTurn }: CountingOptions,
+  { limit, countingTurn, holdText }: ReadingOptions,
 ): Promise<EmbeddingInputs> {
   if (typeof input === 'string') return { texts: [input], sentTokens: null, isSingle: true };
   if (isListOf(input, 'string')) return { texts: input as string[], sentTokens: null, isSingle: false };
@@ -36,7 +36,9 @@ export async function readInputs(
   const tooLong = [...arrays.keys()].filter((i) => arrays[i]!.length > limit);
   if (tooLong.length > 0) throw inputsTooLong(tooLong, isSingle, limit);
   const textBytes = await checkTokens(arrays, isSingle, countingTurn);
-  holdText(services, context, textBytes, createEmbedding.bodyLimitBytes);
+  const { bodyLimitBytes } = createEmbedding;
+  if (textBytes > bodyLimitBytes) throw tooLarge(bodyLimitBytes, 'The text decoded from the token IDs');
+  holdText?.(textBytes);
   const texts: string[] = [];
   for (const tokens of arrays as readonly (readonly number[])[]) {
     await waitBefore(tokens, countingTurn);

@@ -1,11 +1,12 @@
 import test from 'ava';
 import { encode } from 'gpt-tokenizer/encoding/cl100k_base';
-import { readInputs } from '../../../../api/endpoints/embeddings/read-inputs.ts';
+import { holdText } from '../../../../api/http/bodies/hold-text.ts';
 import type { ApiContext, RequestState } from '../../../../api/http/request/context.ts';
 import type { Services } from '../../../../api/services.ts';
 import type { EmbeddingInput } from '../../../../shared/contract/embeddings.ts';
 import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
 import { CountingTurn } from '../../../../shared/catalog/count-tokens.ts';
+import { readInputs } from '../../../../shared/preparing/embeddings/read-inputs.ts';
 
 const limit = 8_192;
 /** A token with the maximum number of characters. */
@@ -23,9 +24,11 @@ function startRequest(capacity = 1_000_000_000) {
     turns += 1;
   });
   const read = (input: EmbeddingInput) =>
-    readInputs({ requestMemory } as unknown as Services, { state } as unknown as ApiContext, input, {
+    readInputs(input, {
       limit,
       countingTurn,
+      holdText: (textBytes) =>
+        holdText({ requestMemory } as unknown as Services, { state } as unknown as ApiContext, textBytes),
     });
   return { requestMemory, state, close: () => closed.abort(), read, countTurns: () => turns };
 }
