@@ -16,7 +16,7 @@ import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
-import { DocumentReader } from './documents/document-reader.ts';
+import { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
 import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './http/request/read-turns.ts';

@@ -7,7 +7,7 @@ import type { Operation } from '../shared/contract/operation.ts';
 import { operations } from './contract/operations.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
-import { loadTokenDecoder } from './tokens/decode-tokens.ts';
+import { loadTokenDecoder } from '../shared/preparing/tokens/decode-tokens.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';

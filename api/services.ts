@@ -23,7 +23,7 @@ import type { BodyTimes } from './http/bodies/body-pace.ts';
 import type { UnpaidTime } from './http/callers/unpaid-time.ts';
 import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
-import type { DocumentReader } from './documents/document-reader.ts';
+import type { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';

@@ -22,7 +22,7 @@ import { keyHolderOf } from '../http/request/holder.ts';
 import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
-import type { Estimate } from './estimate.ts';
+import type { Estimate } from '../../shared/money/estimate.ts';
 import type { Placement } from '../requests/dispatch/placement.ts';
 
 /** A complete stored response is moved out of Redis within seconds, unless the object store is down. */

@@ -1,11 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
-import {
-  chunkBuffer,
-  sendChunks,
-  type ChunkedBody,
-  type ChunkSource,
-} from '../http/responses/send-chunks.ts';
+import { chunkBuffer, type ChunkedBody, type ChunkSource } from '../../shared/responses/chunked-body.ts';
+import { sendChunks } from '../http/responses/send-chunks.ts';
 import type { ApiContext } from '../http/request/context.ts';
 import { requesterOf } from '../http/request/requester.ts';
 

@@ -14,13 +14,13 @@ export function findImports(path: string): string[] {
   return [...text.matchAll(importPattern)].map(([, from, bare, call]) => (from ?? bare ?? call)!);
 }
 
-/** All imports of a source file, with those of types. */
+/** All imports of a source file, with those of types and the programs that it starts as child processes. */
 export const findAllImports = (path: string): string[] =>
   [
     ...readFileSync(path, 'utf8').matchAll(
-      /(?:^|\n)(?:import|export|\})[^;'"]*?'([^']+)'|\bimport\('([^']+)'\)/g,
+      /(?:^|\n)(?:import|export|\})[^;'"]*?'([^']+)'|\bimport\('([^']+)'\)|new URL\('([^']+)\.js', import\.meta\.url\)/g,
     ),
-  ].map(([, from, call]) => (from ?? call)!);
+  ].map(([, from, call, program]) => from ?? call ?? `${program}.ts`);
 
 export function findSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })

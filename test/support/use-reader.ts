@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import type { FileResult, FileRequest } from '../../api/documents/file-content.ts';
-import { DocumentReader } from '../../api/documents/document-reader.ts';
+import type { FileResult, FileRequest } from '../../shared/preparing/documents/file-content.ts';
+import { DocumentReader } from '../../shared/preparing/documents/document-reader.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { toDataUri } from './make-pdf.ts';
 

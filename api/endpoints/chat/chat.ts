@@ -1,14 +1,13 @@
-import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
-import { noChannel } from '../../../shared/work/queue/job-kinds.ts';
+import { createChatJob, prepareChat } from '../../../shared/preparing/chat/prepare-chat.ts';
+import { CountedTexts } from '../../../shared/preparing/tokens/counted-texts.ts';
+import { noChannel, type NewChatJob } from '../../../shared/work/queue/job-kinds.ts';
 import { admit, type Admitted } from '../../admission/admit.ts';
-import { preAdmit, preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
-import type { DispatchedChat, NewChatJob } from '../../requests/dispatch/chat-dispatcher.ts';
+import type { DispatchedChat } from '../../requests/dispatch/chat-dispatcher.ts';
 import type { Receiver } from '../../requests/replies/pending-reply.ts';
 import { receiveWhole } from '../../requests/replies/receive-whole.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { readFiles } from '../../documents/read-files.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
@@ -16,16 +15,8 @@ import { readModelRequestOptions } from '../../http/middleware/read-model-reques
 import { SseStream } from '../../requests/replies/sse-stream.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { rejectAsyncStream, rejectResumableWhole } from '../../http/request/model-request-options.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
 import { awaitResponse } from '../../responses/await-response.ts';
-import { createCountingTurn } from '../counting-turn.ts';
-import { CountedTexts } from '../../tokens/counted-texts.ts';
-import { estimateChat, type ChatContents, type ChatEstimate } from './estimate-chat.ts';
-import { findModel } from '../find-model.ts';
-import { loadReasoning } from './load-reasoning.ts';
-import { prepareChat } from './prepare-chat.ts';
-import { translateFunctions } from './translate-functions.ts';
-import { hasFiles } from './prompt-content.ts';
+import { createPrepareOptions } from '../prepare-options.ts';
 import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
@@ -35,30 +26,14 @@ export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
   [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody],
   (services) => {
-    const countedTexts = new CountedTexts();
+    const { catalog, documents, reasoning } = services;
+    const deps = { catalog, documents, reasoning, countedTexts: new CountedTexts() };
     return async (context) => {
-      const requested = context.state.body;
+      const { body } = context.state;
       rejectAsyncStream(context);
       rejectResumableWhole(context);
-      const model = findModel(services, requested.model, operations.createChatCompletion.modelTypes);
-      const { body: translated, wantsFunctionCall } = translateFunctions(requested);
-      const body = prepareChat(translated, model);
-      precheckBalance(context, model);
-      // Reading documents takes as much time as reading a large body, so check the account first.
-      if (hasFiles(body)) await preAdmit(services, context, model);
-      else await preAdmitIfLikelyRejected(services, context, model);
-      const { accountId } = keyHolderOf(context);
-      const contents: ChatContents = {
-        files: await readFiles(services.documents, accountId, body, model, context.state.signal),
-        loadReasoning: (turn) => loadReasoning(services.reasoning, accountId, body, model, turn),
-      };
-      const estimated = await estimateChat(body, model, contents, {
-        turn: createCountingTurn(services, context, model),
-        countedTexts,
-      });
-      const { estimate } = estimated;
-      const toJob = (admitted: AdmittedUnits): NewChatJob =>
-        createJob(body, estimated, admitted, wantsFunctionCall);
+      const { estimate, job } = await prepareChat(deps, body, createPrepareOptions(services, context));
+      const toJob = ({ request, units }: AdmittedUnits): NewChatJob => createChatJob(job, request, units);
       const admitted = await admit(services, context, estimate, (request) =>
         services.chats.place(toJob({ request, units: estimate.requestedUnits }), context.res),
       );
@@ -111,28 +86,3 @@ async function sendResponse(context: ApiContext, start: StartChat): Promise<void
 }
 
 type AdmittedUnits = Pick<Admitted, 'request' | 'units'>;
-
-const createJob = (
-  body: ChatRequest,
-  { choices, mostPromptTokens, reasoning }: ChatEstimate,
-  admitted: AdmittedUnits,
-  wantsFunctionCall: boolean,
-): NewChatJob => ({
-  v: 1,
-  kind: 'chat',
-  request: admitted.request,
-  body: boundBody(body, choices, admitted),
-  mostPromptTokens,
-  reservedTokens: admitted.units,
-  ...(reasoning.length === 0 ? {} : { reasoning }),
-  ...(wantsFunctionCall && { wantsFunctionCall }),
-});
-
-/** Returns the body for the vendor, with the reserved tokens split evenly among the choices. */
-function boundBody(body: ChatRequest, choices: number, { units }: AdmittedUnits): ChatRequest {
-  const { max_completion_tokens: newer, max_tokens: older, ...rest } = body;
-  // The reservation may have more tokens than requested, if a vendor's reasoning may exceed the bound. So the requested
-  // bound still applies.
-  const tokens = Math.min(newer || older || Infinity, Math.max(1, Math.floor(units / choices)));
-  return { ...rest, [newer ? 'max_completion_tokens' : 'max_tokens']: tokens };
-}

@@ -1,6 +1,6 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import { formatContentRange, resolveRange, type ByteRange, type RequestedRange } from './byte-range.ts';
-import type { ChunkSource } from '../../http/responses/send-chunks.ts';
+import type { ChunkSource } from '../../../shared/responses/chunked-body.ts';
 import { missingFile, type StoredFile } from './stored-file.ts';
 
 /**

@@ -1,35 +1,30 @@
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
-import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { toAppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
 import { chooseLane } from '../../../shared/work/queue/fair-share.ts';
-import type { ImageJob } from '../../../shared/work/queue/job-kinds.ts';
 import { noChannel } from '../../../shared/work/queue/job-kinds.ts';
 import { decodeResult } from '../../../shared/work/replies/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
-import { preAdmitIfLikelyRejected, precheckBalance } from '../../admission/pre-admit.ts';
 import type { AwaitedJob } from '../../requests/dispatch/job-dispatcher.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
-import { presentImages } from '../../responses/present-images.ts';
+import { presentImages } from '../../../shared/responses/present-images.ts';
 import { SseStream } from '../../requests/replies/sse-stream.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { rejectAsyncStream } from '../../http/request/model-request-options.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../../responses/await-response.ts';
-import {
-  checkImageRequest,
-  type AnyImageRequest,
-  type CheckedImageRequest,
-  type ImageOperation,
-} from './check-image-request.ts';
-import { createCountingTurn } from '../counting-turn.ts';
-import { estimateImages } from './estimate-images.ts';
+import type {
+  AnyImageRequest,
+  CheckedImageRequest,
+  ImageOperation,
+} from '../../../shared/preparing/images/check-image-request.ts';
+import { createImageJob, prepareImages } from '../../../shared/preparing/images/prepare-images.ts';
+import { createPrepareOptions } from '../prepare-options.ts';
 import { createFileLinks } from '../../responses/file-links.ts';
-import { findModel } from '../find-model.ts';
 import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
@@ -44,12 +39,12 @@ const createImages =
   async (context: ApiContext & { readonly state: { readonly body: AnyImageRequest } }): Promise<void> => {
     const { body } = context.state;
     rejectAsyncStream(context);
-    const model = findModel(services, body.model, operations[operation].modelTypes);
-    const checked = checkImageRequest(body, model, operation);
-    const admitted = await admitImages(services, context, { model, checked, user: body.user ?? null });
+    const options = createPrepareOptions(services, context);
+    const { estimate, job: checked } = await prepareImages(services, operation, body, options);
+    const admitted = await admit(services, context, estimate);
     const createWork = ({ request }: Admitted) => ({
       operation: jobOperations[operation],
-      job: createJob(request, checked, noChannel),
+      job: createImageJob(checked, request, noChannel),
       format: null,
     });
     if (await respondAsync(services, context, admitted, createWork)) return;
@@ -63,21 +58,6 @@ const steps = [authenticate, noteRejections, readModelRequestOptions, awaitJob, 
 export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
 
 export const editImage = defineEndpoint(operations.editImage, steps, createImages('editImage'));
-
-async function admitImages(
-  services: Services,
-  context: ApiContext,
-  {
-    model,
-    checked,
-    user,
-  }: { readonly model: CatalogModel; readonly checked: CheckedImageRequest; readonly user: string | null },
-): Promise<Admitted | Attached> {
-  precheckBalance(context, model);
-  await preAdmitIfLikelyRejected(services, context, model);
-  const turn = createCountingTurn(services, context, model);
-  return await admit(services, context, await estimateImages(checked, model, user, turn));
-}
 
 interface ImageCall {
   readonly services: Services;
@@ -133,7 +113,7 @@ function enqueue<T extends Pick<AwaitedJob, 'whenDisconnected' | 'whenEnded' | '
       await bulkShares.enter('image', request, ended.signal).granted;
     }
     if (!dispatched.markQueued()) return;
-    const job = createJob(request, checked, jobs.replyChannel);
+    const job = createImageJob(checked, request, jobs.replyChannel);
     await images[lane].add(request.requestId, job, inFlight);
   };
   add().catch((error: unknown) => {
@@ -141,9 +121,3 @@ function enqueue<T extends Pick<AwaitedJob, 'whenDisconnected' | 'whenEnded' | '
   });
   return dispatched;
 }
-
-const createJob = (
-  request: AdmittedRequest,
-  checked: CheckedImageRequest,
-  replyChannel: string,
-): ImageJob => ({ v: 1, kind: 'image', request, replyChannel, ...checked });

@@ -17,7 +17,7 @@ import {
 import type { JobView } from '../../jobs/job-text.ts';
 import { sendChunks } from '../../http/responses/send-chunks.ts';
 import { EventStream } from '../../requests/replies/event-stream.ts';
-import { wrapBody } from '../../http/responses/wrap-body.ts';
+import { wrapBody } from '../../../shared/responses/wrap-body.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
 import { findJob, pollJob, type JobContext } from './jobs.ts';

@@ -1,5 +1,6 @@
+import { tooLarge } from '../../../shared/contract/too-large.ts';
 import { Utf8Check } from '../../../shared/encoding/utf8-check.ts';
-import { checkUtf8, tooLarge } from './body-errors.ts';
+import { checkUtf8 } from './body-errors.ts';
 
 /** Checks a body as it arrives: its length, and that it is UTF-8. */
 export class BodyCheck {

@@ -6,14 +6,6 @@ export function noMemory(): AppError {
   });
 }
 
-/** @param what name of the oversized part, for the message */
-export function tooLarge(limitBytes: number, what = 'The body'): AppError {
-  const size = limitBytes >= 1_000_000 ? `${limitBytes / 1_000_000} MB` : `${limitBytes / 1_000} KB`;
-  return new AppError('payload_too_large', {
-    message: `${what} is larger than ${size}, the limit of this endpoint. Send a smaller request.`,
-  });
-}
-
 /**
  * @param offset of an invalid byte; negative if all are valid
  * @throws AppError `validation_failed`

@@ -2,22 +2,15 @@ import type { ApiContext } from '../request/context.ts';
 import { keyHolderOf } from '../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { smallBodyBytes } from './body-pace.ts';
-import { noMemory, tooLarge } from './body-errors.ts';
+import { noMemory } from './body-errors.ts';
 
 /**
  * Reserves memory for a text that was decoded from a body, until the response is sent. The amount is the same as for a
  * body that contains the text itself, less what is already reserved for the texts of a large body.
  * @param textBytes size of the text in a JSON body
- * @param limitBytes body limit of the operation
- * @throws AppError `payload_too_large` if the text exceeds the limit, `queue_full` if there is not enough memory now
+ * @throws AppError `queue_full` if there is not enough memory now
  */
-export function holdText(
-  { requestMemory }: Services,
-  context: ApiContext,
-  textBytes: number,
-  limitBytes: number,
-): void {
-  if (textBytes > limitBytes) throw tooLarge(limitBytes, 'The text decoded from the token IDs');
+export function holdText({ requestMemory }: Services, context: ApiContext, textBytes: number): void {
   const { bodyMemory } = context.state;
   if (bodyMemory !== undefined) {
     const additional = Math.max(0, textBytes - bodyMemory.textBytes);

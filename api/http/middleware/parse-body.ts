@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';
+import { tooLarge } from '../../../shared/contract/too-large.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
@@ -14,7 +15,7 @@ import { createBoundedReader } from '../bodies/bounded-body.ts';
 import { FormReader } from '../bodies/form-reader.ts';
 import { JsonBodyReader, parseSmallJson } from '../bodies/json-body.ts';
 import { readChunks } from '../bodies/read-chunks.ts';
-import { noMemory, tooLarge } from '../bodies/body-errors.ts';
+import { noMemory } from '../bodies/body-errors.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 import { requesterOf } from '../request/requester.ts';
 import type { Services } from '../../services.ts';

@@ -1,21 +1,7 @@
 // decision 0032
 import type { Writable } from 'node:stream';
 import { BufferPool } from '../../../shared/platform/runtime/buffer-pool.ts';
-
-/** A body that is generated or read as its client reads it. */
-export interface ChunkSource {
-  /** Maximum bytes that one call of `write` returns. */
-  readonly maxChunkBytes: number;
-  /** Length of the whole body, if known. */
-  readonly byteLength?: number;
-  /** Writes the next bytes into the target. @returns the number of bytes; 0 at the end */
-  write(target: Buffer): number | Promise<number>;
-}
-
-/** A body whose chunks are available synchronously. */
-export interface ChunkedBody extends ChunkSource {
-  write(target: Buffer): number;
-}
+import type { ChunkSource } from '../../../shared/responses/chunked-body.ts';
 
 const buffers = new BufferPool(16 * 1024 * 1024);
 
@@ -63,19 +49,3 @@ async function write(stream: Writable, bytes: Buffer, isLast: boolean): Promise<
 }
 
 const readerDisconnected = 'the reader has disconnected';
-
-const bytesPerChunk = 256 * 1024;
-
-/** Splits a buffer into chunks to send. */
-export function chunkBuffer(bytes: Buffer): ChunkedBody {
-  let at = 0;
-  return {
-    maxChunkBytes: bytesPerChunk,
-    byteLength: bytes.length,
-    write(target) {
-      const length = bytes.copy(target, 0, at, at + bytesPerChunk);
-      at += length;
-      return length;
-    },
-  };
-}

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FinishDeps } from '../../../shared/work/settlement/finish-request.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import { isResponseStored, type AdmittedRequest } from '../../../shared/money/admitted-request.ts';
-import type { ChatJob, StoredChat } from '../../../shared/work/queue/job-kinds.ts';
+import type { ChatJob, NewChatJob, StoredChat } from '../../../shared/work/queue/job-kinds.ts';
 import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
 import type { PayloadStore } from '../../../shared/work/queue/payload-store.ts';
 import { chooseLane, type Lane } from '../../../shared/work/queue/fair-share.ts';
@@ -43,9 +43,6 @@ interface PendingChat extends PendingReply {
   entry: BulkEntry | null;
   position: number | null;
 }
-
-/** A chat that has not been dispatched yet. */
-export type NewChatJob = Omit<ChatJob, 'attempt' | 'replyChannel'>;
 
 /** The endpoint's handle on a dispatched chat. */
 export interface DispatchedChat {

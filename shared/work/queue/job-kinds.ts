@@ -49,6 +49,9 @@ export interface ChatJob {
   readonly attempt: number;
 }
 
+/** A chat that has not been dispatched yet. */
+export type NewChatJob = Omit<ChatJob, 'attempt' | 'replyChannel'>;
+
 /** Parameters of OpenAI's image models beyond those in the spec; null if the caller did not send one. */
 export interface ImageOptions {
   readonly background: 'transparent' | 'opaque' | 'auto' | null;

@@ -1,6 +1,6 @@
-import { hideCounts } from '../../../api/documents/pdf-copy.ts';
-import { loadPdfium } from '../../../api/documents/pdf-text.ts';
-import { readFile } from '../../../api/documents/read-file.ts';
+import { hideCounts } from '../../../shared/preparing/documents/pdf-copy.ts';
+import { loadPdfium } from '../../../shared/preparing/documents/pdf-text.ts';
+import { readFile } from '../../../shared/preparing/documents/read-file.ts';
 import { readsItems, readsText, type Reader } from '../reader.ts';
 
 const maxSize = 32 * 1024;

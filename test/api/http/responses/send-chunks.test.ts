@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { sendChunks, type ChunkedBody } from '../../../../api/http/responses/send-chunks.ts';
+import { sendChunks } from '../../../../api/http/responses/send-chunks.ts';
 import { nextWorkTurn } from '../../../../shared/fairness/work-turns.ts';
+import type { ChunkedBody } from '../../../../shared/responses/chunked-body.ts';
 
 const nextTurn = () => nextWorkTurn('account');
 

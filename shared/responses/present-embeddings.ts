@@ -1,0 +1,113 @@
+import type { EmbeddingResultHeader } from '../work/replies/result.ts';
+import { toRubNumber } from '../encoding/money.ts';
+import type { ChunkedBody } from './chunked-body.ts';
+import { maxBytesPerFloat, writeFloats } from './write-floats.ts';
+
+/**
+ * A response with fewer bytes of vectors than this is a single buffer; a larger one is generated as its client reads
+ * it.
+ */
+const minChunkedBytes = 256_000;
+/**
+ * Number of bytes generated at a time, which takes a few tenths of a millisecond. A single vector may need more bytes.
+ */
+const bytesPerChunk = 256 * 1024;
+
+export interface EmbeddingResponseParts {
+  readonly requestId: string;
+  readonly model: string;
+  readonly header: EmbeddingResultHeader;
+  /** Float32, little-endian, one vector after the other. */
+  readonly vectors: Buffer;
+  readonly format: 'float' | 'base64';
+}
+
+/** Serializes an embedding response to JSON bytes, ready for the socket. */
+export function presentEmbeddings(response: EmbeddingResponseParts): Buffer | ChunkedBody {
+  if (response.vectors.length >= minChunkedBytes) {
+    return chunkResponse(response);
+  }
+  const head = writeHead(response);
+  const count = countVectors(response);
+  const tail = writeTail(response);
+  const target = Buffer.allocUnsafe(head.length + count * maxBytesPerItem(response) + tail.length);
+  head.copy(target);
+  const end = writeItems(response, 0, count, target, head.length);
+  tail.copy(target, end);
+  return target.subarray(0, end + tail.length);
+}
+
+function chunkResponse(response: EmbeddingResponseParts): ChunkedBody {
+  const count = countVectors(response);
+  const maxItemBytes = maxBytesPerItem(response);
+  const perChunk = Math.max(1, Math.floor(bytesPerChunk / maxItemBytes));
+  const head = writeHead(response);
+  const tail = writeTail(response);
+  let from = 0;
+  let isDone = false;
+  return {
+    maxChunkBytes: head.length + perChunk * maxItemBytes + tail.length,
+    write(target) {
+      if (isDone) return 0;
+      const to = Math.min(count, from + perChunk);
+      let at = from === 0 ? head.copy(target) : 0;
+      at = writeItems(response, from, to, target, at);
+      from = to;
+      isDone = to === count;
+      return isDone ? at + tail.copy(target, at) : at;
+    },
+  };
+}
+
+function countVectors({ header, vectors }: EmbeddingResponseParts): number {
+  return vectors.length / (header.dimensions * 4);
+}
+
+/** Maximum bytes of an item except its vector: includes the comma before it and an index of any length. */
+const maxBytesAroundVector = 80;
+
+function maxBytesPerItem({ header, format }: EmbeddingResponseParts): number {
+  const { dimensions } = header;
+  const vector = format === 'base64' ? Math.ceil((dimensions * 4) / 3) * 4 : dimensions * maxBytesPerFloat;
+  return maxBytesAroundVector + vector;
+}
+
+/** @returns the offset of the next byte */
+function writeItems(
+  { header, vectors, format }: EmbeddingResponseParts,
+  from: number,
+  to: number,
+  target: Buffer,
+  at: number,
+): number {
+  const size = header.dimensions * 4;
+  const view = new DataView(target.buffer, target.byteOffset, target.length);
+  const [opening, closing] = format === 'base64' ? ['"', '"}'] : ['[', ']}'];
+  let end = at;
+  for (let index = from; index < to; index++) {
+    const vector = vectors.subarray(index * size, (index + 1) * size);
+    const comma = index === 0 ? '' : ',';
+    const start = `${comma}{"object":"embedding","index":${index},"embedding":${opening}`;
+    end += target.write(start, end, 'latin1');
+    if (format === 'base64') end += target.write(vector.toString('base64'), end, 'latin1');
+    else end = writeFloats(vector, view, end);
+    end += target.write(closing, end, 'latin1');
+  }
+  return end;
+}
+
+function writeHead({ requestId, model, header }: EmbeddingResponseParts): Buffer {
+  const head = { id: requestId, created: header.created, object: 'list', model };
+  return Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`);
+}
+
+function writeTail({ header }: EmbeddingResponseParts): Buffer {
+  const usage = {
+    prompt_tokens: header.promptTokens,
+    total_tokens: header.promptTokens,
+    total_time: header.durationMs / 1_000,
+    cost_request: toRubNumber(BigInt(header.costNano)),
+    free_request: header.free,
+  };
+  return Buffer.from(`],"usage":${JSON.stringify(usage)}}`);
+}
