@@ -1,0 +1,143 @@
+import { computeCost, noUsage } from '../../shared/catalog/cost.ts';
+import { toAppError } from '../../shared/contract/errors.ts';
+import { presentEmbeddings } from '../../shared/responses/present-embeddings.ts';
+import { dropVectors, type EmbeddingTask, type FinishedLine as EmbeddedLine } from '../embeddings/embedding-task.ts';
+import type { JobDeps } from '../runs/job-context.ts';
+import { measureInputs } from '../runs/measure-inputs.ts';
+import { toRequest, writeFailure, type LineCallContext } from './line-call.ts';
+import { findMaxCharge, type ReservedLine } from './ready-line.ts';
+import { writeAnswer } from './result-lines.ts';
+import type { FinishedLine } from './slice-results.ts';
+
+/**
+ * Embeds lines together. Each line succeeds or fails alone.
+ * @param onLine called with each line that has ended
+ * @returns when all lines have ended, except those that were withdrawn before a model was called
+ */
+export async function embedLines(
+  dependencies: JobDeps,
+  lines: readonly ReservedLine[],
+  context: LineCallContext,
+  onLine: (line: FinishedLine) => void,
+): Promise<void> {
+  const groups = new Map<string, ReservedLine[]>();
+  for (const line of lines) {
+    if (line.work.kind !== 'embedding') throw new TypeError('only embeddings are called together');
+    const name = `${line.model.id}\n${line.work.job.dimensions ?? ''}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [line]);
+    else group.push(line);
+  }
+  await Promise.all(
+    [...groups.values()].map((group) => embedGroup(dependencies, group, context, onLine)),
+  );
+}
+
+/** Embeds lines of one model and number of dimensions. */
+async function embedGroup(
+  dependencies: JobDeps,
+  lines: readonly ReservedLine[],
+  context: LineCallContext,
+  onLine: (line: FinishedLine) => void,
+): Promise<void> {
+  const [first] = lines;
+  const { model } = first!;
+  const jobs = lines.map(({ work }) => (work.kind === 'embedding' ? work.job : null)!);
+  const inputs = jobs.flatMap((job) => job.inputs);
+  const task: EmbeddingTask = {
+    accountId: context.accountId,
+    isBackground: true,
+    dimensions: jobs[0]!.dimensions,
+    isPaidByTime: model.pricing.type === 'time',
+    user: null,
+    inputs,
+    lines: jobs.flatMap((job, i) => job.inputs.map(() => i)),
+    inputTokens: jobs.flatMap((job) => job.inputTokens),
+    signal: context.withdrawn,
+    stopSignal: neverAborted,
+    stopping: context.stopping,
+    deadlineAtMs: Number.MAX_SAFE_INTEGER,
+    log: context.log,
+    onLines: (ended) => {
+      for (const one of ended) {
+        const finished = finishLine(dependencies, lines[one.line]!, one, context);
+        if (finished !== null) onLine(finished);
+      }
+    },
+  };
+  await dependencies.embeddings.embed(model.id, task);
+}
+
+const neverAborted = new AbortController().signal;
+
+/** Returns null for a line that was withdrawn before a model was called. */
+function finishLine(
+  dependencies: JobDeps,
+  line: ReservedLine,
+  ended: EmbeddedLine,
+  context: LineCallContext,
+): FinishedLine | null {
+  try {
+    const { work } = line;
+    if (work.kind !== 'embedding') throw new TypeError('only embeddings are called together');
+    const request = toRequest(line, context);
+    const { log, withdrawn } = context;
+    const part = { request, ...work.job };
+    const result = { ...ended, hasDisconnected: false };
+    const isWithdrawn =
+      withdrawn.aborted && ended.outcomes.some((one) => 'error' in one && one.error === withdrawn.reason);
+    if (isWithdrawn && ended.outcomes.every((one) => 'error' in one)) return null;
+    const measured = measureInputs(dependencies, part, { signal: withdrawn, log }, result);
+    const { outcome, embedded } = measured;
+    const cost = outcome.charged ? computeCost(request.pricing, outcome.usage) : 0n;
+    const max = findMaxCharge(line);
+    const costNano = cost < max ? cost : max;
+    const charge = outcome.reachedModel
+      ? {
+          model: request.model,
+          priceVersion: request.priceVersion,
+          usage: outcome.charged ? outcome.usage : noUsage,
+          reasoningTokens: 0,
+          counted: outcome.counted,
+          costNano,
+          startedAtMs: request.admittedAtMs,
+        }
+      : null;
+    const common = { reservedNano: line.reservedNano, charge };
+    if (outcome.error !== null)
+      return { ...writeFailure(line, toAppError(measured.appError)), ...common };
+    const header = {
+      created: Math.floor(Date.now() / 1_000),
+      costNano: costNano.toString(),
+      free: false,
+      durationMs: Date.now() - request.admittedAtMs,
+      promptTokens: outcome.usage.promptTokens,
+      dimensions: embedded[0]!.dimensions,
+    };
+    const vectors = embedded.length === 1 ? embedded[0]!.vector : Buffer.concat(embedded.map((one) => one.vector));
+    const response = presentEmbeddings({
+      requestId: line.id,
+      model: request.model,
+      header,
+      vectors,
+      format: work.format,
+    });
+    return { index: line.index, pieces: writeAnswer(line, 200, toPieces(response)), status: 200, ...common };
+  } finally {
+    dropVectors(ended);
+  }
+}
+
+type Presented = ReturnType<typeof presentEmbeddings>;
+
+/** Writes a long response in pieces. */
+function toPieces(response: Presented): Buffer[] {
+  if (Buffer.isBuffer(response)) return [response];
+  const pieces: Buffer[] = [];
+  const target = Buffer.allocUnsafe(response.maxChunkBytes);
+  for (;;) {
+    const length = response.write(target);
+    if (length === 0) return pieces;
+    pieces.push(Buffer.from(target.subarray(0, length)));
+  }
+}

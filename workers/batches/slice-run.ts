@@ -1,0 +1,339 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
+import { AppError, toAppError } from '../../shared/contract/errors.ts';
+import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
+import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
+import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
+import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
+import { reserveLines, stopBatch, type TakenSlice } from '../../shared/work/batches/slice-scripts.ts';
+import type { JobDeps } from '../runs/job-context.ts';
+import type { BatchPlan } from './batch-plan.ts';
+import { embedLines } from './embed-lines.ts';
+import { callLine, writeFailure, type LineCallContext } from './line-call.ts';
+import {
+  findCustomId,
+  maxLineBytes,
+  parseLine,
+  prepareLine,
+  type LinePreparationDeps,
+} from './prepare-line.ts';
+import { InputLost, readSlice, type SliceLine } from './read-slice.ts';
+import { fitLines, type ReadyLine, type ReservedLine } from './ready-line.ts';
+import { writeRefusal } from './result-lines.ts';
+import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
+
+/** Memory of a line while it waits and runs, per byte of its text. */
+const memoryPerByte = 4;
+/** After a worker has died with a slice, this part of its lines runs at a time, so that fewer run with the one at fault. */
+const partAfterDeath = 8;
+/** How long to wait for money that other lines have reserved, and then to leave the batch alone. */
+const moneyWaitMs = 4_000;
+const moneyPollMs = 500;
+const pauseMs = 5_000;
+
+export interface BatchDeps extends JobDeps {
+  readonly preparation: Omit<LinePreparationDeps, 'catalog'>;
+  /** The URL of an image. */
+  readonly linkOf: (objectKey: string) => string;
+}
+
+/** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
+export type SliceEnd = { readonly isDone: true } | { readonly isDone: false; readonly pauseMs: number };
+
+/** Runs one slice of a batch: reads its lines, runs them as single requests are run, and writes their results. */
+export class SliceRun {
+  readonly slice: TakenSlice;
+  readonly #dependencies: BatchDeps;
+  readonly #plan: BatchPlan;
+  readonly #log: Logger;
+  readonly #results: SliceResults;
+  /** Aborted when another worker has the slice. */
+  readonly #lost = new AbortController();
+  /** Aborted when lines that have not begun must not begin any more. */
+  readonly #withdrawn = new AbortController();
+  #refusal: RefusalCode | null;
+  #isStopping = false;
+
+  constructor(dependencies: BatchDeps, slice: TakenSlice, plan: BatchPlan) {
+    this.slice = slice;
+    this.#dependencies = dependencies;
+    this.#plan = plan;
+    this.#log = dependencies.log.child({ batchId: slice.batchId, slice: slice.number });
+    this.#refusal = slice.refusal;
+    for (const { signal } of [this.#lost, this.#withdrawn]) setMaxListeners(0, signal);
+    const part = `writing results of batch ${slice.batchId}`;
+    this.#results = new SliceResults({
+      dependencies,
+      slice,
+      plan,
+      signal: this.#lost.signal,
+      onRefusal: (refusal) => this.refuse(refusal),
+      onFault: (error) => {
+        if (error === null) dependencies.faults.clear(part);
+        else dependencies.faults.note(part, error);
+      },
+    });
+  }
+
+  /** Lines that have not begun are written to the error file with this code instead. */
+  refuse(refusal: RefusalCode): void {
+    this.#refusal ??= refusal;
+    this.#withdrawn.abort();
+  }
+
+  /** Lines that have not begun are left to other workers, because this one stops. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#withdrawn.abort();
+  }
+
+  /** Another worker has the slice. */
+  lose(): void {
+    this.#lost.abort();
+    this.#withdrawn.abort();
+    this.#results.discard();
+  }
+
+  /** @throws SliceLost when another worker has the slice or the batch has ended */
+  async run(): Promise<SliceEnd> {
+    const { accountId, from, to } = this.slice;
+    let memory: BudgetShare | null = null;
+    try {
+      memory = await this.#dependencies.jobMemory.acquire(accountId, (to - from) * memoryPerByte, {
+        signal: this.#lost.signal,
+        waitMs: Infinity,
+        createError: () => new AppError('queue_full'),
+      });
+      return await this.#runLines();
+    } catch (error) {
+      if (this.#lost.signal.aborted) throw new SliceLost();
+      throw error;
+    } finally {
+      memory?.release();
+    }
+  }
+
+  async #runLines(): Promise<SliceEnd> {
+    let ready: ReadyLine[];
+    try {
+      ready = await this.#readLines();
+    } catch (error) {
+      if (error instanceof SliceLost || this.#lost.signal.aborted) throw error;
+      this.#dependencies.faults.note(`reading the input of batch ${this.slice.batchId}`, error);
+      await this.#results.flush();
+      return { isDone: false, pauseMs };
+    }
+    const failed = this.#failDeadly(ready);
+    const mayRun = await this.#runReady(ready.slice(failed));
+    if (mayRun === 'wait') {
+      await this.#results.flush();
+      return { isDone: false, pauseMs: this.#isStopping ? 0 : pauseMs };
+    }
+    await this.#results.end();
+    return { isDone: true };
+  }
+
+  /** Reads and checks the lines that are not settled yet. Lines with errors get them as their results. */
+  async #readLines(): Promise<ReadyLine[]> {
+    const { objects } = this.#dependencies;
+    const { inputKey: key, inputBytes: byteLength } = this.#plan;
+    const { from, to } = this.slice;
+    const endpoint = this.#plan.endpoint as BatchEndpoint;
+    const deps = { ...this.#dependencies.preparation, catalog: this.#pricedCatalog() };
+    const options = { maxLineBytes: maxLineBytes(endpoint), signal: this.#lost.signal };
+    const ready: ReadyLine[] = [];
+    try {
+      for await (const line of readSlice(objects, { key, from, to, byteLength }, options)) {
+        if (this.#results.has(line.index)) continue;
+        const one = await this.#readLine(deps, endpoint, line);
+        if (one !== null) ready.push(one);
+      }
+    } catch (error) {
+      if (!(error instanceof InputLost)) throw error;
+      this.#log.error({ err: error }, 'the input of a batch is lost; its remaining lines are missing from the results');
+    }
+    return ready;
+  }
+
+  async #readLine(
+    deps: LinePreparationDeps,
+    endpoint: BatchEndpoint,
+    line: SliceLine,
+  ): Promise<ReadyLine | null> {
+    const { accountId, batchId, number } = this.slice;
+    const { index } = line;
+    const id = `batch_req_${batchId.slice('batch_'.length)}_${number}_${index}`;
+    if (line.byteLength > maxLineBytes(endpoint)) {
+      const tooLong = { index, id, customId: findCustomId(line) ?? '' };
+      await this.#add({ ...writeFailure(tooLong, new AppError('payload_too_large')), reservedNano: 0n, charge: null });
+      return null;
+    }
+    const { customId, body } = await parseLine(line, accountId);
+    const names = { index, id, customId };
+    if (this.#refusal !== null) {
+      await this.#refuseLine(names);
+      return null;
+    }
+    try {
+      const prepared = await prepareLine(deps, endpoint, body, { accountId, signal: this.#lost.signal });
+      return { ...names, ...prepared };
+    } catch (error) {
+      if (this.#lost.signal.aborted) throw error;
+      const failure = toAppError(error);
+      if (failure.code === 'internal_error') this.#log.error({ err: error }, 'checking a line failed');
+      await this.#add({ ...writeFailure(names, failure), reservedNano: 0n, charge: null });
+      return null;
+    }
+  }
+
+  /** The catalog with the prices at the creation of the batch. Models that it did not have then do not exist. */
+  #pricedCatalog(): ModelCatalog {
+    const { catalog } = this.#dependencies;
+    const { prices } = this.#plan;
+    const models = new Map<string, CatalogModel | undefined>();
+    return {
+      current: catalog.current,
+      isActive: (model) => catalog.isActive(model),
+      find: (name) => {
+        if (models.has(name)) return models.get(name);
+        const model = catalog.find(name);
+        const price = model === undefined ? undefined : prices.get(model.id);
+        const priced =
+          model === undefined || price === undefined
+            ? undefined
+            : { ...model, pricing: price.pricing, priceVersion: price.version };
+        models.set(name, priced);
+        return priced;
+      },
+    };
+  }
+
+  /**
+   * If workers have died with this slice until only its first line ran, that line fails.
+   * @returns the number of lines that failed
+   */
+  #failDeadly(ready: readonly ReadyLine[]): number {
+    const [first] = ready;
+    const { deaths } = this.slice;
+    if (first === undefined || deaths < 2 || this.#partOf(ready.length, deaths - 1) > 1) return 0;
+    this.#log.error({ custom_id: first.customId, deaths }, 'a line fails because its workers died');
+    const error = new AppError('upstream_error', {
+      message: 'The line failed because its worker crashed on every attempt. It was not charged.',
+    });
+    void this.#add({ ...writeFailure(first, error), reservedNano: 0n, charge: null });
+    return 1;
+  }
+
+  /** How many lines run at a time. */
+  #partOf(lines: number, deaths: number): number {
+    return Math.max(1, Math.ceil(lines / partAfterDeath ** deaths));
+  }
+
+  async #runReady(ready: readonly ReadyLine[]): Promise<'done' | 'wait'> {
+    let rest = ready;
+    const part = this.#partOf(ready.length, this.slice.deaths);
+    while (rest.length > 0) {
+      if (this.#isStopping) return 'wait';
+      const reserved = this.#refusal === null ? await this.#reserve(rest.slice(0, part)) : [];
+      if (reserved === 'wait') return 'wait';
+      if (this.#refusal !== null) {
+        for (const line of rest) await this.#refuseLine(line);
+        return 'done';
+      }
+      rest = rest.slice(reserved.length);
+      rest = [...(await this.#call(reserved)), ...rest];
+      if (rest.length > 0) await this.#results.flush();
+    }
+    return 'done';
+  }
+
+  /** Reserves money for as many of these lines as it goes. */
+  async #reserve(lines: readonly ReadyLine[]): Promise<ReservedLine[] | 'wait'> {
+    const { redis, hotAccounts } = this.#dependencies;
+    const untilMs = performance.now() + moneyWaitMs;
+    let wanted = fitLines(lines, null);
+    for (;;) {
+      const amount = wanted.reduce((sum, { reservedNano }) => sum + reservedNano, 0n);
+      const reservation = await retryThroughOutage(() => reserveLines(redis, this.slice, amount));
+      switch (reservation.outcome) {
+        case 'ok':
+          return wanted;
+        case 'gone':
+          throw new SliceLost();
+        case 'stopped':
+          this.refuse(reservation.refusal);
+          return [];
+        case 'unknown':
+          await retryThroughOutage(() => hotAccounts.load(this.slice.accountId));
+          break;
+        case 'short': {
+          wanted = fitLines(lines, reservation.availableNano);
+          if (wanted.length > 0) break;
+          if (fitLines(lines.slice(0, 1), reservation.laterNano).length === 0) {
+            await this.#stopForMoney();
+            return [];
+          }
+          // Other lines and requests of the account have reserved it, and will need less of it.
+          if (performance.now() > untilMs || this.#withdrawn.signal.aborted) return this.#refusal === null ? 'wait' : [];
+          wanted = fitLines(lines, null);
+          await delay(moneyPollMs);
+          break;
+        }
+        default:
+          reservation satisfies never;
+      }
+    }
+  }
+
+  async #stopForMoney(): Promise<void> {
+    const { accountId, batchId } = this.slice;
+    const refusal = 'insufficient_balance';
+    await retryThroughOutage(() => stopBatch(this.#dependencies.redis, accountId, batchId, refusal));
+    this.refuse(refusal);
+  }
+
+  /** Runs lines. @returns those that were withdrawn before they began */
+  async #call(lines: readonly ReservedLine[]): Promise<ReservedLine[]> {
+    const { linkOf } = this.#dependencies;
+    const context: LineCallContext = {
+      accountId: this.slice.accountId,
+      userIp: this.#plan.userIp,
+      log: this.#log,
+      linkOf,
+      imagesDueAtMs: Date.now() + this.#plan.resultLifetimeSeconds * 1_000,
+      withdrawn: this.#withdrawn.signal,
+      stopping: this.#lost.signal,
+    };
+    const ended = new Set<number>();
+    const end = (line: FinishedLine): void | Promise<void> => {
+      ended.add(line.index);
+      return this.#add(line);
+    };
+    if (lines[0]?.work.kind === 'embedding') {
+      await embedLines(this.#dependencies, lines, context, (line) => void end(line));
+    } else {
+      await Promise.all(
+        lines.map(async (line) => {
+          const finished = await callLine(this.#dependencies, line, context);
+          if (finished !== null) await end(finished);
+        }),
+      );
+    }
+    if (this.#lost.signal.aborted) throw new SliceLost();
+    return lines.filter(({ index }) => !ended.has(index));
+  }
+
+  async #refuseLine(line: { readonly index: number; readonly id: string; readonly customId: string }): Promise<void> {
+    const pieces = writeRefusal(line, this.#refusal!);
+    await this.#add({ index: line.index, pieces, status: null, reservedNano: 0n, charge: null });
+  }
+
+  /** A failure to write is reported at the end of the slice. */
+  async #add(line: FinishedLine): Promise<void> {
+    const writing = this.#results.add(line);
+    if (writing !== undefined) await writing.catch(() => undefined);
+  }
+}
