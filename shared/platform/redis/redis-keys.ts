@@ -98,6 +98,24 @@ export const redisKeys = {
   jobStartHooks: (shard: number) => `mg:${tag(shard)}:job-start-hooks`,
   /** String: the worker that maintains this shard's jobs now; seconds. */
   jobsLease: (shard: number) => `mg:${tag(shard)}:jobs-lease`,
+  /**
+   * Prefix of all keys of files in a shard, so that one script can change a file, its lists and the batches that use it.
+   * `shared/work/files/file-functions.lua` defines the keys.
+   */
+  filesOf: (shard: number) => `mg:${tag(shard)}:`,
+  /** Hash: a file of the API, until it is deleted or has expired and no batch reads it. */
+  file: (accountId: string, fileId: string) => `mg:${tag(shardOf(accountId))}:file:${accountId}:${fileId}`,
+  /** List: `key bytes` of the objects that make up a file of results; as long as the file. */
+  fileSegments: (accountId: string, fileId: string) =>
+    `mg:${tag(shardOf(accountId))}:file-segments:${accountId}:${fileId}`,
+  /** Sorted set: file id → creation time (ms), for all files of an account or for those with one purpose. */
+  filesList: (accountId: string, list: string) => `mg:${tag(shardOf(accountId))}:files:${accountId}:${list}`,
+  /** Hash: `count` and `bytes` of an account's files. */
+  filesHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:files-held:${accountId}`,
+  /** Sorted set: `account id` → when the file expires (ms). */
+  fileTimes: (shard: number) => `mg:${tag(shard)}:file-times`,
+  /** Sorted set: key of an object that belongs to no file → when it is deleted (ms). */
+  fileTrash: (shard: number) => `mg:${tag(shard)}:file-trash`,
   /** Stream: usage events and refills to be written to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
   /** Stream: ledger entries that could not be read completely; until deleted by hand. */
@@ -108,7 +126,7 @@ export const redisKeys = {
   ledgerRecovering: (shard: number) => `mg:${tag(shard)}:ledger-recovering`,
   /** String: the worker that reads this shard's stream now; seconds. */
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
-  /** String: the worker that checks this shard for orphaned reservations now; seconds. */
+  /** String: the worker that checks this shard for orphaned reservations and expired files now; seconds. */
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
   /** String: marks a refill as credited or voided; a week. After that, only MongoDB has it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
