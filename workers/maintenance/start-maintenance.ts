@@ -8,11 +8,13 @@ import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { apiFilePrefix, filePrefix } from '../../shared/platform/storage/file-name.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
+import { FileStore } from '../../shared/work/files/file-store.ts';
 import type { Stores } from '../../shared/stores/open-stores.ts';
 import type { Faults } from '../reporting/faults.ts';
 import { queuePendingNotices } from '../../shared/account-area/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
 import { ShardLeases } from '../ledger/shard-leases.ts';
+import { FileKeeper } from './file-keeper.ts';
 import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
 import { startSweepingFiles } from './sweep-files.ts';
@@ -100,6 +102,7 @@ function startPeriodicTasks({
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
+  const files = new FileKeeper({ files: new FileStore(redis), objects, leases: sweepLeases, log });
   const tasks = [
     { name: 'saving prices', intervalMs: 5_000, run: () => prices.save(catalog.current.models) },
     {
@@ -118,6 +121,7 @@ function startPeriodicTasks({
       intervalMs: liveness.request.reportMs,
       run: () => sweeper.sweep(),
     },
+    { name: 'deleting files', intervalMs: 5_000, run: () => files.maintainShards() },
   ];
   return [
     startRequestHeartbeat(reservations, listRequests, log),

@@ -128,6 +128,8 @@ export const redisKeys = {
   batchLeases: (shard: number) => `mg:${tag(shard)}:batch-leases`,
   /** Sorted set: `account batch` → when the batch expires (ms). */
   batchWindows: (shard: number) => `mg:${tag(shard)}:batch-windows`,
+  /** Sorted set: `account batch` → end time (ms), for batches whose webhook is not queued yet. */
+  batchHooks: (shard: number) => `mg:${tag(shard)}:batch-hooks`,
   /** Stream: usage events and refills to be written to MongoDB; trimmed once they are there. */
   ledgerStream: (shard: number) => `mg:${tag(shard)}:ledger`,
   /** Stream: ledger entries that could not be read completely; until deleted by hand. */
@@ -138,7 +140,7 @@ export const redisKeys = {
   ledgerRecovering: (shard: number) => `mg:${tag(shard)}:ledger-recovering`,
   /** String: the worker that reads this shard's stream now; seconds. */
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
-  /** String: the worker that checks this shard for orphaned reservations now; seconds. */
+  /** String: the worker that checks this shard for orphaned reservations and expired files now; seconds. */
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
   /** String: marks a refill as credited or voided; a week. After that, only MongoDB has it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,

@@ -36,7 +36,12 @@ export interface FileContent {
 }
 
 /** @param fields id, name, purpose and bytes, as Redis replies them */
-export function parseSummary([id, name, purpose, bytes]: readonly [string, string, string, string]): FileSummary {
+export function parseSummary([id, name, purpose, bytes]: readonly [
+  string,
+  string,
+  string,
+  string,
+]): FileSummary {
   const { createdAtMs = 0, expiresAtMs = 0 } = parseFileId(id) ?? {};
   return {
     id,
@@ -54,7 +59,11 @@ export function parseSummary([id, name, purpose, bytes]: readonly [string, strin
  * @param entries of its segments
  * @returns null if there is no such file
  */
-export function parseFile(id: string, pairs: readonly string[], entries: readonly string[]): FileContent | null {
+export function parseFile(
+  id: string,
+  pairs: readonly string[],
+  entries: readonly string[],
+): FileContent | null {
   const fields = new Map<string, string>();
   for (let i = 0; i + 1 < pairs.length; i += 2) fields.set(pairs[i]!, pairs[i + 1]!);
   const [name, purpose, bytes, key, verdict] = ['fn', 'p', 'b', 'k', 'v'].map((field) => fields.get(field));
