@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JobTurn } from '../../shared/work/jobs/job-line.ts';
+import { batchQueueOf, type JobTurn } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { batchQueueOf } from '../../shared/work/batches/batch-record.ts';
 import {
   renewSlices,
   returnSlice,

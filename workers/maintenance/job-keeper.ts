@@ -18,6 +18,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createThrottledWarning } from '../../shared/platform/runtime/throttled-warning.ts';
 import { sendControl } from '../../shared/work/replies/worker-control.ts';
 import type { Faults } from '../reporting/faults.ts';
+import type { BatchKeeper } from '../batches/batch-keeper.ts';
 import type { ShardLeases } from '../ledger/shard-leases.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 
@@ -32,6 +33,7 @@ export interface JobKeeperOptions {
   readonly redis: RedisClient;
   readonly turns: Pick<JobTurns, 'add' | 'drop' | 'sync'>;
   readonly leases: ShardLeases;
+  readonly batches: BatchKeeper;
   /** Adds a job's webhook to its queue. Idempotent. */
   readonly queueHook: (hook: DueHook) => Promise<void>;
   /** Whether this worker's catalog has the model of these jobs. */
@@ -41,7 +43,7 @@ export interface JobKeeperOptions {
 }
 
 /**
- * Maintains the durable jobs of this worker's shards: requeues jobs whose workers died, ends jobs that did not start or
+ * Maintains the durable jobs and batches of this worker's shards: requeues jobs whose workers died, ends jobs that did not start or
  * end in time, queues the webhooks of started and ended jobs, and deletes jobs that ended a day ago.
  */
 export class JobKeeper {
@@ -81,7 +83,7 @@ export class JobKeeper {
   }
 
   async #maintain(shard: number): Promise<void> {
-    const { leases, faults } = this.#options;
+    const { leases, batches, faults } = this.#options;
     const part = `maintaining the jobs of shard ${shard}`;
     try {
       if (!(await leases.take(shard))) {
@@ -98,14 +100,19 @@ export class JobKeeper {
       }
       const due = await findDueTasks(this.#options.redis, shard);
       // After a Redis outage, live workers need a moment to renew their leases.
-      if (due.has('recover') && nowMs - since.atMs > liveness.job.deadMs) await this.#requeueLost(shard);
+      const haveWorkersRenewed = nowMs - since.atMs > liveness.job.deadMs;
+      if (due.has('recover') && haveWorkersRenewed) await this.#requeueLost(shard);
+      if (due.has('recoverSlices') && haveWorkersRenewed) await batches.recover(shard);
       const tasks: Promise<void>[] = [];
       if (due.has('cancel')) tasks.push(this.#cancelOverdue(shard));
       if (due.has('expire')) tasks.push(this.#expire(shard));
       if (due.has('queueHooks')) tasks.push(this.#queueHooks(shard));
       if (due.has('delete')) tasks.push(this.#deleteOld(shard));
+      if (due.has('wakeBatches')) tasks.push(batches.wake(shard));
+      if (due.has('queueBatchHooks')) tasks.push(batches.queueHooks(shard));
+      if (due.has('deleteBatches')) tasks.push(batches.deleteEnded(shard));
       if (nowMs - since.syncedAtMs > syncIntervalMs) {
-        const synced = this.#sync(shard).then(() => {
+        const synced = Promise.all([this.#sync(shard), batches.sync(shard)]).then(() => {
           since.syncedAtMs = nowMs;
         });
         tasks.push(synced);

@@ -1,11 +1,7 @@
 import { batchStatuses, type BatchStatus } from '../../contract/batch-terms.ts';
-import type { QueueName } from '../queue/job-kinds.ts';
+import type { BatchQueueName } from '../jobs/job-line.ts';
 
 export type { BatchStatus };
-
-/** The turns of batches are apart from those of single jobs. */
-export const batchQueueOf = (queue: QueueName): BatchQueueName => `batch-${queue}`;
-export type BatchQueueName = `batch-${QueueName}`;
 
 /** Why the remaining lines of a batch are not run. */
 export const refusalCodes = [

@@ -3,8 +3,9 @@ import { claimLifetimeSeconds } from '../../money/idempotency-claim.ts';
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
+import type { BatchQueueName } from '../jobs/job-line.ts';
 import { batchConstants, maxBatchesPerAccount } from './batch-constants.ts';
-import { parseBatch, type BatchFault, type BatchQueueName, type BatchRecord } from './batch-record.ts';
+import { parseBatch, type BatchFault, type BatchRecord } from './batch-record.ts';
 
 const findScript = new LuaScript(new URL('./find-batches.lua', import.meta.url), ['prefix', 'accountId'], {
   itemNames: ['id'],

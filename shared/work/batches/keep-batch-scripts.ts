@@ -1,8 +1,9 @@
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
-import { redisKeys } from '../../platform/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import { batchConstants } from './batch-constants.ts';
-import type { BatchQueueName } from './batch-record.ts';
+import type { BatchQueueName } from '../jobs/job-line.ts';
+import type { BatchStatus } from './batch-record.ts';
 
 /** Maximum number of due items per script execution, so that it stays short. */
 const maxPerScript = 64;
@@ -12,6 +13,9 @@ const recoverScript = new LuaScript(new URL('./recover-slices.lua', import.meta.
 });
 const wakeScript = new LuaScript(new URL('./wake-batches.lua', import.meta.url), ['prefix'], {
   constants: { ...batchConstants, maxPerScript },
+});
+const hooksScript = new LuaScript(new URL('./find-batch-hooks.lua', import.meta.url), ['prefix'], {
+  constants: { maxPerScript },
 });
 const deleteScript = new LuaScript(new URL('./delete-ended-batches.lua', import.meta.url), ['prefix'], {
   constants: { ...batchConstants, maxPerScript },
@@ -61,4 +65,30 @@ export async function wakeBatches(redis: RedisClient, shard: number): Promise<Wo
 export async function deleteEndedBatches(redis: RedisClient, shard: number): Promise<boolean> {
   const deleted = await callRedis(() => deleteScript.run(redis, { prefix: redisKeys.jobsOf(shard) }));
   return (deleted as number) === maxPerScript;
+}
+
+/** A batch whose webhook must be queued. */
+export interface DueBatchHook {
+  readonly accountId: string;
+  readonly batchId: string;
+  readonly url: string;
+  readonly status: BatchStatus;
+}
+
+export async function findBatchHooks(redis: RedisClient, shard: number): Promise<DueBatchHook[]> {
+  const reply = await callRedis(() => hooksScript.run(redis, { prefix: redisKeys.jobsOf(shard) }));
+  return (reply as [string, string, string, BatchStatus][]).map(([accountId, batchId, url, status]) => ({
+    accountId,
+    batchId,
+    url,
+    status,
+  }));
+}
+
+/** Records that the batch's webhook has been queued. */
+export async function markBatchHookQueued(
+  redis: RedisClient,
+  { accountId, batchId }: Pick<DueBatchHook, 'accountId' | 'batchId'>,
+): Promise<void> {
+  await callRedis(() => redis.zrem(redisKeys.batchHooks(shardOf(accountId)), `${accountId} ${batchId}`));
 }

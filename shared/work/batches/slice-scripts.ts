@@ -4,7 +4,8 @@ import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
 import { batchConstants } from './batch-constants.ts';
-import type { BatchQueueName, RefusalCode } from './batch-record.ts';
+import type { BatchQueueName } from '../jobs/job-line.ts';
+import type { RefusalCode } from './batch-record.ts';
 
 /** Bytes of the input file whose lines a worker writes to the error file at a time, without running them. */
 const refusedSliceBytes = 8_000_000;

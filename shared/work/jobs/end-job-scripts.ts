@@ -2,6 +2,7 @@ import type { QueueName } from '../queue/job-kinds.ts';
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
+import type { BatchQueueName, TurnQueue } from './job-line.ts';
 import { jobConstants } from './job-constants.ts';
 import { statusOf } from './job-record.ts';
 import { deadlineMissedMessage, overdueMessage } from './run-job-scripts.ts';
@@ -54,6 +55,8 @@ const dueTasksScript = new LuaScript(new URL('./find-due-tasks.lua', import.meta
 const scanListsScript = new LuaScript(new URL('./scan-waiting-lists.lua', import.meta.url), [
   'prefix',
   'cursor',
+  'setName',
+  'listName',
 ]);
 const hooksScript = new LuaScript(new URL('./find-due-hooks.lua', import.meta.url), ['prefix'], {
   constants: { maxPerScript },
@@ -92,7 +95,16 @@ export async function cancelJob(redis: RedisClient, accountId: string, id: strin
 }
 
 /** What a worker does for the jobs of a shard, besides running them. */
-export type JobTask = 'expire' | 'cancel' | 'recover' | 'queueHooks' | 'delete';
+export type JobTask =
+  | 'expire'
+  | 'cancel'
+  | 'recover'
+  | 'queueHooks'
+  | 'delete'
+  | 'recoverSlices'
+  | 'wakeBatches'
+  | 'queueBatchHooks'
+  | 'deleteBatches';
 
 /** Returns the tasks that have something to do. */
 export async function findDueTasks(redis: RedisClient, shard: number): Promise<ReadonlySet<JobTask>> {
@@ -201,19 +213,36 @@ export async function deleteEndedJobs(redis: RedisClient, shard: number): Promis
   return (await callRedis(() => deleteEndedScript.run(redis, { prefix: prefixOf(shard) }))) === maxPerScript;
 }
 
-/** A list of waiting jobs with its current length. */
-export interface WaitingList extends AccountJobList {
+/** A list of waiting jobs or batches with its current length. */
+export interface WaitingList<Q extends TurnQueue = QueueName> {
+  readonly accountId: string;
+  readonly queue: Q;
+  readonly model: string;
   readonly waiting: number;
   readonly weight: number;
 }
 
-/** Yields all lists of a shard that have waiting jobs, a batch at a time. */
-export async function* listWaitingLists(redis: RedisClient, shard: number): AsyncGenerator<WaitingList[]> {
+/** Yields all lists of a shard that have waiting jobs, some at a time. */
+export const listWaitingLists = (redis: RedisClient, shard: number): AsyncGenerator<WaitingList[]> =>
+  scanLists(redis, shard, { setName: 'job-lines', listName: 'jobs-waiting:' });
+
+/** Yields all lists of a shard with batches that have lines which no worker has, some at a time. */
+export const listWaitingBatches = (
+  redis: RedisClient,
+  shard: number,
+): AsyncGenerator<WaitingList<BatchQueueName>[]> =>
+  scanLists(redis, shard, { setName: 'batch-lines', listName: 'batches-waiting:' });
+
+async function* scanLists<Q extends TurnQueue>(
+  redis: RedisClient,
+  shard: number,
+  names: { readonly setName: string; readonly listName: string },
+): AsyncGenerator<WaitingList<Q>[]> {
   let cursor = '0';
   do {
-    const values = { prefix: prefixOf(shard), cursor };
+    const values = { prefix: prefixOf(shard), cursor, ...names };
     const reply = await callRedis(() => scanListsScript.run(redis, values));
-    const [next, lists] = reply as [string, [string, QueueName, string, number, string][]];
+    const [next, lists] = reply as [string, [string, Q, string, number, string][]];
     cursor = next;
     yield lists.map(([accountId, queue, model, waiting, weight]) => ({
       accountId,

@@ -1,4 +1,4 @@
--- Finds out which tasks of a shard's durable jobs are due, so that an idle worker runs no script for each of them.
+-- Finds out which tasks of a shard's durable jobs and batches are due, so that an idle worker runs no script for each of them.
 --
 -- Replies the names of the tasks.
 -- luacheck: read globals jobLeaseMs
@@ -15,9 +15,14 @@ end
 local due = {}
 if has('job-deadlines', '-inf', nowMs) then due[#due + 1] = 'expire' end
 if has('job-cancel-times', '-inf', nowMs) then due[#due + 1] = 'cancel' end
-if has('job-leases', '-inf', nowMs) or has('job-leases', '(' .. whole(nowMs + jobLeaseMs), '+inf') then
-  due[#due + 1] = 'recover'
+local function hasLost(leases)
+  return has(leases, '-inf', nowMs) or has(leases, '(' .. whole(nowMs + jobLeaseMs), '+inf')
 end
+if hasLost('job-leases') then due[#due + 1] = 'recover' end
 if redis.call('EXISTS', prefix .. 'job-hooks', prefix .. 'job-start-hooks') > 0 then due[#due + 1] = 'queueHooks' end
 if has('jobs-ended', '-inf', nowMs) then due[#due + 1] = 'delete' end
+if hasLost('batch-leases') then due[#due + 1] = 'recoverSlices' end
+if has('batch-pauses', '-inf', nowMs) or has('batch-windows', '-inf', nowMs) then due[#due + 1] = 'wakeBatches' end
+if redis.call('EXISTS', prefix .. 'batch-hooks') > 0 then due[#due + 1] = 'queueBatchHooks' end
+if has('batches-ended', '-inf', nowMs) then due[#due + 1] = 'deleteBatches' end
 return due

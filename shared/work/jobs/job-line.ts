@@ -9,6 +9,19 @@ export interface JobLine {
   readonly model: string;
 }
 
+/** The turns of batches are apart from those of jobs. */
+export type BatchQueueName = `batch-${QueueName}`;
+export const batchQueueOf = (queue: QueueName): BatchQueueName => `batch-${queue}`;
+
+/** A queue whose accounts take turns. */
+export type TurnQueue = QueueName | BatchQueueName;
+
+/** The jobs or batches of one queue that wait for one model. */
+export interface TurnLine {
+  readonly queue: TurnQueue;
+  readonly model: string;
+}
+
 /** A turn: the account may start one job of the model. */
 export interface JobTurn {
   readonly model: string;

@@ -1,8 +1,7 @@
-import type { QueueName } from '../queue/job-kinds.ts';
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import type { RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisChannels, redisKeys } from '../../platform/redis/redis-keys.ts';
-import { maxVirtualTime, turnUnits, type HeldJobs, type JobLine, type JobTurn } from './job-line.ts';
+import { maxVirtualTime, turnUnits, type HeldJobs, type JobTurn, type TurnLine, type TurnQueue } from './job-line.ts';
 
 /** How long an empty queue keeps its pending turns, and the start tags that are later than its virtual time. */
 const emptyQueueMs = 60_000;
@@ -36,7 +35,7 @@ const dropScript = new LuaScript(
   { constants },
 );
 
-const keysOf = (queue: QueueName) => ({
+const keysOf = (queue: TurnQueue) => ({
   models: redisKeys.jobModels(queue),
   index: redisKeys.jobIndex(queue),
   turnsPrefix: redisKeys.jobTurns(queue, ''),
@@ -46,7 +45,7 @@ const keysOf = (queue: QueueName) => ({
 
 export async function runAdd(
   redis: RedisClient,
-  { queue, model }: JobLine,
+  { queue, model }: TurnLine,
   accountId: string,
   weight: number,
 ): Promise<void> {
@@ -60,7 +59,7 @@ function formatHeld(held: HeldJobs): string {
 
 export async function runTake(
   redis: RedisClient,
-  queue: QueueName,
+  queue: TurnQueue,
   count: number,
   capacities: ReadonlyMap<string, number>,
   held: HeldJobs | null,
@@ -87,7 +86,7 @@ export async function runTake(
 
 export async function runSettle(
   redis: RedisClient,
-  queue: QueueName,
+  queue: TurnQueue,
   { model, accountId, weight, adds }: JobTurn,
   remaining: number,
   isUsed: boolean,
@@ -98,7 +97,7 @@ export async function runSettle(
 
 export async function runSync(
   redis: RedisClient,
-  { queue, model }: JobLine,
+  { queue, model }: TurnLine,
   accountId: string,
   weight: number,
   waiting: number,
@@ -108,7 +107,7 @@ export async function runSync(
 
 export async function runDrop(
   redis: RedisClient,
-  { queue, model }: JobLine,
+  { queue, model }: TurnLine,
   accountId: string,
 ): Promise<void> {
   await dropScript.run(redis, { ...keysOf(queue), model, accountId });

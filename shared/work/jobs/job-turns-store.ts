@@ -1,7 +1,7 @@
 // decision 0052
 import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
-import { maxWeight, type HeldJobs, type JobLine, type JobTurn, type RunningJob } from './job-line.ts';
+import { maxWeight, type HeldJobs, type JobLine, type JobTurn, type RunningJob, type TurnLine, type TurnQueue } from './job-line.ts';
 import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
 import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';
@@ -29,7 +29,7 @@ export class JobTurns {
   }
 
   /** Adds a job that was put on its account's list. */
-  async add(line: JobLine, accountId: string, weight: number): Promise<void> {
+  async add(line: TurnLine, accountId: string, weight: number): Promise<void> {
     await callRedis(() => runAdd(this.#redis, line, accountId, clampWeight(weight)));
   }
 
@@ -40,7 +40,7 @@ export class JobTurns {
    * no turn. Null lets one account use all of it.
    */
   async take(
-    queue: QueueName,
+    queue: TurnQueue,
     count: number,
     capacities: ReadonlyMap<string, number>,
     held: HeldJobs | null = null,
@@ -53,17 +53,17 @@ export class JobTurns {
    * @param remaining length of the account's list afterwards
    * @param isUsed false if the list was empty: the account is then not charged virtual time for the turn
    */
-  async settle(queue: QueueName, turn: JobTurn, remaining: number, isUsed = true): Promise<void> {
+  async settle(queue: TurnQueue, turn: JobTurn, remaining: number, isUsed = true): Promise<void> {
     await callRedis(() => runSettle(this.#redis, queue, turn, remaining, isUsed));
   }
 
   /** Corrects the count to the real length of the account's list. Adds a missing account but never removes one. */
-  async sync(line: JobLine, accountId: string, weight: number, waiting: number): Promise<void> {
+  async sync(line: TurnLine, accountId: string, weight: number, waiting: number): Promise<void> {
     await callRedis(() => runSync(this.#redis, line, accountId, clampWeight(weight), waiting));
   }
 
   /** Drops a waiting job that was cancelled or discarded and is no longer on its account's list. */
-  async drop(line: JobLine, accountId: string): Promise<void> {
+  async drop(line: TurnLine, accountId: string): Promise<void> {
     await callRedis(() => runDrop(this.#redis, line, accountId));
   }
 

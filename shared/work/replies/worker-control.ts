@@ -23,7 +23,9 @@ export type ControlMessage =
   | RunControl
   | { readonly action: 'received'; readonly channel: string; readonly mark: number }
   /** The account has cancelled a durable job that this worker runs. */
-  | { readonly action: 'cancel-job'; readonly jobId: string };
+  | { readonly action: 'cancel-job'; readonly jobId: string }
+  /** Lines of a batch that this worker has must not be run any more. */
+  | { readonly action: 'check-batches' };
 
 /**
  * @returns whether the worker is listening. After a lost connection it listens again within moments; a dead worker
