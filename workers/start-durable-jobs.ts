@@ -2,6 +2,12 @@ import { JobTurns } from '../shared/work/jobs/job-turns-store.ts';
 import { queueOfModel, type QueueName } from '../shared/work/queue/job-kinds.ts';
 import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../shared/platform/redis/redis-keys.ts';
+import type { WebhookDelivery } from '../shared/work/webhook-delivery.ts';
+import { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
+import { CountedTexts } from '../shared/preparing/tokens/counted-texts.ts';
+import { BatchIntake } from './batches/batch-intake.ts';
+import { BatchKeeper } from './batches/batch-keeper.ts';
+import { BatchHooks, isOfBatch } from './deliveries/webhooks/batch-hooks.ts';
 import type { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import { WebhookQueue } from './deliveries/webhooks/webhook-queue.ts';
@@ -25,30 +31,45 @@ export interface DurableJobsOptions {
   readonly secrets: WebhookSecretStore;
   /** For webhooks: a connection without a retry limit, as BullMQ's workers require. */
   readonly bullmq: RedisClient;
+  /** The public URL of the bucket; null if the gateway serves its files. */
+  readonly bucketUrl: string | null;
 }
 
-/** Everything a worker does for durable jobs: running them, maintaining them and sending their webhooks. */
+/** Everything a worker does for durable jobs and batches: running them, maintaining them and sending their webhooks. */
 export interface RunningJobIntake extends Required<Running> {
   /** Checks for jobs to run. */
   wake(queue: QueueName): void;
+  /** Checks for batches to run. */
+  wakeBatches(queue: QueueName): void;
+  /** Looks at once whether lines of batches must not be run any more. */
+  checkBatches(): void;
   /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void;
 }
 
 export function startDurableJobs(options: DurableJobsOptions): RunningJobIntake {
-  const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq } = options;
+  const { dependencies, publisher, runs, queues, concurrency, secrets, bullmq, bucketUrl } = options;
   const { redis, workerId, catalog, faults, log } = dependencies;
   const turns = new JobTurns(redis);
   const intake = new JobIntake({ dependencies, turns, publisher, runs, queues, concurrency });
   const webhookQueue = new WebhookQueue(redis);
-  const hooks = new JobHooks(redis, webhookQueue);
+  const jobHooks = new JobHooks(redis, webhookQueue);
+  const batchHooks = new BatchHooks(redis, webhookQueue);
+  const hooksOf = (delivery: WebhookDelivery) => (isOfBatch(delivery) ? batchHooks : jobHooks);
+  const documents = new DocumentReader(log);
+  const preparation = { documents, reasoning: dependencies.reasoning, countedTexts: new CountedTexts() };
+  const batches = new BatchIntake({
+    dependencies: { ...dependencies, preparation, bucketUrl },
+    turns,
+    queues,
+  });
   const webhooks = startWebhookIntake({
     redis,
     bullmq,
     faults,
     secrets,
-    reporter: hooks,
-    loadPayload: (delivery) => hooks.loadPayload(delivery),
+    reporter: { report: (delivery, state) => hooksOf(delivery).report(delivery, state) },
+    loadPayload: (delivery) => hooksOf(delivery).loadPayload(delivery),
     client: createWebhookClient(),
     log,
   });
@@ -56,7 +77,8 @@ export function startDurableJobs(options: DurableJobsOptions): RunningJobIntake 
     redis,
     turns,
     leases: new ShardLeases(redis, workerId, redisKeys.jobsLease),
-    queueHook: (hook) => hooks.queue(hook),
+    batches: new BatchKeeper({ redis, turns, queueHook: (hook) => batchHooks.queue(hook), log }),
+    queueHook: (hook) => jobHooks.queue(hook),
     knowsModel: ({ queue, model: name }) => {
       const model = catalog.find(name);
       return model !== undefined && queueOfModel(model.type) === queue;
@@ -70,12 +92,17 @@ export function startDurableJobs(options: DurableJobsOptions): RunningJobIntake 
   );
   return {
     wake: (queue) => intake.wake(queue),
+    wakeBatches: (queue) => batches.wake(queue),
+    checkBatches: () => batches.check(),
     cancel: (jobId) => intake.cancel(jobId),
     async stop() {
-      await Promise.all([intake.stop(), webhooks.stop()]);
+      await Promise.all([intake.stop(), batches.stop(), webhooks.stop()]);
+      await documents.close();
       await keeperTask.stop();
       await webhookQueue.close();
     },
-    handBack: () => intake.handBack(),
+    async handBack() {
+      await Promise.all([intake.handBack(), batches.handBack()]);
+    },
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BanWatch } from '../shared/money/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
+import { batchQueueOf } from '../shared/work/jobs/job-line.ts';
 import type { QueueName } from '../shared/work/queue/job-kinds.ts';
 import { tooMuchStoredMessage } from '../shared/work/replies/stored-frames-store.ts';
 import { ReplyPublisher } from './replies/reply-publisher.ts';
@@ -64,9 +65,11 @@ export async function startWorker(
     onControl: (control) => {
       if (control.action === 'received') publisher.acknowledge(control.channel, control.mark);
       else if (control.action === 'cancel-job') jobs?.cancel(control.jobId);
+      else if (control.action === 'check-batches') jobs?.checkBatches();
       else runs.control(control);
     },
     onJobsAdded: (queue) => jobs?.wake(queue),
+    onBatchesAdded: (queue) => jobs?.wakeBatches(queue),
   });
   listenToChanges(stores, { bans, log });
   await subscriber.start();
@@ -102,6 +105,7 @@ export async function startWorker(
     concurrency,
     secrets: new WebhookSecretStore(stores.mongo.db, config),
     bullmq: await connect('bullmq'),
+    bucketUrl: config.s3.publicUrl,
   });
   intakes.push(jobs);
   const mails = await startMails(config, stores, faults, log);
@@ -143,16 +147,22 @@ interface ControlOptions {
   readonly onControl: (control: ControlMessage) => void;
   /** Called when an account gets its first waiting durable job for a model in this queue. */
   readonly onJobsAdded: (queue: QueueName) => void;
+  /** The same for batches. */
+  readonly onBatchesAdded: (queue: QueueName) => void;
 }
 
 /** Subscribes to control messages from api processes for this worker, and to new durable jobs in its queues. */
 function listenToControl(options: ControlOptions): void {
-  const { subscriber, workerId, queues, onControl, onJobsAdded } = options;
+  const { subscriber, workerId, queues, onControl, onJobsAdded, onBatchesAdded } = options;
   subscriber.listen(redisChannels.control(workerId), {
     onMessage: (message) => onControl(JSON.parse(message.toString('utf8')) as ControlMessage),
   });
-  for (const queue of queues)
+  for (const queue of queues) {
     subscriber.listen(redisChannels.jobsAdded(queue), { onMessage: () => onJobsAdded(queue) });
+    subscriber.listen(redisChannels.jobsAdded(batchQueueOf(queue)), {
+      onMessage: () => onBatchesAdded(queue),
+    });
+  }
 }
 
 function createPublisher(

@@ -1,8 +1,11 @@
-export type WebhookEvent = 'job.started' | 'job.succeeded' | 'job.failed' | 'job.cancelled';
+export type JobEvent = 'job.started' | 'job.succeeded' | 'job.failed' | 'job.cancelled';
+export type BatchEvent = 'batch.completed' | 'batch.failed' | 'batch.expired' | 'batch.cancelled';
+export type WebhookEvent = JobEvent | BatchEvent;
 
-/** A queue item: where to announce the start or the end of a job. Each attempt loads the payload again. */
+/** A queue item: where to announce the start or the end of a job, or the end of a batch. Each attempt loads the payload again. */
 export interface WebhookDelivery {
   readonly v: 1;
+  /** Of the job or the batch. */
   readonly jobId: string;
   readonly accountId: string;
   /** As returned by `checkWebhookUrl`. */
@@ -11,12 +14,24 @@ export interface WebhookDelivery {
 }
 
 /** The body of a webhook, at most `maxPayloadBytes` as JSON. */
-export interface WebhookPayload {
+export type WebhookPayload = JobPayload | BatchPayload;
+
+export interface JobPayload {
   readonly type: WebhookEvent;
   /** When the job started or ended, in ISO 8601. */
   readonly timestamp: string;
   /** The job without its response. */
   readonly data: object;
+}
+
+/** As OpenAI's webhooks of batches. */
+export interface BatchPayload {
+  readonly id: string;
+  readonly object: 'event';
+  /** When the batch ended, in Unix seconds. */
+  readonly created_at: number;
+  readonly type: WebhookEvent;
+  readonly data: { readonly id: string };
 }
 
 export const maxPayloadBytes = 20_000;
@@ -46,5 +61,5 @@ export type LoadWebhookPayload = (delivery: WebhookDelivery) => Promise<WebhookP
  * separate the parts of the signed text.
  */
 export function deliveryIdOf({ jobId, event }: Pick<WebhookDelivery, 'jobId' | 'event'>): string {
-  return `msg_${jobId}_${event.slice('job.'.length)}`;
+  return `msg_${jobId}_${event.slice(event.indexOf('.') + 1)}`;
 }

@@ -14,10 +14,11 @@ export interface BatchPlan {
   readonly userIp: string;
   /** How long the result files are kept. */
   readonly resultLifetimeSeconds: number;
-  readonly createdAtMs: number;
+  /** The public URL of the gateway, for links to images. */
+  readonly publicUrl: string;
 }
 
-const fields = ['op', 'key', 'size', 'prices', 'ip', 'fl', 'at'] as const;
+const fields = ['op', 'key', 'size', 'prices', 'ip', 'fl', 'pu'] as const;
 const maxPlans = 256;
 
 /** The batches that this worker has lines of. */
@@ -37,7 +38,7 @@ export class BatchPlans {
     const known = this.#recent.get(batchId);
     if (known !== undefined) return known;
     const values = await callRedis(() => this.#redis.hmget(redisKeys.batch(accountId, batchId), ...fields));
-    const [endpoint, inputKey, bytes, prices, userIp, lifetime, createdAt] = values;
+    const [endpoint, inputKey, bytes, prices, userIp, lifetime, publicUrl] = values;
     if (typeof prices !== 'string') return null;
     const plan: BatchPlan = {
       endpoint: endpoint ?? '',
@@ -46,7 +47,7 @@ export class BatchPlans {
       prices: new Map(Object.entries(JSON.parse(prices) as Record<string, BatchPrice>)),
       userIp: userIp ?? '',
       resultLifetimeSeconds: Number(lifetime),
-      createdAtMs: Number(createdAt),
+      publicUrl: publicUrl ?? '',
     };
     this.#recent.set(batchId, plan);
     return plan;

@@ -1,10 +1,13 @@
 import { computeCost, noUsage } from '../../shared/catalog/cost.ts';
-import { toAppError } from '../../shared/contract/errors.ts';
 import { presentEmbeddings } from '../../shared/responses/present-embeddings.ts';
-import { dropVectors, type EmbeddingTask, type FinishedLine as EmbeddedLine } from '../embeddings/embedding-task.ts';
+import {
+  dropVectors,
+  type EmbeddingTask,
+  type FinishedLine as EmbeddedLine,
+} from '../embeddings/embedding-task.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import { measureInputs } from '../runs/measure-inputs.ts';
-import { toRequest, writeFailure, type LineCallContext } from './line-call.ts';
+import { toError, toRequest, writeFailure, type LineCallContext } from './line-call.ts';
 import { findMaxCharge, type ReservedLine } from './ready-line.ts';
 import { writeAnswer } from './result-lines.ts';
 import type { FinishedLine } from './slice-results.ts';
@@ -28,9 +31,7 @@ export async function embedLines(
     if (group === undefined) groups.set(name, [line]);
     else group.push(line);
   }
-  await Promise.all(
-    [...groups.values()].map((group) => embedGroup(dependencies, group, context, onLine)),
-  );
+  await Promise.all([...groups.values()].map((group) => embedGroup(dependencies, group, context, onLine)));
 }
 
 /** Embeds lines of one model and number of dimensions. */
@@ -87,8 +88,7 @@ function finishLine(
     const isWithdrawn =
       withdrawn.aborted && ended.outcomes.some((one) => 'error' in one && one.error === withdrawn.reason);
     if (isWithdrawn && ended.outcomes.every((one) => 'error' in one)) return null;
-    const measured = measureInputs(dependencies, part, { signal: withdrawn, log }, result);
-    const { outcome, embedded } = measured;
+    const { outcome, embedded } = measureInputs(dependencies, part, { signal: withdrawn, log }, result);
     const cost = outcome.charged ? computeCost(request.pricing, outcome.usage) : 0n;
     const max = findMaxCharge(line);
     const costNano = cost < max ? cost : max;
@@ -104,8 +104,7 @@ function finishLine(
         }
       : null;
     const common = { reservedNano: line.reservedNano, charge };
-    if (outcome.error !== null)
-      return { ...writeFailure(line, toAppError(measured.appError)), ...common };
+    if (outcome.error !== null) return { ...writeFailure(line, toError(outcome.error)), ...common };
     const header = {
       created: Math.floor(Date.now() / 1_000),
       costNano: costNano.toString(),
@@ -114,7 +113,8 @@ function finishLine(
       promptTokens: outcome.usage.promptTokens,
       dimensions: embedded[0]!.dimensions,
     };
-    const vectors = embedded.length === 1 ? embedded[0]!.vector : Buffer.concat(embedded.map((one) => one.vector));
+    const vectors =
+      embedded.length === 1 ? embedded[0]!.vector : Buffer.concat(embedded.map((one) => one.vector));
     const response = presentEmbeddings({
       requestId: line.id,
       model: request.model,

@@ -73,7 +73,6 @@ export async function callLine(
   const call = new LineCall(line, request, context);
   const run: RequestRun = {
     reply: noReply,
-    callClass: 'batch',
     signal: call.signal,
     stopping: context.stopping,
     whenResumed: () => null,
@@ -178,7 +177,10 @@ class LineCall implements LineEnd {
     const line = this.#line;
     const outcome = this.#outcome;
     const failure = outcome === null ? { code: 'internal_error' as const, message: '' } : this.#failure;
-    const common = { reservedNano: line.reservedNano, charge: outcome === null ? null : this.#toCharge(outcome) };
+    const common = {
+      reservedNano: line.reservedNano,
+      charge: outcome === null ? null : this.#toCharge(outcome),
+    };
     if (failure !== null) return { ...writeFailure(line, toError(failure)), ...common };
     const pieces = writeAnswer(line, 200, this.#readResponse());
     return { index: line.index, pieces, status: 200, ...common };
@@ -189,7 +191,7 @@ class LineCall implements LineEnd {
     const { header, body } = decodeResult(Buffer.concat(this.#response), 'image');
     const response = presentImages(this.#line.id, header, body, this.#context.linkOf);
     const target = Buffer.allocUnsafe(response.byteLength!);
-    for (let at = 0; at < target.length; ) at += response.write(target.subarray(at));
+    for (let at = 0; at < target.length;) at += response.write(target.subarray(at));
     return [target];
   }
 
@@ -202,7 +204,7 @@ class LineCall implements LineEnd {
       priceVersion,
       // Tokens that are not charged are not the batch's.
       usage: charged ? usage : noUsage,
-      reasoningTokens: 0,
+      reasoningTokens: charged ? (outcome.reasoningTokens ?? 0) : 0,
       counted,
       costNano: charged ? this.#costOf(outcome) : 0n,
       startedAtMs: admittedAtMs,
@@ -210,7 +212,8 @@ class LineCall implements LineEnd {
   }
 }
 
-const toError = ({ code, message, issues, headers }: ErrorPayload): AppError =>
+/** The error that a run has reported. */
+export const toError = ({ code, message, issues, headers }: ErrorPayload): AppError =>
   new AppError(code, {
     ...(message !== '' && { message }),
     ...(issues !== undefined && { issues }),

@@ -113,5 +113,8 @@ export async function prepareLine(
 /** Images in a file with results would make it too large to read. */
 function checkResponseFormat(body: unknown): void {
   if (!isRecord(body) || body['response_format'] !== 'b64_json') return;
-  throw invalidField(['body', 'response_format'], 'must be "url" in a batch: remove this field, or set it to "url"');
+  throw invalidField(
+    ['body', 'response_format'],
+    'must be "url" in a batch: remove this field, or set it to "url"',
+  );
 }

@@ -7,6 +7,7 @@ import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
+import { createFileLinks } from '../../shared/responses/file-links.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
 import { reserveLines, stopBatch, type TakenSlice } from '../../shared/work/batches/slice-scripts.ts';
 import type { JobDeps } from '../runs/job-context.ts';
@@ -36,8 +37,8 @@ const pauseMs = 5_000;
 
 export interface BatchDeps extends JobDeps {
   readonly preparation: Omit<LinePreparationDeps, 'catalog'>;
-  /** The URL of an image. */
-  readonly linkOf: (objectKey: string) => string;
+  /** The public URL of the bucket; null if the gateway serves its files. */
+  readonly bucketUrl: string | null;
 }
 
 /** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
@@ -153,7 +154,10 @@ export class SliceRun {
       }
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
-      this.#log.error({ err: error }, 'the input of a batch is lost; its remaining lines are missing from the results');
+      this.#log.error(
+        { err: error },
+        'the input of a batch is lost; its remaining lines are missing from the results',
+      );
     }
     return ready;
   }
@@ -168,7 +172,11 @@ export class SliceRun {
     const id = `batch_req_${batchId.slice('batch_'.length)}_${number}_${index}`;
     if (line.byteLength > maxLineBytes(endpoint)) {
       const tooLong = { index, id, customId: findCustomId(line) ?? '' };
-      await this.#add({ ...writeFailure(tooLong, new AppError('payload_too_large')), reservedNano: 0n, charge: null });
+      await this.#add({
+        ...writeFailure(tooLong, new AppError('payload_too_large')),
+        reservedNano: 0n,
+        charge: null,
+      });
       return null;
     }
     const { customId, body } = await parseLine(line, accountId);
@@ -277,7 +285,8 @@ export class SliceRun {
             return [];
           }
           // Other lines and requests of the account have reserved it, and will need less of it.
-          if (performance.now() > untilMs || this.#withdrawn.signal.aborted) return this.#refusal === null ? 'wait' : [];
+          if (performance.now() > untilMs || this.#withdrawn.signal.aborted)
+            return this.#refusal === null ? 'wait' : [];
           wanted = fitLines(lines, null);
           await delay(moneyPollMs);
           break;
@@ -297,12 +306,11 @@ export class SliceRun {
 
   /** Runs lines. @returns those that were withdrawn before they began */
   async #call(lines: readonly ReservedLine[]): Promise<ReservedLine[]> {
-    const { linkOf } = this.#dependencies;
     const context: LineCallContext = {
       accountId: this.slice.accountId,
       userIp: this.#plan.userIp,
       log: this.#log,
-      linkOf,
+      linkOf: createFileLinks(this.#plan.publicUrl, this.#dependencies.bucketUrl),
       imagesDueAtMs: Date.now() + this.#plan.resultLifetimeSeconds * 1_000,
       withdrawn: this.#withdrawn.signal,
       stopping: this.#lost.signal,
@@ -326,7 +334,11 @@ export class SliceRun {
     return lines.filter(({ index }) => !ended.has(index));
   }
 
-  async #refuseLine(line: { readonly index: number; readonly id: string; readonly customId: string }): Promise<void> {
+  async #refuseLine(line: {
+    readonly index: number;
+    readonly id: string;
+    readonly customId: string;
+  }): Promise<void> {
     const pieces = writeRefusal(line, this.#refusal!);
     await this.#add({ index: line.index, pieces, status: null, reservedNano: 0n, charge: null });
   }

@@ -5,7 +5,7 @@ import { PendingInput, type PendingRequest } from './embedding-work.ts';
  * input, so that it is embedded once.
  */
 export class SharedInputs {
-  /** By account, dimensions and billing mode, then by text. */
+  /** By account, dimensions, billing mode and class, then by text. */
   readonly #inputs = new Map<string, Map<string, PendingInput>>();
 
   /**
@@ -43,6 +43,9 @@ export class SharedInputs {
   }
 }
 
-/** Returns the key of a request. Requests with the same key may share inputs. */
-const sharingKeyOf = ({ task: { accountId, dimensions, isPaidByTime } }: PendingRequest): string =>
-  `${dimensions}\n${isPaidByTime}\n${accountId}`;
+/**
+ * Returns the key of a request. Requests with the same key may share inputs. Those of different classes may not: an input
+ * waits with its own class.
+ */
+const sharingKeyOf = ({ task: { accountId, dimensions, isPaidByTime }, callClass }: PendingRequest): string =>
+  `${callClass}\n${dimensions}\n${isPaidByTime}\n${accountId}`;

@@ -13,7 +13,13 @@ import { ChatChunks } from './chat-chunks.ts';
 import { ChatMeter, type CallEnding, type MeteredChat } from './chat-meter.ts';
 import { presentUsage } from './chat-usage.ts';
 import { isOutput } from './delta-content.ts';
-import { createCallContext, hasCallerDisconnected, type JobDeps, type RequestRun } from './job-context.ts';
+import {
+  callClassOfRun,
+  createCallContext,
+  hasCallerDisconnected,
+  type JobDeps,
+  type RequestRun,
+} from './job-context.ts';
 import { isVendorStream } from './read-as-stream.ts';
 import { ReasoningSaver } from './reasoning-saver.ts';
 import type { ResponseMemory } from './generation-memory.ts';
@@ -104,12 +110,13 @@ export class Conversation {
     const recalled = toLoadedReasoning(this.#job.reasoning ?? []);
     const context = { ...createCallContext(dependencies, request, this.#run), recalled };
     const chatBody = body as unknown as ChatBody;
-    const isDurable = request.jobAttempt !== undefined;
+    const callClass = callClassOfRun(this.#run, request);
+    const isDurable = callClass !== 'interactive';
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
       routes: findServingRoutes(model.routes, body),
       waitLimits: isDurable ? durableWaitLimits : waitLimits,
-      callClass: isDurable ? 'job' : 'interactive',
+      callClass,
       takesKeptSlots: !isDurable,
       retriesRateLimits: isDurable,
       ...(this.#chunks !== null && !isDurable && { statusUntilMs: request.admittedAtMs + statusMs }),

@@ -1,7 +1,7 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { errorKinds, type ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { AppError } from '../../shared/contract/errors.ts';
-import type { FinishDeps } from '../../shared/work/settlement/finish-request.ts';
+import type { FinishDeps, Receipt, RequestOutcome } from '../../shared/work/settlement/finish-request.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { PayloadStore } from '../../shared/work/queue/payload-store.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
@@ -15,6 +15,7 @@ import type { ObjectStore } from '../../shared/platform/storage/object-store.ts'
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
 import type { ReencodeImage } from '../media/reencode-image.ts';
+import type { CallClass } from '../routing/call-class.ts';
 import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { StoredResponseMover } from './stored-response-mover.ts';
@@ -45,9 +46,22 @@ export interface JobDeps extends FinishDeps {
   readonly maxSendingMs?: number;
 }
 
+/** What a run sends to its caller. */
+export type Reply = Pick<ReplyWriter, keyof ReplyWriter>;
+
+/** Takes how a line of a batch ends: its response is not sent, and it is settled together with other lines. */
+export interface LineEnd {
+  /** Until when its images are kept. */
+  readonly imagesDueAtMs: number;
+  /** Takes the outcome. @returns what the line costs */
+  settle(outcome: RequestOutcome): Receipt;
+  /** Takes the response, in parts. */
+  respond(parts: readonly Buffer[]): void;
+}
+
 /** One run of a request: how it replies, and how it is controlled on behalf of its caller. */
 export interface RequestRun {
-  readonly reply: ReplyWriter;
+  readonly reply: Reply;
   /** Aborted when nobody waits any more, the account is banned, or another run replaces this one. */
   readonly signal: AbortSignal;
   /** Aborted when the process is about to exit: streams still being read after a disconnect must be settled now. */
@@ -69,6 +83,17 @@ export interface RequestRun {
   readonly begin?: () => Promise<void>;
   /** For durable jobs: reports which fraction of the job is done, from 0 to 1. */
   readonly progress?: (done: number) => void;
+  /** For lines of batches. */
+  readonly line?: LineEnd;
+}
+
+/** The class of the calls that are made for a run. */
+export function callClassOfRun(
+  { line }: Pick<RequestRun, 'line'>,
+  { jobAttempt }: Pick<AdmittedRequest, 'jobAttempt'>,
+): CallClass {
+  if (line !== undefined) return 'batch';
+  return jobAttempt === undefined ? 'interactive' : 'job';
 }
 
 /** Creates the context that the vendor calls of one run share. The creator must release its media at the end. */

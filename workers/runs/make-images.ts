@@ -21,6 +21,7 @@ import {
 import type { RequestedImages } from './requested-images.ts';
 import type { ImageStream } from './image-stream.ts';
 import {
+  callClassOfRun,
   createCallContext,
   createVendorSignal,
   missingModel,
@@ -89,7 +90,7 @@ async function callModel(
     accountIds: () => [job.request.accountId],
     routes: findRoutes(model, job, loadedInputs),
     waitLimits,
-    callClass: job.request.jobAttempt === undefined ? 'interactive' : 'job',
+    callClass: callClassOfRun(run, job.request),
     retriesRateLimits: true,
     // Each call makes another set of images, which the vendor bills.
     retriesTimeouts: false,

@@ -1,4 +1,3 @@
-import { finishRequest } from '../../shared/work/settlement/finish-request.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import { toUsage } from './chat-usage.ts';
@@ -12,6 +11,7 @@ import {
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
+import { finishRun } from './finish-run.ts';
 import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './generation-memory.ts';
 
 /**
@@ -47,11 +47,12 @@ async function runWithMemory(
   const outcome = {
     usage: toUsage(metered),
     counted: metered.counted,
+    reasoningTokens: metered.reasoningTokens ?? 0,
     error: failure,
     charged: conversation.isCharged,
     reachedModel: conversation.reachedModel || isModelFailure(failure),
   };
-  await finishRequest(dependencies, job.request, outcome, (receipt) =>
+  await finishRun(dependencies, run, job.request, outcome, (receipt) =>
     conversation.conclude(dependencies, metered, receipt, memory),
   );
   if (failure !== null) run.reply.error(withCharge(failure, outcome.charged));

@@ -1,8 +1,4 @@
-import {
-  finishRequest,
-  type AfterSettlement,
-  type Receipt,
-} from '../../shared/work/settlement/finish-request.ts';
+import type { AfterSettlement, Receipt } from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/catalog/cost.ts';
@@ -10,7 +6,7 @@ import { countImageCharacters } from '../../shared/catalog/image-characters.ts';
 import { tokensPerOutputImage } from '../../shared/catalog/usage-bounds.ts';
 import type { ImageJob } from '../../shared/work/queue/job-kinds.ts';
 import { encodeResult, type ImageResultHeader } from '../../shared/work/replies/result.ts';
-import { createFileKey } from '../../shared/platform/storage/file-name.ts';
+import { createFileKey, createLastingFileKey } from '../../shared/platform/storage/file-name.ts';
 import {
   UpstreamError,
   type GeneratedImage,
@@ -29,6 +25,7 @@ import {
   type RequestRun,
 } from './job-context.ts';
 import { makeImages, type MadeImages } from './make-images.ts';
+import { finishRun } from './finish-run.ts';
 import { estimateImageBytes, withResponseMemory, type ResponseMemory } from './generation-memory.ts';
 import { sendResult } from './send-result.ts';
 
@@ -72,7 +69,7 @@ async function runWithMemory(
     memory.resize(generated.images.reduce((sum, { bytes }) => sum + bytes.length, 0));
     run.signal.throwIfAborted();
     if (generated.images.length === 0) failure = describeNoImages(generated, charged);
-    else keys = await storeImages(dependencies, job, generated.images);
+    else keys = await storeImages(dependencies, job, run, generated.images);
   } catch (error) {
     if (isReplaced(run)) return;
     // Images that could not be stored are not charged. Images whose caller has disconnected are.
@@ -107,7 +104,7 @@ async function runWithMemory(
     charged,
     reachedModel: requestedImages.hasBegun || isModelFailure(failure),
   };
-  await finishRequest(dependencies, job.request, outcome, async (receipt) => {
+  await finishRun(dependencies, run, job.request, outcome, async (receipt) => {
     if (stream !== null) return await stream.complete(images[0]!, usage, receipt);
     return await sendComplete(dependencies, job, run, { images, keys, usage, receipt });
   });
@@ -199,12 +196,16 @@ function estimateImageTokens({ request }: ImageJob, images: number, model: Catal
 async function storeImages(
   { objects }: JobDeps,
   job: ImageJob,
+  { line }: RequestRun,
   images: readonly GeneratedImage[],
 ): Promise<(string | null)[]> {
   if (job.responseFormat === 'b64_json') return images.map(() => null);
   return await Promise.all(
     images.map(async ({ bytes, contentType }) => {
-      const key = createFileKey(contentType);
+      const key =
+        line === undefined
+          ? createFileKey(contentType)
+          : createLastingFileKey(contentType, line.imagesDueAtMs);
       try {
         await objects.put(key, bytes, contentType);
       } catch (error) {

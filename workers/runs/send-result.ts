@@ -21,6 +21,10 @@ export async function sendResult(
   run: RequestRun,
   parts: readonly Buffer[],
 ): Promise<AfterSettlement | void> {
+  if (run.line !== undefined) {
+    run.line.respond(parts);
+    return;
+  }
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { jobAttempt } = request;
   if (jobAttempt !== undefined)

@@ -33,7 +33,7 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
   const parsed = parseFileName(name);
   if (parsed === null) throw missingFile();
   // Throws if the file has expired.
-  if (parsed.createdAtMs !== null) findSecondsLeft(parsed.createdAtMs);
+  if (parsed.dueAtMs !== null) findSecondsLeft(parsed.dueAtMs);
   const network = callerNetwork(context.ip);
   const options: AcquireOptions = { signal: context.state.signal, waitMs, createError: tooManyDownloads };
   const download = await services.downloads.acquire(network, 1, options);
@@ -42,16 +42,19 @@ export const getFile = defineEndpoint(operations.getFile, [beginInTurns], (servi
     const file = new StoredFile(services, parsed.key, network, options);
     const createdAtMs = parsed.createdAtMs ?? (await file.describe()).storedAt.getTime();
     const version = { etag: createETag(name), lastModifiedMs: createdAtMs };
-    await sendFile(context, file, parsed, version, network);
+    const dueAtMs = parsed.dueAtMs ?? createdAtMs + fileLifetimeMs;
+    await sendFile(context, file, { ...parsed, dueAtMs }, version, network);
   } finally {
     download.release();
   }
 });
 
+type DatedFile = FileName & { readonly dueAtMs: number };
+
 async function sendFile(
   context: ApiContext,
   file: StoredFile,
-  name: FileName,
+  name: DatedFile,
   version: Validators,
   network: string,
 ): Promise<void> {
@@ -74,10 +77,10 @@ async function sendFile(
 
 function setHeaders(
   context: ApiContext,
-  { contentType, disposition }: FileName,
+  { contentType, disposition, dueAtMs }: DatedFile,
   { etag, lastModifiedMs }: Validators,
 ): void {
-  const secondsLeft = findSecondsLeft(lastModifiedMs);
+  const secondsLeft = findSecondsLeft(dueAtMs);
   context.set({
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'",
@@ -91,8 +94,8 @@ function setHeaders(
 }
 
 /** @throws AppError if the file has expired */
-function findSecondsLeft(createdAtMs: number): number {
-  const leftMs = createdAtMs + fileLifetimeMs - Date.now();
+function findSecondsLeft(dueAtMs: number): number {
+  const leftMs = dueAtMs - Date.now();
   if (leftMs <= 0) throw missingFile();
   return Math.floor(leftMs / 1_000);
 }

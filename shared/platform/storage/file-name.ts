@@ -23,16 +23,24 @@ const timeDigits = 12;
 
 const encodeTime = (atMs: number): string => atMs.toString(16).padStart(timeDigits, '0');
 
-const namePattern = /^(?:([0-9a-f]{12})-)?([A-Za-z0-9_-]{43})\.(png|jpg|webp)$/;
+/** Images that a batch has made are not kept for a day, but until this time. */
+const lastingPrefix = 'until-';
 
-const apiFilePattern = /^batch-files\/([0-9a-f]{12})-[A-Za-z0-9_-]{43}$/;
+const namePattern = /^(until-)?(?:([0-9a-f]{12})-)?([A-Za-z0-9_-]{43})\.(png|jpg|webp)$/;
+
+const apiFilePattern = /^batch-files\/([0-9a-f]{12})-[A-Za-z0-9_-]{43}(?:\.(?:png|jpg|webp))?$/;
 
 /** The facts that a file's name encodes. */
 export interface FileName {
   /** The file's key in the bucket. */
   readonly key: string;
-  /** Null for a name in the old format, which contains no time. The bucket knows when such a file was stored. */
+  /**
+   * Null for a name in the old format, which contains no time, and for an image of a batch. The bucket knows when such a
+   * file was stored.
+   */
   readonly createdAtMs: number | null;
+  /** When it is deleted. Null for a name in the old format. */
+  readonly dueAtMs: number | null;
   readonly contentType: FileType;
   /**
    * Content-Disposition, with the name under which a browser saves the file. That name is ASCII and contains only eight
@@ -59,29 +67,40 @@ export const createApiFileKey = (dueAtMs: number): string => `${apiFilePrefix}${
 
 const createName = (atMs: number): string => `${encodeTime(atMs)}-${randomBytes(32).toString('base64url')}`;
 
+/** Creates a name for an image of a batch. The time must not be later than that of `createApiFileKey`. */
+export const createLastingFileKey = (contentType: FileType, dueAtMs: number): string =>
+  `${createApiFileKey(dueAtMs)}.${extensions[contentType]}`;
+
 /** Returns null if the text cannot be the name of a file. */
 export function parseFileName(name: string): FileName | null {
   const match = namePattern.exec(name);
   if (match === null) return null;
-  const [, time, secret = '', extension = ''] = match;
+  const [, lasting, time, secret = '', extension = ''] = match;
+  if (lasting !== undefined && time === undefined) return null;
+  const atMs = time === undefined ? null : Number.parseInt(time, 16);
+  const isLasting = lasting !== undefined;
+  // Files with names in the old format are at the bucket's root.
+  const folder = isLasting ? apiFilePrefix : atMs === null ? '' : filePrefix;
   return {
-    // Files with names in the old format are at the bucket's root.
-    key: time === undefined ? name : `${filePrefix}${name}`,
-    createdAtMs: time === undefined ? null : Number.parseInt(time, 16),
+    key: `${folder}${isLasting ? name.slice(lastingPrefix.length) : name}`,
+    createdAtMs: isLasting ? null : atMs,
+    dueAtMs: isLasting || atMs === null ? atMs : atMs + fileLifetimeMs,
     contentType: typeByExtension.get(extension)!,
     disposition: `inline; filename="image-${secret.slice(0, 8)}.${extension}"`,
   };
 }
 
 /** Returns the file's name, as in links, from its key in the bucket. */
-export const fileNameOf = (key: string): string =>
-  key.startsWith(filePrefix) ? key.slice(filePrefix.length) : key;
+export function fileNameOf(key: string): string {
+  if (key.startsWith(apiFilePrefix)) return `${lastingPrefix}${key.slice(apiFilePrefix.length)}`;
+  return key.startsWith(filePrefix) ? key.slice(filePrefix.length) : key;
+}
 
 /** Returns null if the key does not belong to an image with a time in its name. */
 function parseKey(key: string): { disposition: string; dueAtMs: number } | null {
-  if (!key.startsWith(filePrefix)) return null;
-  const { createdAtMs = null, disposition = '' } = parseFileName(fileNameOf(key)) ?? {};
-  return createdAtMs === null ? null : { disposition, dueAtMs: createdAtMs + fileLifetimeMs };
+  if (!key.startsWith(filePrefix) && !key.startsWith(apiFilePrefix)) return null;
+  const { dueAtMs = null, disposition = '' } = parseFileName(fileNameOf(key)) ?? {};
+  return dueAtMs === null ? null : { disposition, dueAtMs };
 }
 
 /**

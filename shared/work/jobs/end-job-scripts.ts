@@ -7,7 +7,7 @@ import { jobConstants } from './job-constants.ts';
 import { statusOf } from './job-record.ts';
 import { deadlineMissedMessage, overdueMessage } from './run-job-scripts.ts';
 import { liveness } from '../../platform/redis/liveness.ts';
-import type { WebhookEvent } from '../webhook-delivery.ts';
+import type { JobEvent } from '../webhook-delivery.ts';
 
 /** If this many workers die while running a job, the job is considered the cause. */
 export const maxDeaths = 3;
@@ -259,7 +259,7 @@ export interface DueHook {
   readonly accountId: string;
   readonly jobId: string;
   readonly url: string;
-  readonly event: WebhookEvent;
+  readonly event: JobEvent;
 }
 
 export async function findDueHooks(redis: RedisClient, shard: number): Promise<DueHook[]> {
@@ -268,7 +268,7 @@ export async function findDueHooks(redis: RedisClient, shard: number): Promise<D
     accountId,
     jobId,
     url,
-    event: `job.${event === 'started' ? event : statusOf(event)}` as WebhookEvent,
+    event: `job.${event === 'started' ? event : statusOf(event)}` as JobEvent,
   }));
 }
 

@@ -1,7 +1,14 @@
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import type { RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisChannels, redisKeys } from '../../platform/redis/redis-keys.ts';
-import { maxVirtualTime, turnUnits, type HeldJobs, type JobTurn, type TurnLine, type TurnQueue } from './job-line.ts';
+import {
+  maxVirtualTime,
+  turnUnits,
+  type HeldJobs,
+  type JobTurn,
+  type TurnLine,
+  type TurnQueue,
+} from './job-line.ts';
 
 /** How long an empty queue keeps its pending turns, and the start tags that are later than its virtual time. */
 const emptyQueueMs = 60_000;

@@ -1,7 +1,15 @@
 // decision 0052
 import type { QueueName } from '../queue/job-kinds.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
-import { maxWeight, type HeldJobs, type JobLine, type JobTurn, type RunningJob, type TurnLine, type TurnQueue } from './job-line.ts';
+import {
+  maxWeight,
+  type HeldJobs,
+  type JobLine,
+  type JobTurn,
+  type RunningJob,
+  type TurnLine,
+  type TurnQueue,
+} from './job-line.ts';
 import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
 import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';

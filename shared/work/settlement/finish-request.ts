@@ -14,6 +14,8 @@ import { releaseReservation, runSettlement, type SettledError, type Settlement }
 
 export interface RequestOutcome {
   readonly usage: Usage;
+  /** Part of the completion tokens. */
+  readonly reasoningTokens?: number;
   /** Whether the usage is our own estimate, because the vendor reported none. */
   readonly counted: boolean;
   /** Null on success. */

@@ -4,6 +4,7 @@ import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { Faults } from '../../../workers/reporting/faults.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { BatchKeeper } from '../../../workers/batches/batch-keeper.ts';
 import { JobKeeper } from '../../../workers/maintenance/job-keeper.ts';
 import { openLedgerServices } from '../../support/ledger-services.ts';
 import { enqueueChat } from '../../support/place-jobs.ts';
@@ -21,6 +22,12 @@ test('jobs that wait for a model that the worker does not know are reported in i
   const keeper = new JobKeeper({
     redis,
     turns: new JobTurns(redis),
+    batches: new BatchKeeper({
+      redis: redis,
+      turns: new JobTurns(redis),
+      queueHook: () => Promise.resolve(),
+      log,
+    }),
     leases: new ShardLeases(redis, 'a-worker', redisKeys.jobsLease),
     queueHook: () => Promise.resolve(),
     knowsModel: ({ model }) => model === 'demo-echo',

@@ -9,6 +9,7 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import { redisChannels, redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { ShardLeases } from '../../../workers/ledger/shard-leases.ts';
+import { BatchKeeper } from '../../../workers/batches/batch-keeper.ts';
 import { JobKeeper } from '../../../workers/maintenance/job-keeper.ts';
 import { Faults } from '../../../workers/reporting/faults.ts';
 import { expireJobLeases } from '../../support/audit-jobs.ts';
@@ -62,6 +63,12 @@ function createKeeper(redis: RedisClient = services.redis): JobKeeper {
   return new JobKeeper({
     redis,
     turns: new JobTurns(services.redis),
+    batches: new BatchKeeper({
+      redis: services.redis,
+      turns: new JobTurns(services.redis),
+      queueHook: () => Promise.resolve(),
+      log,
+    }),
     leases: new ShardLeases(services.redis, 'a-keeper', redisKeys.jobsLease),
     queueHook: () => Promise.resolve(),
     knowsModel: () => true,

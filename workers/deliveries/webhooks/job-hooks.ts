@@ -50,7 +50,7 @@ const timeOf = (job: JobRecord, event: WebhookEvent): number =>
     ? findTransition(job, 'active')
     : findTransition(job, 'succeeded', 'failed', 'cancelled')) ?? 0;
 
-const tooManyUndelivered: WebhookState = {
+export const tooManyUndelivered: WebhookState = {
   status: 'failed',
   attempts: 0,
   lastStatus: null,

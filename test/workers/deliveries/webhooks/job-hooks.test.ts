@@ -10,6 +10,7 @@ import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 import { Faults } from '../../../../workers/reporting/faults.ts';
 import { WebhookQueue } from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
 import { ShardLeases } from '../../../../workers/ledger/shard-leases.ts';
+import { BatchKeeper } from '../../../../workers/batches/batch-keeper.ts';
 import { JobKeeper, type JobKeeperOptions } from '../../../../workers/maintenance/job-keeper.ts';
 import { JobHooks } from '../../../../workers/deliveries/webhooks/job-hooks.ts';
 import { openLedgerServices, type LedgerServices } from '../../../support/ledger-services.ts';
@@ -38,6 +39,12 @@ function createKeeper(worker: string, queueHook: JobKeeperOptions['queueHook']):
   const { redis } = services;
   const leases = new ShardLeases(redis, worker, redisKeys.jobsLease);
   return new JobKeeper({
+    batches: new BatchKeeper({
+      redis: redis,
+      turns: new JobTurns(redis),
+      queueHook: () => Promise.resolve(),
+      log,
+    }),
     redis,
     turns: new JobTurns(redis),
     leases,

@@ -1,0 +1,114 @@
+import { AppError } from '../../shared/contract/errors.ts';
+import { noUsage } from '../../shared/catalog/cost.ts';
+import { findEmbeddingBounds } from '../../shared/catalog/usage-bounds.ts';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import type { EmbeddingPart } from '../../shared/work/queue/job-kinds.ts';
+import type { RequestOutcome } from '../../shared/work/settlement/finish-request.ts';
+import {
+  isInputRejection,
+  type EmbeddedInput,
+  type EmbeddingOutcomes,
+  type FailedInput,
+  type InputOutcome,
+} from '../embeddings/embedding-task.ts';
+import { describeFailure, isModelFailure, type JobDeps, type RequestRun } from './job-context.ts';
+import { logImplausible } from './plausible-usage.ts';
+
+/**
+ * Returns a failure if the vectors of one request have different lengths. That happens if a vendor changed its model,
+ * or if routes lead to different models.
+ */
+function findMixedLengths(outcomes: readonly InputOutcome[]): FailedInput | undefined {
+  const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
+  return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
+}
+
+/** Whether the reported tokens are possible: each input has at most the model's context. Logs a report that is not. */
+function isPlausibleReport(
+  { catalog }: Pick<JobDeps, 'catalog'>,
+  { model }: AdmittedRequest,
+  { log }: Pick<RequestRun, 'log'>,
+  { reported, inputs }: { readonly reported: number; readonly inputs: number },
+): boolean {
+  const knownModel = catalog.find(model);
+  if (knownModel === undefined) return true;
+  const bounds = findEmbeddingBounds(knownModel.context, inputs);
+  if (reported <= bounds.promptTokens) return true;
+  logImplausible(log, { model }, { promptTokens: reported }, bounds);
+  return false;
+}
+
+/** How a request failed. */
+interface Failure {
+  readonly error: unknown;
+  /** Whether the caller caused it. If so, the caller is still charged for the work that a model did. */
+  readonly isCausedByCaller: boolean;
+}
+
+/** Prefers a rejection to other failures: others suggest a retry, which would be rejected again. */
+export function findFailure(
+  { outcomes, hasDisconnected }: EmbeddingOutcomes,
+  { signal }: Pick<RequestRun, 'signal'>,
+): Failure | null {
+  if (hasDisconnected) return { error: signal.reason as unknown, isCausedByCaller: true };
+  const failedOutcomes = outcomes.filter((outcome) => 'error' in outcome);
+  const rejected = failedOutcomes.find(({ error }) => isInputRejection(error));
+  if (rejected !== undefined) return { ...rejected, isCausedByCaller: true };
+  const otherFailure = failedOutcomes[0] ?? findMixedLengths(outcomes);
+  return otherFailure === undefined ? null : { ...otherFailure, isCausedByCaller: false };
+}
+
+/** Returns the error for the caller, including how many inputs were charged if the request was rejected. */
+function describePartFailure(
+  { error }: Failure,
+  embedded: number,
+  all: number,
+): ReturnType<typeof describeFailure> {
+  const { code, message } = describeFailure(error);
+  if (!isInputRejection(error) || embedded === 0) return { code, message };
+  const summary = `${embedded} of ${all} inputs ${embedded === 1 ? 'was' : 'were'} embedded and charged.`;
+  return { code, message: `${message} (${summary})` };
+}
+
+/** What a request's inputs have used, and which of them have vectors. */
+export interface MeasuredInputs {
+  readonly outcome: RequestOutcome;
+  readonly embedded: readonly EmbeddedInput[];
+  readonly promptTokens: number;
+}
+
+/** Measures what a request is charged for, and how it ends. */
+export function measureInputs(
+  dependencies: Pick<JobDeps, 'catalog'>,
+  { request, inputs, inputTokens }: EmbeddingPart,
+  run: Pick<RequestRun, 'signal' | 'log'>,
+  result: EmbeddingOutcomes,
+): MeasuredInputs {
+  const { outcomes, reachedModel } = result;
+  const failure = findFailure(result, run);
+  const embedded = outcomes.filter((outcome) => 'vector' in outcome);
+  const error = failure === null ? null : describePartFailure(failure, embedded.length, inputs.length);
+  if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
+  const sum = (of: (one: EmbeddedInput) => number): number =>
+    embedded.reduce((total, one) => total + of(one), 0);
+  // A request that failed for a reason that the caller did not cause is not charged, even if some inputs were embedded.
+  const charged = failure === null || (failure.isCausedByCaller && embedded.length > 0);
+  const countedInputs = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
+  const reported = sum((one) => one.tokens);
+  const isReported =
+    charged && isPlausibleReport(dependencies, request, run, { reported, inputs: countedInputs.length });
+  const promptTokens = isReported ? reported : countedInputs.reduce((total, i) => total + inputTokens[i]!, 0);
+  const outcome = {
+    usage: {
+      ...noUsage,
+      promptTokens,
+      characters: countedInputs.reduce((total, i) => total + inputs[i]!.length, 0),
+      durationMs: sum((one) => one.billedMs),
+    },
+    counted: !isReported || embedded.some((one) => one.counted),
+    error,
+    charged,
+    reachedModel: reachedModel || isModelFailure(error),
+  };
+  return { outcome, embedded, promptTokens };
+}
