@@ -1,5 +1,5 @@
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
-import { listQualities, listSizes } from '../../../shared/catalog/image-options.ts';
+import { findDefaultSize, listQualities, listSizes } from '../../../shared/catalog/image-options.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
 import {
   defaultImageSize,
@@ -89,7 +89,7 @@ function chooseSize({ size: requested }: AnyImageRequest, { id, pricing, publish
     }
     return requested;
   }
-  return sizes.includes(defaultImageSize) ? defaultImageSize : (sizes[0] ?? defaultImageSize);
+  return findDefaultSize(published);
 }
 
 function chooseQuality(
