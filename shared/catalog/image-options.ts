@@ -1,3 +1,4 @@
+import { defaultImageSize } from '../contract/image-request.ts';
 import type { Pricing } from '../contract/models.ts';
 
 interface ImagePricing {
@@ -25,4 +26,10 @@ export function listSizes({ size, pricing }: ImagePricing): readonly string[] {
   if (size) return size;
   const prices = Object.values(pricing.cost_per_image_quality ?? {});
   return [...new Set(prices.flatMap((price) => (typeof price === 'number' ? [] : Object.keys(price))))];
+}
+
+/** The size of an image whose request names none. */
+export function findDefaultSize(model: ImagePricing): string {
+  const sizes = listSizes(model);
+  return sizes.includes(defaultImageSize) ? defaultImageSize : (sizes[0] ?? defaultImageSize);
 }

@@ -7,6 +7,9 @@ export const batchEndpoints = [
 ] as const;
 export type BatchEndpoint = (typeof batchEndpoints)[number];
 
+export const isBatchEndpoint = (text: string): text is BatchEndpoint =>
+  (batchEndpoints as readonly string[]).includes(text);
+
 /** As in OpenAI's API. `completed`, `failed`, `expired` and `cancelled` are final. */
 export const batchStatuses = [
   'validating',
@@ -26,9 +29,6 @@ export const batchWindowMs = 24 * 60 * 60_000;
 /** The limits of requests that are sent with a batch instead of a file. */
 export const maxInlineRequests = 5_000;
 export const inlineRequestsBytes = 32_000_000;
-
-/** Output tokens that an estimate counts for a chat without a limit. */
-export const estimatedOutputTokens = 1_024;
 
 /** How long files are kept by default, and at most, in seconds. */
 export const maxFileSeconds = 30 * 24 * 60 * 60;

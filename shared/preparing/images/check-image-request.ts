@@ -1,5 +1,5 @@
 import type { CatalogModel } from '../../catalog/catalog-schema.ts';
-import { listQualities, listSizes } from '../../catalog/image-options.ts';
+import { findDefaultSize, listQualities, listSizes } from '../../catalog/image-options.ts';
 import { invalidField } from '../../contract/errors.ts';
 import { defaultImageSize, type ImageEditRequest, type ImageRequest } from '../../contract/image-request.ts';
 import { countsImages, isFixedPrice } from '../../catalog/fixed-price.ts';
@@ -85,7 +85,7 @@ function chooseSize({ size: requested }: AnyImageRequest, { id, pricing, publish
     }
     return requested;
   }
-  return sizes.includes(defaultImageSize) ? defaultImageSize : (sizes[0] ?? defaultImageSize);
+  return findDefaultSize(published);
 }
 
 function chooseQuality(
