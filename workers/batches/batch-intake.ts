@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { anyModel } from '../../shared/work/batches/batch-constants.ts';
 import { batchQueueOf, type JobTurn } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import {
@@ -119,6 +120,7 @@ export class BatchIntake implements Running {
     for (const { id, aliases } of models)
       for (const name of [id, ...aliases])
         capacity.set(name, maxSlicesPerModel[queue] - this.#count(queue, name));
+    capacity.set(anyModel, maxSlices[queue] - this.#count(queue, anyModel));
     const granted = await turns.take(batchQueueOf(queue), count, capacity);
     if (granted.length === 0) return null;
     const used = await Promise.all(granted.map((turn) => this.#useTurn(queue, turn)));

@@ -23,6 +23,9 @@ const operations = {
 /** The names around the body of a line, and its `custom_id`. */
 const maxAroundBodyBytes = 8_192;
 
+/** At the beginning of the first line of some files. */
+const byteOrderMark = Buffer.from('\ufeff');
+
 /** A longer line is parsed in the account's event-loop turns. */
 const smallLineBytes = 64 * 1024;
 
@@ -49,7 +52,8 @@ export interface ParsedLine {
 }
 
 /** @throws SyntaxError; the file was checked, so it should not */
-export async function parseLine({ bytes }: SliceLine, accountId: string): Promise<ParsedLine> {
+export async function parseLine({ bytes: all }: SliceLine, accountId: string): Promise<ParsedLine> {
+  const bytes = all.subarray(0, 3).equals(byteOrderMark) ? all.subarray(3) : all;
   const value: unknown =
     bytes.length <= smallLineBytes
       ? JSON.parse(bytes.toString('utf8'))

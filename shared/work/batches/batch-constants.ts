@@ -6,8 +6,12 @@ const batchLifetimeMs = 31 * 24 * 60 * 60_000;
 /** How long a record outlives its list entries. */
 const recordSlackMs = 600_000;
 
+/** The model in whose turns lines are refused, because that needs none. Catalogs cannot have it. */
+export const anyModel = '*';
+
 /** For scripts that include batch-functions.lua. */
 export const batchConstants = {
+  anyModel,
   batchLifetimeMs,
   recordSlackMs,
   sliceLeaseMs: liveness.job.deadMs,

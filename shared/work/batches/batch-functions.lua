@@ -6,7 +6,8 @@
 -- Lines that no worker has taken yet are only a position in the file, so a batch takes the same memory however many lines
 -- it has.
 --
--- A batch's record is a hash: `st` status, `op` operation, `q` queue, `m` model whose turns it takes, `at` creation time,
+-- A batch's record is a hash: `st` status, `op` operation, `q` queue, `m` model that most lines name, `tm`
+-- model whose turns it takes, `at` creation time,
 -- `wi` end of its window, `in` its input file, `key` that file's object, `size` its bytes, `lines` its lines, `cur` the
 -- position of the lines that no worker has taken, `sb` bytes of a slice, `ns` how many slices were made, `why` the code of
 -- all remaining lines if they are not run any more, `ok` and `bad` how many lines have succeeded and failed, `cost` and
@@ -18,7 +19,7 @@
 --
 -- A slice is a field of a hash: `from to attempt worker deaths step reserved done`. `step` numbers its settlements, and
 -- `done` tells which of its lines are settled, as its workers write it.
--- luacheck: read globals batchLifetimeMs recordSlackMs sliceLeaseMs
+-- luacheck: read globals anyModel batchLifetimeMs recordSlackMs sliceLeaseMs
 
 -- include '../files/file-functions.lua'
 
@@ -78,7 +79,7 @@ local function weightOf(accountId) return redis.call('HGET', prefix .. 'account:
 -- Lets the batch's lines be taken again, if there are any that no worker has.
 local function wake(accountId, id, batch)
   local queue, model, createdAt, cursor, size =
-    unpack(redis.call('HMGET', batch, 'q', 'm', 'at', 'cur', 'size'))
+    unpack(redis.call('HMGET', batch, 'q', 'tm', 'at', 'cur', 'size'))
   redis.call('ZREM', prefix .. 'batch-pauses', accountId .. ' ' .. id)
   if tonumber(cursor) < tonumber(size) or redis.call('EXISTS', returnedOf(accountId, id)) == 1 then
     addToWaiting(accountId, id, queue, model, createdAt)
@@ -88,7 +89,7 @@ end
 
 -- Keeps workers from taking its lines for a while.
 local function pause(accountId, id, batch, forMs)
-  local queue, model = unpack(redis.call('HMGET', batch, 'q', 'm'))
+  local queue, model = unpack(redis.call('HMGET', batch, 'q', 'tm'))
   removeFromWaiting(accountId, id, queue, model)
   redis.call('ZADD', prefix .. 'batch-pauses', nowMs + forMs, accountId .. ' ' .. id)
 end
@@ -144,7 +145,7 @@ end
 local function endBatch(accountId, id, batch, status)
   local member = accountId .. ' ' .. id
   local queue, model, input, outputs, errors, url =
-    unpack(redis.call('HMGET', batch, 'q', 'm', 'in', 'of', 'ef', 'url'))
+    unpack(redis.call('HMGET', batch, 'q', 'tm', 'in', 'of', 'ef', 'url'))
   redis.call('ZREM', prefix .. 'batch-windows', member)
   redis.call('ZREM', prefix .. 'batch-pauses', member)
   redis.call('ZREM', prefix .. 'batches-open:' .. accountId, id)
@@ -178,6 +179,10 @@ local function stopBatch(accountId, id, batch, why)
   if redis.call('HSETNX', batch, 'why', why) == 0 then return end
   local member = accountId .. ' ' .. id
   redis.call('ZREM', prefix .. 'batch-windows', member)
+  -- Lines that are not run need no model, which may be gone.
+  local queue, model = unpack(redis.call('HMGET', batch, 'q', 'tm'))
+  removeFromWaiting(accountId, id, queue, model)
+  redis.call('HSET', batch, 'tm', anyModel)
   if why == 'batch_cancelled' then setStatus(batch, 'cancelling')
   else redis.call('HSETNX', batch, 't:in_progress', whole(nowMs)) setStatus(batch, 'finalizing') end
   return wake(accountId, id, batch)

@@ -58,7 +58,10 @@ export interface NewBatch {
   readonly requestId: string;
   readonly endpoint: string;
   readonly queue: BatchQueueName;
+  /** The model that most lines name. */
   readonly model: string;
+  /** The model in whose turns the lines are taken. */
+  readonly turnModel: string;
   readonly windowMs: number;
   readonly inputFileId: string;
   /** The object with the lines, and its size. */
@@ -125,9 +128,10 @@ export class BatchStore {
 
   /** Turns an admitted request into a batch, whose lines then wait for workers. */
   async place(batch: NewBatch, maxUnfinished: number): Promise<PlacedBatch> {
-    const { accountId, id, requestId, windowMs, queue, model, faults, webhookUrl, metadata } = batch;
+    const { accountId, id, requestId, windowMs, queue, turnModel: model, faults, webhookUrl, metadata } = batch;
     const fields = {
       op: batch.endpoint,
+      m: batch.model,
       key: batch.inputKey,
       size: String(batch.inputBytes),
       lines: String(batch.lines),

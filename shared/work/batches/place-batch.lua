@@ -14,7 +14,7 @@ local maxUnfinished = tonumber(ARGV[4]) -- batches of the account
 local windowMs = tonumber(ARGV[5]) -- in which the batch must end
 local input = ARGV[6] -- id of the input file
 local queue = ARGV[7] -- of the batch
-local model = ARGV[8] -- of the batch
+local model = ARGV[8] -- whose turns the batch takes
 local failure = ARGV[9] -- the faults of the input file as JSON, with which the batch fails; '' if there are none
 local fieldsText = ARGV[10] -- of the record, as a JSON object of texts
 
@@ -38,7 +38,7 @@ end
 local batch = batchOf(accountId, id)
 for field, value in pairs(cjson.decode(fieldsText)) do redis.call('HSET', batch, field, value) end
 local window = whole(tonumber(createdAt) + windowMs)
-redis.call('HSET', batch, 'at', createdAt, 'wi', window, 'in', input, 'q', queue, 'm', model, 'cur', 0, 'ns', 0, 'ok', 0,
+redis.call('HSET', batch, 'at', createdAt, 'wi', window, 'in', input, 'q', queue, 'tm', model, 'cur', 0, 'ns', 0, 'ok', 0,
   'bad', 0, 'cost', 0, 'res', 0, 'pt', 0, 'ct', 0, 'cr', 0, 'rt', 0)
 setStatus(batch, 'validating')
 redis.call('ZADD', all, createdAt, id)

@@ -3,6 +3,7 @@ import { noUsage } from '../../../../shared/catalog/cost.ts';
 import type { UsageEvent } from '../../../../shared/ledger/usage-event.ts';
 import { runAdmission } from '../../../../shared/money/admit-script.ts';
 import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
+import { anyModel } from '../../../../shared/work/batches/batch-constants.ts';
 import type { BatchRecord } from '../../../../shared/work/batches/batch-record.ts';
 import { BatchStore, type NewBatch } from '../../../../shared/work/batches/batch-store.ts';
 import { recoverSlices, wakeBatches } from '../../../../shared/work/batches/keep-batch-scripts.ts';
@@ -62,6 +63,7 @@ async function place(accountId: string, changes: Partial<NewBatch> = {}, maxUnfi
     requestId,
     endpoint: '/v1/embeddings',
     ...line,
+    turnModel: line.model,
     windowMs: dayMs,
     inputFileId,
     inputKey: 'input-key',
@@ -88,8 +90,13 @@ async function createBatch(changes: Partial<NewBatch> = {}): Promise<BatchRef> {
   return { accountId, id: batch.id };
 }
 
-const take = async ({ accountId }: BatchRef, worker = 'worker') =>
-  await takeSlice(services.redis, line, accountId, worker);
+/** Takes a slice whose lines are run, or else one whose lines are refused. */
+async function take({ accountId }: BatchRef, worker = 'worker') {
+  const taken = await takeSlice(services.redis, line, accountId, worker);
+  return taken.slice === null
+    ? await takeSlice(services.redis, { ...line, model: anyModel }, accountId, worker)
+    : taken;
+}
 
 async function takeOne(batch: BatchRef, worker = 'worker'): Promise<TakenSlice> {
   const { slice } = await take(batch, worker);
@@ -286,7 +293,7 @@ test('cancelling lets running lines end, and refuses all others', async (t) => {
   const batch = await createBatch();
   const running = await takeOne(batch, 'busy');
   const cancellation = await store.cancel(batch.accountId, batch.id);
-  t.deepEqual(cancellation, { outcome: 'cancelled', line: { ...line, weight: 1 }, workerIds: ['busy'] });
+  t.deepEqual(cancellation, { outcome: 'cancelled', line: { ...line, model: anyModel, weight: 1 }, workerIds: ['busy'] });
   t.deepEqual(await store.cancel(batch.accountId, batch.id), { outcome: 'ended' });
   t.is((await find(batch)).status, 'cancelling');
   t.deepEqual(await reserveLines(services.redis, running, 1n), {
