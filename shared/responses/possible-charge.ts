@@ -1,14 +1,9 @@
 // decision 0005
-import type { IncomingHttpHeaders } from 'node:http';
-
 /** What a caller may do if its request failed and may have been charged. */
 export interface ChargeAdvice {
   readonly en: string;
   readonly ru: string;
 }
-
-export const hasIdempotencyKey = (headers: IncomingHttpHeaders): boolean =>
-  headers['idempotency-key'] !== undefined;
 
 /** @param hasKey whether the failed request had an Idempotency-Key */
 export function adviseOnCharge(requestId: string, hasKey: boolean): ChargeAdvice {

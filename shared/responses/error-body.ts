@@ -1,6 +1,5 @@
-import type { AppError, ValidationIssue } from '../../../shared/contract/errors.ts';
+import type { AppError, ValidationIssue } from '../contract/errors.ts';
 import { adviseOnCharge } from './possible-charge.ts';
-import { servedMethods } from './served-methods.ts';
 
 export interface PresentErrorOptions {
   /** Whether to add Russian texts to the issues of a 422, for people to read. */
@@ -9,7 +8,7 @@ export interface PresentErrorOptions {
   readonly hasKey?: boolean;
 }
 
-/** The body of an error, used in responses and in the last event of a stream. */
+/** The body of an error, used in responses, as the last event of a stream and as the outcome of a line of a file. */
 export function presentError(
   error: AppError,
   { translatesErrors = false, hasKey = false }: PresentErrorOptions = {},
@@ -57,24 +56,3 @@ const inBothLanguages = (error: AppError, english: string, russian: string | nul
 
 const toRussian = ({ kind }: AppError, english: string, russian: string | null | undefined): string =>
   russian ?? `${kind.ru} Подробнее (по-английски): ${english}`;
-
-/** The challenge for callers that sent a key. For callers without a key, RFC 6750 (section 3) forbids the `error`. */
-const challenge = 'Bearer realm="model-gateway", error="invalid_token"';
-
-/** The headers of an error response, except those that depend on its body or its request. */
-export function errorHeaders(error: AppError, hasKey = false): Record<string, string> {
-  const { code, kind, status, headers, param, possiblyChargedId } = error;
-  const { retry, retryAfterSeconds } = kind;
-  return {
-    // Caches may store statuses such as 404 by default, but this response contains the id of one request.
-    'cache-control': 'no-store',
-    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
-    ...(code === 'invalid_api_key' && param === null ? { 'www-authenticate': challenge } : {}),
-    ...(status === 501 ? { allow: servedMethods.join(', ') } : {}),
-    // OpenAI's clients send a request again after a 409 or a 5xx, unless this header says otherwise.
-    ...((!retry && status === 409) || (possiblyChargedId !== null && !hasKey)
-      ? { 'x-should-retry': 'false' }
-      : {}),
-    ...headers,
-  };
-}
