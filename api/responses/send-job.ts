@@ -1,18 +1,15 @@
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { jobPath } from '../../shared/contract/jobs.ts';
 import type { JobRecord } from '../../shared/work/jobs/job-record.ts';
-import { decodeResult } from '../../shared/work/replies/result.ts';
-import { withCost } from '../../shared/responses/chat-cost.ts';
-import { presentEmbeddings } from '../../shared/responses/present-embeddings.ts';
-import { presentImages } from '../../shared/responses/present-images.ts';
 import { frameJob, type JobView } from '../jobs/job-text.ts';
 import { responseDeleted } from '../requests/stored-responses/job-failure.ts';
 import type { ChunkedBody } from '../../shared/responses/chunked-body.ts';
+import { presentResponse } from '../../shared/responses/present-response.ts';
 import { wrapBody } from '../../shared/responses/wrap-body.ts';
 import type { ApiContext } from '../http/request/context.ts';
 import type { Services } from '../services.ts';
 import { awaitResponse } from './await-response.ts';
-import { createFileLinks } from './file-links.ts';
+import { createFileLinks } from '../../shared/responses/file-links.ts';
 import { sendBody } from './send-body.ts';
 
 /**
@@ -78,7 +75,7 @@ export async function readJobResponse(
     const attached = services.jobs.attach(request, context.res, job.attempts);
     const { bytes, release } = await awaitResponse(attached, context.state.signal);
     try {
-      return { body: presentResponse(services, job, bytes), failure: null, release };
+      return { body: presentOfJob(services, job, bytes), failure: null, release };
     } catch (error) {
       release();
       throw error;
@@ -92,16 +89,9 @@ export async function readJobResponse(
 }
 
 /** Sets the cost from the job record, because the response was stored before settlement. */
-function presentResponse(services: Services, job: JobRecord, bytes: Buffer): Buffer | ChunkedBody {
+function presentOfJob({ publicUrl, config }: Services, job: JobRecord, bytes: Buffer): Buffer | ChunkedBody {
   const { id: requestId, model, operation, receipt, format } = job;
   if (receipt === null) throw new AppError('internal_error', { message: 'a succeeded job has no receipt' });
-  const charge = { costNano: String(receipt.costNano), free: receipt.free };
-  if (operation === 'chat.completions') return withCost(bytes, receipt.costNano);
-  if (operation === 'embeddings') {
-    const { header, body } = decodeResult(bytes, 'embedding');
-    const response = { requestId, model, header: { ...header, ...charge }, vectors: body };
-    return presentEmbeddings({ ...response, format: format === 'base64' ? 'base64' : 'float' });
-  }
-  const { header, body } = decodeResult(bytes, 'image');
-  return presentImages(requestId, { ...header, ...charge }, body, createFileLinks(services));
+  const linkOf = createFileLinks(publicUrl, config.s3.publicUrl);
+  return presentResponse({ requestId, model, operation, format, receipt }, bytes, linkOf);
 }

@@ -24,7 +24,7 @@ import type {
 } from '../../../shared/preparing/images/check-image-request.ts';
 import { createImageJob, prepareImages } from '../../../shared/preparing/images/prepare-images.ts';
 import { createPrepareOptions } from '../prepare-options.ts';
-import { createFileLinks } from '../../responses/file-links.ts';
+import { createFileLinks } from '../../../shared/responses/file-links.ts';
 import { awaitJob } from '../../responses/await-job.ts';
 import { respondAsync } from '../../responses/respond-async.ts';
 import { sendBody } from '../../responses/send-body.ts';
@@ -75,7 +75,7 @@ async function sendResponse({ services, context, checked, admitted }: ImageCall)
   const { bytes, release } = await awaitResponse(job, context.state.signal);
   try {
     const { header, body: images } = decodeResult(bytes, 'image');
-    const links = createFileLinks(services);
+    const links = createFileLinks(services.publicUrl, services.config.s3.publicUrl);
     await sendBody(context, presentImages(admitted.requestId, header, images, links));
   } finally {
     release();

@@ -3,7 +3,7 @@ import type { Services } from '../../services.ts';
 import type { ApiContext } from '../request/context.ts';
 import { BodyCheck } from './body-check.ts';
 import { BodyShare } from './body-share.ts';
-import { checkDepth, isWellFormedJson, parseSmallJson } from './json-body.ts';
+import { checkDepth, isWellFormedJson, parseSmallJson } from '../../../shared/preparing/json-body.ts';
 import { readChunks } from './read-chunks.ts';
 
 /** What koa-body adds to Koa's request. */

@@ -13,7 +13,7 @@ import type { BodyReader } from '../bodies/body-reader.ts';
 import { BodyShare } from '../bodies/body-share.ts';
 import { createBoundedReader } from '../bodies/bounded-body.ts';
 import { FormReader } from '../bodies/form-reader.ts';
-import { JsonBodyReader, parseSmallJson } from '../bodies/json-body.ts';
+import { JsonBodyReader, parseSmallJson } from '../../../shared/preparing/json-body.ts';
 import { readChunks } from '../bodies/read-chunks.ts';
 import { noMemory } from '../bodies/body-errors.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';

@@ -5,8 +5,8 @@ import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { lateStatus, smallBodyBytes } from '../bodies/body-pace.ts';
 import { drainBody } from '../bodies/drain-body.ts';
 import { isOverLimit } from '../connections/over-limit-requests.ts';
-import { errorHeaders, presentError } from '../responses/error-body.ts';
-import { hasIdempotencyKey } from '../responses/possible-charge.ts';
+import { presentError } from '../../../shared/responses/error-body.ts';
+import { errorHeaders, hasIdempotencyKey } from '../responses/error-headers.ts';
 import { suggestPath } from '../responses/unserved-paths.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 

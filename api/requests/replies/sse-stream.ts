@@ -5,8 +5,8 @@ import type { PooledBuffer } from '../../../shared/platform/runtime/buffer-pool.
 import { resetForUnreadResponse, wasResetForUnreadResponse } from '../../http/callers/unread-callers.ts';
 import { defaultFirstCommentMs, EventStream } from './event-stream.ts';
 import type { Receiver } from './pending-reply.ts';
-import { hasIdempotencyKey } from '../../http/responses/possible-charge.ts';
-import { presentError } from '../../http/responses/error-body.ts';
+import { hasIdempotencyKey } from '../../http/responses/error-headers.ts';
+import { presentError } from '../../../shared/responses/error-body.ts';
 
 /**
  * Interval at which the worker of a slow client is notified again. If the notifications stop, the worker cancels the

@@ -1,8 +1,8 @@
-import { createImage, editImage } from '../../contract/images.ts';
 import type { AdmittedRequest } from '../../money/admitted-request.ts';
 import type { ImageJob } from '../../work/queue/job-kinds.ts';
 import { findModel } from '../find-model.ts';
 import { createCountingTurn, type ModelCatalog, type Prepared, type PrepareOptions } from '../preparation.ts';
+import { modelOperations } from '../validate-body.ts';
 import {
   checkImageRequest,
   type AnyImageRequest,
@@ -10,8 +10,6 @@ import {
   type ImageOperation,
 } from './check-image-request.ts';
 import { estimateImages } from './estimate-images.ts';
-
-const operations = { createImage, editImage } as const;
 
 /**
  * Prepares an image request for admission.
@@ -25,7 +23,7 @@ export async function prepareImages(
   body: AnyImageRequest,
   options: PrepareOptions,
 ): Promise<Prepared<CheckedImageRequest>> {
-  const model = findModel(catalog, body.model, operations[operation].modelTypes);
+  const model = findModel(catalog, body.model, modelOperations[operation].modelTypes);
   const checked = checkImageRequest(body, model, operation);
   await options.checkEarly?.(model, false);
   const turn = createCountingTurn(options, model);

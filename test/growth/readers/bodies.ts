@@ -1,5 +1,5 @@
 import { FormReader } from '../../../api/http/bodies/form-reader.ts';
-import { JsonBodyReader, parseSmallJson } from '../../../api/http/bodies/json-body.ts';
+import { JsonBodyReader, parseSmallJson } from '../../../shared/preparing/json-body.ts';
 import { checkContents, checkParts } from '../../../shared/preparing/chat/check-parts.ts';
 import { countMedia, hasFiles, listTexts } from '../../../shared/preparing/chat/prompt-content.ts';
 import { translateFunctions } from '../../../shared/preparing/chat/translate-functions.ts';

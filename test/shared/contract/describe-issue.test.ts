@@ -1,6 +1,6 @@
 import test from 'ava';
 import Type from 'typebox';
-import { presentError } from '../../../api/http/responses/error-body.ts';
+import { presentError } from '../../../shared/responses/error-body.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';

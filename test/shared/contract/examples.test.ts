@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { ValidationErrorBody, createErrorExample, ErrorBody } from '../../../api/contract/error-bodies.ts';
 import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { presentError } from '../../../api/http/responses/error-body.ts';
+import { presentError } from '../../../shared/responses/error-body.ts';
 import type { Operation, OperationExample } from '../../../shared/contract/operation.ts';
 import { describeErrors } from '../../../api/description/error-responses.ts';
 import { SchemaComponents } from '../../../api/description/schema-components.ts';

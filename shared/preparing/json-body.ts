@@ -1,15 +1,14 @@
-import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
+import { invalidField, type AppError } from '../contract/errors.ts';
 import {
   JsonReader,
   requestJsonLimits,
   maxJsonDepth,
   maxJsonValues,
   type JsonError,
-} from '../../../shared/encoding/json-reader.ts';
-import { isNestedDeeper } from '../../../shared/encoding/json-record.ts';
-import { shorten } from '../../../shared/platform/runtime/shorten.ts';
-import { isWellFormed } from '../../../shared/platform/runtime/surrogate-check.ts';
-import type { BodyReader } from './body-reader.ts';
+} from '../encoding/json-reader.ts';
+import { isNestedDeeper } from '../encoding/json-record.ts';
+import { shorten } from '../platform/runtime/shorten.ts';
+import { isWellFormed } from '../platform/runtime/surrogate-check.ts';
 
 /**
  * Memory of a value in addition to its text. An empty object with its comma takes three bytes in a body and sixty in
@@ -20,7 +19,7 @@ const bytesPerValue = 32;
 const bytesPerInteger = 8;
 
 /** Parses a large JSON body as it arrives. */
-export class JsonBodyReader implements BodyReader {
+export class JsonBodyReader {
   readonly #reader: JsonReader;
 
   /**
@@ -31,14 +30,17 @@ export class JsonBodyReader implements BodyReader {
     this.#reader = new JsonReader({ ...requestJsonLimits, integers });
   }
 
+  /** Memory that the parsed part takes in addition to the received bytes. */
   get extraBytes(): number {
     return this.#reader.values * bytesPerValue + this.#reader.integers * bytesPerInteger;
   }
 
+  /** @throws AppError `validation_failed` */
   push(chunk: Buffer): void {
     readChunk(this.#reader, chunk);
   }
 
+  /** @returns the body, for validation */
   end(): unknown {
     const read = this.#reader.end();
     if (read === null) throw toJsonError('invalid');
@@ -60,6 +62,16 @@ export function parseSmallJson(text: string): unknown {
   // JsonReader throws an error with the path of the surrogate.
   if (!isWellFormedJson(text, value)) readChunk(new JsonReader(), Buffer.from(text));
   return value;
+}
+
+/**
+ * Checks a body that was parsed as a part of other JSON.
+ * @throws AppError `validation_failed` if it is nested too deep or has half of a surrogate pair
+ */
+export function checkParsedBody(body: unknown): void {
+  checkDepth(body);
+  // JsonReader throws an error with the path of the surrogate.
+  if (!isWellFormed(body)) readChunk(new JsonReader(), Buffer.from(JSON.stringify(body)));
 }
 
 /** @throws AppError `validation_failed` */
