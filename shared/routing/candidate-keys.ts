@@ -39,8 +39,3 @@ export function cooldownFields({ route, fingerprint }: RouteCandidate): {
   const keyOnRoute = `${fingerprint} ${route.id}`;
   return { key: fingerprint, keyOnRoute, keyForSome: `some ${keyOnRoute}` };
 }
-
-/** The name under which an account's call holds its slots. */
-export function nameLease(accountId: string, lease: string): string {
-  return `${accountId}|${lease}`;
-}

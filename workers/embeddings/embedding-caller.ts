@@ -84,7 +84,7 @@ export class EmbeddingCaller {
       accountIds,
       routes: model.routes,
       waitLimits,
-      isBackground: this.#isBackground,
+      callClass: this.#isBackground ? 'job' : 'interactive',
       retriesRateLimits: true,
       retriesTimeouts: true,
       signal: stop.signal,

@@ -1,10 +1,11 @@
-// decisions 0017, 0037
+// decisions 0017, 0037, 0086
 import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { breakerRules } from '../../shared/routing/breaker-rules.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import { nameLease, cooldownFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
+import { cooldownFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
+import type { CallClass } from './call-class.ts';
 import { restorePauseMs } from './slot-holders-script.ts';
 
 /** How long an account counts as waiting. Longer than the interval at which a waiting process tries again. */
@@ -14,18 +15,21 @@ const waitingMs = 500;
 const recentMs = 10 * 60_000;
 
 /**
- * How long an account with durable jobs counts as waiting. Longer than for waiting callers, so that jobs keep their
- * position if a busy worker retries late.
+ * How long an account with durable jobs or batch lines counts as waiting. Longer than for waiting callers, so that they
+ * keep their position if a busy worker retries late.
  */
-const jobWaitMs = 1_000;
+const classWaitMs = 1_000;
 /** The same for the other accounts after a grant: their worker tries again for them immediately. */
-const jobRetryMs = 50;
+const classRetryMs = 50;
+
+/** Follows the account in the names of batch calls' leases. */
+const batchMark = '|batch|';
 
 const { bucketMs, buckets, failedMs, firstPauseMs, maxPauseMs, minAccounts, probeMs } = breakerRules;
 
 const acquireScript = new LuaScript(
   new URL('./acquire.lua', import.meta.url),
-  ['holders', 'holdersState', 'holder', 'lease', 'leaseMs', 'isBackground', 'accountIds'],
+  ['holders', 'holdersState', 'holder', 'lease', 'leaseMs', 'class', 'accountIds'],
   {
     itemNames: [
       'health',
@@ -59,10 +63,13 @@ const acquireScript = new LuaScript(
       restorePauseMs,
       waitingMs,
       recentMs,
-      jobWaitMs,
-      jobRetryMs,
+      classWaitMs,
+      classRetryMs,
+      batchMark,
       jobsWaitSinceSuffix: redisKeys.jobsWaitSince(''),
       jobsWaitUntilSuffix: redisKeys.jobsWaitUntil(''),
+      batchWaitsSinceSuffix: redisKeys.batchWaitsSince(''),
+      batchWaitsUntilSuffix: redisKeys.batchWaitsUntil(''),
     },
   },
 );
@@ -119,31 +126,38 @@ export interface AcquirePause {
 }
 
 /** Identifies a call across all workers. */
-export const nameHolderLease = (holder: string, callNumber: number): string => `${holder}:${callNumber}`;
+export interface CallName {
+  /** The name under which the process holds slots. */
+  readonly holder: string;
+  /** Unique for the holder. */
+  readonly callNumber: number;
+  readonly callClass: CallClass;
+}
+
+/** Returns the name of the lease of a call that this account makes. */
+export const nameCallLease = (accountId: string, { holder, callNumber, callClass }: CallName): string =>
+  `${accountId}${callClass === 'batch' ? batchMark : '|'}${holder}:${callNumber}`;
 
 /**
  * Tries to acquire a call slot, in one round trip.
  * @param accountIds the waiting accounts, next first; at most `maxAccountsPerAcquire`
- * @param holder the name under which the process holds slots
- * @param callNumber unique for the holder
  * @param leaseMs how long its slots are held without renewal
- * @param isBackground no caller waits for the call: it gets no slot while callers wait, and never the last eighth
  */
 export async function runAcquire(
   redis: RedisClient,
   candidates: readonly RouteCandidate[],
   accountIds: readonly string[],
-  { holder, callNumber, leaseMs }: { holder: string; callNumber: number; leaseMs: number },
-  isBackground = false,
+  call: CallName,
+  leaseMs: number,
 ): Promise<AcquireResult> {
-  const lease = nameHolderLease(holder, callNumber);
+  const { holder, callClass } = call;
   const values = {
     holders: redisKeys.slotHolders,
     holdersState: redisKeys.slotHoldersState,
     holder,
-    lease,
+    lease: nameCallLease('', call),
     leaseMs,
-    isBackground: isBackground ? 1 : 0,
+    class: callClass,
     accountIds: JSON.stringify(accountIds),
   };
   const reply = (await acquireScript.run(redis, values, candidates.map(describeCandidate))) as AcquireReply;
@@ -157,7 +171,7 @@ export async function runAcquire(
         slot: {
           candidate,
           accountId,
-          lease: nameLease(accountId, lease),
+          lease: nameCallLease(accountId, call),
           holder,
           isProbe: isProbe === 1,
           spareSlots,

@@ -14,6 +14,9 @@
 -- Accounts that got no slot because none was free are recorded as waiting until they try again, or for half a second.
 --
 -- Durable jobs are not limited to halves: among accounts with waiting jobs, the one that has waited longest goes next.
+-- They leave the last eighth free, rounded down. The same holds for lines of batch files, but they get a slot only while
+-- no job waits either, and leave at least one slot free if there are two or more. Their calls do not count towards the
+-- half of an account.
 --
 -- Redis's clock may be set back, so times further in the future than any the scripts set are ignored.
 --
@@ -22,14 +25,14 @@
 -- number of slots; {'busy'} if a free slot was the only thing missing; {'paused', keyMs, breakerMs}: the milliseconds
 -- until the first key's cooldown ends and until the first breaker lets a probe through, -1 for each that does not
 -- apply; or {'unreported'} if the worker must report first.
--- luacheck: read globals bucketMs buckets failedMs firstPauseMs maxPauseMs minAccounts probeMs restorePauseMs waitingMs
+-- luacheck: read globals batchMark bucketMs buckets failedMs firstPauseMs maxPauseMs minAccounts probeMs restorePauseMs waitingMs
 
 local holders = KEYS[1] -- sorted set: holders by the time until which they are alive
 local holdersState = KEYS[2] -- hash: until when no slot is granted
 local holder = ARGV[1] -- that asks for the slot
-local lease = ARGV[2] -- name of the call
+local lease = ARGV[2] -- name of the call's lease, after the account
 local leaseMs = tonumber(ARGV[3]) -- how long the slot is held without renewal
-local isBackground = ARGV[4] -- '1' if no caller waits for the call
+local class = ARGV[4] -- of the call: 'interactive' if a caller waits for it, 'job' or 'batch'
 local accountIds = ARGV[5] -- of the waiting accounts, as JSON, next first
 
 -- include '../../shared/platform/redis/clock.lua'
@@ -41,7 +44,7 @@ if pauseUntil > nowMs and pauseUntil <= nowMs + restorePauseMs then return {'bus
 
 local accounts = cjson.decode(accountIds)
 -- If no account waits, the result is busy, never a pause.
-local keyMs, breakerMs, isBusy, waitingSets, fullForJobs = -1, -1, #accounts == 0, {}, {}
+local keyMs, breakerMs, isBusy, waitingSets, fullForClass = -1, -1, #accounts == 0, {}, {}
 local function sooner(known, ms)
   if known < 0 or ms < known then return ms end
   return known
@@ -63,15 +66,15 @@ local function shortenLeases(calls)
   end
 end
 
--- How many slots of a set an account holds. Each set is read at most once, and only if accounts contend for it. A set
--- has no more leases than slots.
+-- How many slots of a set an account holds, without those of batch calls: they would keep its callers waiting until
+-- they end. Each set is read at most once, and only if accounts contend for it. A set has no more leases than slots.
 local heldBySet = {}
 local function countHeld(calls, account)
   if not heldBySet[calls] then
     local held = {}
     for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
       local owner = string.match(member, '^(.-)|')
-      if owner then held[owner] = (held[owner] or 0) + 1 end
+      if owner and string.sub(member, #owner + 1, #owner + #batchMark) ~= batchMark then held[owner] = (held[owner] or 0) + 1 end
     end
     heldBySet[calls] = held
   end
@@ -79,7 +82,7 @@ local function countHeld(calls, account)
 end
 
 -- include 'slot-users.lua'
--- include 'job-waits.lua'
+-- include 'class-waits.lua'
 
 -- Whether so many accounts failed that the breaker blocks all accounts.
 local function blocksAll(failedAccounts, servedAccounts)
@@ -133,19 +136,21 @@ end
 
 -- Records that these accounts found no slot in this set.
 local function noteFull(set, numbers)
-  if isBackground == '1' then fullForJobs[set.calls] = numbers
-  else waitingSets[#waitingSets + 1] = set.waiting end
+  if class == 'interactive' then waitingSets[#waitingSets + 1] = set.waiting
+  else fullForClass[set.calls] = numbers end
 end
 
 -- How many slots of a set the account may still take.
 local function countAvailable(set, a)
   local available, half, eighth = set.free, math.ceil(set.limit / 2), math.floor(set.limit / 8)
-  if isBackground == '1' then
-    -- No caller waits for a background call. Leave an eighth of the slots for calls that callers wait for.
+  if class ~= 'interactive' then
+    -- No caller waits for the call. Leave an eighth of the slots for calls that callers wait for.
+    if class == 'batch' and set.limit >= 2 then eighth = math.max(1, eighth) end
     available = available - eighth
-    if redis.call('ZCOUNT', set.waiting, nowMs, nowMs + waitingMs) > 0 then available = 0 end
+    if available > 0 and redis.call('ZCOUNT', set.waiting, nowMs, nowMs + waitingMs) > 0 then available = 0 end
+    if available > 0 and class == 'batch' and classWaits('count', 'job', set.calls) > 0 then available = 0 end
     if available > 0 then
-      available = available - math.min(math.ceil(set.limit / 4), jobWaits('ahead', set.calls, a))
+      available = available - math.min(math.ceil(set.limit / 4), classWaits('ahead', class, set.calls, a))
     end
     return available
   end
@@ -158,10 +163,10 @@ end
 
 local function take(set, a)
   local account = accounts[a]
-  redis.call('ZADD', set.calls, nowMs + leaseMs, account .. '|' .. lease)
+  redis.call('ZADD', set.calls, nowMs + leaseMs, account .. lease)
   redis.call('PEXPIRE', set.calls, leaseMs)
-  if isBackground == '1' then jobWaits('granted', set.calls, a)
-  else redis.call('ZREM', set.waiting, account) end
+  if class == 'interactive' then redis.call('ZREM', set.waiting, account)
+  else classWaits('granted', class, set.calls, a) end
   recordUse(set.users, account)
 end
 
@@ -232,7 +237,7 @@ while eachKey < #KEYS do
     end
   end
 end
-for calls, numbers in pairs(fullForJobs) do jobWaits('full', calls, numbers) end
+for calls, numbers in pairs(fullForClass) do classWaits('full', class, calls, numbers) end
 for _, waiting in ipairs(waitingSets) do
   for _, account in ipairs(accounts) do redis.call('ZADD', waiting, nowMs + waitingMs, account) end
   redis.call('ZREMRANGEBYSCORE', waiting, '-inf', nowMs)

@@ -3,6 +3,7 @@ import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CallSlot } from './acquire-script.ts';
+import type { CallClass } from './call-class.ts';
 import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import {
@@ -67,8 +68,8 @@ export interface RouteCall<T> {
   /** The call fails if it has no slot by then; milliseconds since the epoch. */
   readonly deadlineAtMs: number;
   readonly waitLimits: WaitLimits;
-  /** Whether no client waits on a connection for this call. Calls that a client waits for go first. */
-  readonly isBackground?: boolean;
+  /** `interactive` by default. Waiting calls of an earlier class get a slot first. Read for each attempt. */
+  readonly callClass?: CallClass;
   /** Whether `attempt` checks `isKept`, and if it is true, makes sure that somebody still waits for the call. */
   readonly takesKeptSlots?: boolean;
   /**
@@ -230,7 +231,7 @@ async function acquireSlot<T>(
       signal: call.signal,
       deadlineAtMs,
       waitLimits,
-      ...(call.isBackground === true && { isBackground: true }),
+      ...(call.callClass !== undefined && { callClass: call.callClass }),
     });
   };
   try {

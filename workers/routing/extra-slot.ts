@@ -38,13 +38,13 @@ export async function acquireExtraSlot(
   {
     waitLimits,
     deadlineAtMs,
-    isBackground = false,
-  }: Pick<SlotOptions, 'waitLimits' | 'deadlineAtMs' | 'isBackground'>,
+    callClass = 'interactive',
+  }: Pick<SlotOptions, 'waitLimits' | 'deadlineAtMs' | 'callClass'>,
   { candidate, accountId }: CallSlot,
   signal: AbortSignal,
 ): ReturnType<AcquireExtraSlot> {
   const { limiter } = reports;
-  const options = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, isBackground };
+  const options = { accountIds: () => [accountId], signal, waitLimits, deadlineAtMs, callClass };
   try {
     const slot = await limiter.acquire([candidate], options);
     if (slot === null) return null;

@@ -3,29 +3,23 @@ import { createRecentEntries } from '../../shared/platform/runtime/recent-entrie
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { isContested } from './contested-script.ts';
+import { callClasses, classesBefore, type CallClass } from './call-class.ts';
 import {
   maxAccountsPerAcquire,
-  nameHolderLease,
+  nameCallLease,
   runAcquire,
   type AcquireResult,
+  type CallName,
   type CallSlot,
 } from './acquire-script.ts';
 import type { CallOutcome, KeyCooldown } from './outcome-script.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import { nameLease } from '../../shared/routing/candidate-keys.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { HeldSlots, outagePauseMs } from './held-slots.ts';
 import { SlotHolder } from './slot-holder.ts';
-import {
-  WaitQueue,
-  isBackgroundQueue,
-  isWithinWaitLimits,
-  queueNameOf,
-  priorityQueueNameOf,
-  type SlotOptions,
-} from './wait-queue.ts';
+import { WaitQueue, isWithinWaitLimits, queueNameOf, type SlotOptions } from './wait-queue.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 
 /**
@@ -89,14 +83,16 @@ export class RouteLimiter implements Running {
    */
   async acquire(candidates: readonly RouteCandidate[], options: SlotOptions): Promise<CallSlot | null> {
     options.signal.throwIfAborted();
-    const { isBackground = false } = options;
-    const name = queueNameOf(candidates, isBackground);
+    const { callClass = 'interactive' } = options;
     // Later calls do not overtake waiting ones.
-    if (!this.#queues.has(name) && !this.#isBlockedByPriorityQueue(name)) {
+    if (
+      !this.#queues.has(queueNameOf(candidates, callClass)) &&
+      !this.#isBlockedByEarlierClass(candidates, callClass)
+    ) {
       const accountIds = takeFirst(options.accountIds(), maxAccountsPerAcquire);
-      const kept = options.takesKeptSlots === true ? this.#takeKept(candidates, accountIds) : null;
+      const kept = mayReuseSlots(options) ? this.#takeKept(candidates, accountIds) : null;
       if (kept !== null) return kept;
-      const result = await this.#tryAcquire(candidates, accountIds, isBackground);
+      const result = await this.#tryAcquire(candidates, accountIds, callClass);
       if (result?.outcome === 'granted') return await this.#deliver(result.slot, candidates, options);
       // The result applies only to the accounts that were passed to Redis: the first few of those that were waiting at
       // that moment.
@@ -105,7 +101,7 @@ export class RouteLimiter implements Running {
         return null;
       options.signal.throwIfAborted();
     }
-    return await this.#waitInQueue(name, candidates, options);
+    return await this.#waitInQueue(candidates, options);
   }
 
   /**
@@ -186,31 +182,32 @@ export class RouteLimiter implements Running {
    * would get every slot.
    */
   #wakeQueues(): void {
-    const turnOf = (name: string, queue: WaitQueue): number =>
-      isBackgroundQueue(name) ? Infinity : (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0);
-    const queues = Array.from(this.#queues, ([name, queue]) => ({ queue, turn: turnOf(name, queue) }));
-    for (const { queue } of queues.sort((a, b) => compareTurns(a.turn, b.turn))) queue.wake();
+    const queues = Array.from(this.#queues.values(), (queue) => ({
+      queue,
+      rank: callClasses.indexOf(queue.callClass),
+      turn:
+        queue.callClass === 'interactive' ? (this.#grantedAt.get(queue.nextAccountIds(1)[0] ?? '') ?? 0) : 0,
+    }));
+    for (const { queue } of queues.sort((a, b) => a.rank - b.rank || a.turn - b.turn)) queue.wake();
   }
 
-  /** Whether calls with priority over this queue are waiting for the same candidates in this process. */
-  #isBlockedByPriorityQueue(name: string): boolean {
-    const priorityQueueName = priorityQueueNameOf(name);
-    return priorityQueueName !== null && this.#queues.has(priorityQueueName);
+  /** Whether calls of an earlier class are waiting for the same candidates in this process. */
+  #isBlockedByEarlierClass(candidates: readonly RouteCandidate[], callClass: CallClass): boolean {
+    return classesBefore(callClass).some((earlier) => this.#queues.has(queueNameOf(candidates, earlier)));
   }
 
   /** Returns null if Redis is unavailable; the caller then retries. */
   async #tryAcquire(
     candidates: readonly RouteCandidate[],
     accountIds: readonly string[],
-    isBackground: boolean,
+    callClass: CallClass,
   ): Promise<AcquireResult | null> {
     if (this.#isHandedBack) return null;
-    const leases: string[] = [];
+    const calls: CallName[] = [];
     const run = (): Promise<AcquireResult> => {
-      const [holder, callNumber] = [this.#holder.name, (this.#callCount += 1)];
-      leases.push(nameHolderLease(holder, callNumber));
-      const lease = { holder, callNumber, leaseMs: this.#leaseMs };
-      return runAcquire(this.#redis, candidates, accountIds, lease, isBackground);
+      const call = { holder: this.#holder.name, callNumber: (this.#callCount += 1), callClass };
+      calls.push(call);
+      return runAcquire(this.#redis, candidates, accountIds, call, this.#leaseMs);
     };
     try {
       if (!this.#holder.isAlive) await this.#holder.report();
@@ -224,7 +221,7 @@ export class RouteLimiter implements Running {
       this.#log.debug({ err: error }, 'waiting for Redis');
       this.#held.releaseUnknown(
         candidates,
-        accountIds.flatMap((accountId) => leases.map((lease) => nameLease(accountId, lease))),
+        accountIds.flatMap((accountId) => calls.map((call) => nameCallLease(accountId, call))),
       );
       return null;
     }
@@ -235,9 +232,9 @@ export class RouteLimiter implements Running {
     candidates: readonly RouteCandidate[],
     options: SlotOptions,
   ): Promise<CallSlot | null> {
-    const { signal, takesKeptSlots = false } = options;
+    const { signal } = options;
     if (!(await this.#isStillHeld(slot))) return await this.acquire(candidates, options);
-    this.#held.add(slot, takesKeptSlots);
+    this.#held.add(slot, mayReuseSlots(options));
     this.#grantedAt.set(slot.accountId, (this.#grants += 1));
     if (!signal.aborted && !this.#isHandedBack) return slot;
     this.release(slot, 'none');
@@ -256,14 +253,12 @@ export class RouteLimiter implements Running {
     return false;
   }
 
-  async #waitInQueue(
-    name: string,
-    candidates: readonly RouteCandidate[],
-    options: SlotOptions,
-  ): Promise<CallSlot | null> {
+  async #waitInQueue(candidates: readonly RouteCandidate[], options: SlotOptions): Promise<CallSlot | null> {
+    const { callClass = 'interactive' } = options;
+    const name = queueNameOf(candidates, callClass);
     let queue = this.#queues.get(name);
     const isFirst = queue === undefined;
-    queue ??= new WaitQueue();
+    queue ??= new WaitQueue(callClass);
     this.#queues.set(name, queue);
     const waiting = queue.wait(candidates, options);
     // The kept slots may be what these calls wait for.
@@ -286,10 +281,9 @@ export class RouteLimiter implements Running {
       ) {
         const woken = queue.woken();
         const accountIds = queue.nextAccountIds(maxAccountsPerAcquire, skippedCount);
-        const isBackground = isBackgroundQueue(name);
-        const result: AcquireResult | null = this.#isBlockedByPriorityQueue(name)
+        const result: AcquireResult | null = this.#isBlockedByEarlierClass(candidates, queue.callClass)
           ? { outcome: 'busy' }
-          : await this.#tryAcquire(candidates, accountIds, isBackground);
+          : await this.#tryAcquire(candidates, accountIds, queue.callClass);
         const isPaused = result?.outcome === 'paused';
         skippedCount =
           isPaused && accountIds.length === maxAccountsPerAcquire ? skippedCount + maxAccountsPerAcquire : 0;
@@ -315,8 +309,9 @@ export class RouteLimiter implements Running {
   }
 }
 
-/** Two infinite turns are equal, but their difference is NaN. */
-const compareTurns = (a: number, b: number): number => (a === b ? 0 : a - b);
+/** Only Redis knows whether calls of an earlier class wait, so other calls than interactive ones always ask it. */
+const mayReuseSlots = ({ takesKeptSlots = false, callClass = 'interactive' }: SlotOptions): boolean =>
+  takesKeptSlots && callClass === 'interactive';
 
 function takeFirst<T>(all: Iterable<T>, maxCount: number): T[] {
   const first: T[] = [];

@@ -2,6 +2,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { AcquirePause, CallSlot } from './acquire-script.ts';
+import type { CallClass } from './call-class.ts';
 import { maxTimerMs } from '../../shared/platform/runtime/timers.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 
@@ -22,8 +23,8 @@ export interface SlotOptions {
   /** The call fails if it has no slot by then; milliseconds since the epoch. */
   readonly deadlineAtMs: number;
   readonly waitLimits: WaitLimits;
-  /** Whether no client waits on a connection for this call. Calls that a client waits for go first. */
-  readonly isBackground?: boolean;
+  /** `interactive` by default. Waiting calls of an earlier class get a slot first. */
+  readonly callClass?: CallClass;
   /**
    * Whether the call may take over the slot of an earlier one, without a round trip to Redis. Its caller must make sure
    * by itself that somebody still waits for it.
@@ -37,14 +38,19 @@ interface WaitingCall extends SlotOptions {
   readonly settle: (result: { slot: CallSlot | null } | { error: unknown }) => void;
 }
 
-/** The calls of one process that wait for slots of the same candidates. Accounts take turns. */
+/** The calls of one process and one class that wait for slots of the same candidates. Accounts take turns. */
 export class WaitQueue {
+  readonly callClass: CallClass;
   readonly #waiting = new FairQueue<WaitingCall>();
   /** Since when the queue is blocked only by pauses; null while it is blocked by a lack of slots. */
   #pausedAtMs: number | null = null;
   /** Accounts that have requested a slot since the queue was paused and found every candidate paused. */
   readonly #pausedIds = new Set<string>();
   #wake = (): void => undefined;
+
+  constructor(callClass: CallClass) {
+    this.callClass = callClass;
+  }
 
   /** Resolves with the slot, or with null if none becomes free within the call's wait limits. */
   async wait(candidates: readonly RouteCandidate[], options: SlotOptions): Promise<CallSlot | null> {
@@ -172,22 +178,10 @@ export function isWithinWaitLimits(
   );
 }
 
-/** Returns the queue's name. Calls with the same candidates share a queue; background calls have a separate one. */
-export function queueNameOf(candidates: readonly RouteCandidate[], isBackground: boolean): string {
-  const name = nameCandidates(candidates);
-  return isBackground ? `${name}${backgroundMark}` : name;
+/** Returns the name of the queue for calls with the same candidates and of the same class. */
+export function queueNameOf(candidates: readonly RouteCandidate[], callClass: CallClass): string {
+  return `${nameCandidates(candidates)}\n${callClass}`;
 }
-
-export function isBackgroundQueue(name: string): boolean {
-  return name.endsWith(backgroundMark);
-}
-
-/** Returns the name of the queue with priority over this one; null if there is none. */
-export function priorityQueueNameOf(name: string): string | null {
-  return isBackgroundQueue(name) ? name.slice(0, -backgroundMark.length) : null;
-}
-
-const backgroundMark = '\nbackground';
 
 function nameCandidates(candidates: readonly RouteCandidate[]): string {
   return candidates

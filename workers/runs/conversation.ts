@@ -109,7 +109,7 @@ export class Conversation {
       accountIds: () => [request.accountId],
       routes: findServingRoutes(model.routes, body),
       waitLimits: isDurable ? durableWaitLimits : waitLimits,
-      isBackground: isDurable,
+      callClass: isDurable ? 'job' : 'interactive',
       takesKeptSlots: !isDurable,
       retriesRateLimits: isDurable,
       ...(this.#chunks !== null && !isDurable && { statusUntilMs: request.admittedAtMs + statusMs }),

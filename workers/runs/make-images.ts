@@ -89,7 +89,7 @@ async function callModel(
     accountIds: () => [job.request.accountId],
     routes: findRoutes(model, job, loadedInputs),
     waitLimits,
-    isBackground: job.request.jobAttempt !== undefined,
+    callClass: job.request.jobAttempt === undefined ? 'interactive' : 'job',
     retriesRateLimits: true,
     // Each call makes another set of images, which the vendor bills.
     retriesTimeouts: false,

@@ -224,6 +224,9 @@ export const redisKeys = {
   jobsWaitSince: (callsKey: string) => `${callsKey}:jobs-since`,
   /** Sorted set: the accounts of `jobsWaitSince` → when the entry expires unless they try again (ms). */
   jobsWaitUntil: (callsKey: string) => `${callsKey}:jobs-until`,
+  /** The same for accounts whose lines of batch files wait. */
+  batchWaitsSince: (callsKey: string) => `${callsKey}:batch-since`,
+  batchWaitsUntil: (callsKey: string) => `${callsKey}:batch-until`,
   /** Hash: the account last granted a slot of these calls, and when; when any other account last was; ten minutes. */
   slotUsersOf: (callsKey: string) => `${callsKey}:users`,
 

@@ -117,3 +117,22 @@ test('a slot is neither kept by a call that did not offer it, nor given to one t
   limiter.release(first, 'ok');
   t.not((await limiter.acquire(candidates, options))!.lease, first.lease);
 });
+
+test('a kept slot is given only to a call that a caller waits for, because others must ask whether callers wait', async (t) => {
+  const limiter = openLimiter(t);
+  const candidates = listCandidates(createRoute('of-callers'));
+  const first = (await acquire(limiter, candidates))!;
+  limiter.release(first, 'ok');
+  const options = {
+    accountIds: () => ['account'],
+    signal: new AbortController().signal,
+    deadlineAtMs: Date.now() + 20_000,
+    waitLimits: noWait,
+    takesKeptSlots: true,
+  };
+  for (const callClass of ['job', 'batch'] as const) {
+    const slot = (await limiter.acquire(candidates, { ...options, callClass }))!;
+    t.not(slot.lease, first.lease);
+    limiter.release(slot, 'ok');
+  }
+});
