@@ -1,4 +1,5 @@
-import type { PendingRequest, PendingInput } from './embedding-work.ts';
+import { callClasses, type CallClass } from '../routing/call-class.ts';
+import type { InputClaim, PendingInput, PendingRequest } from './embedding-work.ts';
 
 /**
  * Thrown instead of making a call if all callers have disconnected before a slot is granted or a failed call is
@@ -10,9 +11,14 @@ export class NobodyWaiting extends Error {
 
 /** Returns the end user of the request that the inputs belong to; null if they belong to several requests. */
 export function findUser(inputs: readonly PendingInput[]): string | null {
-  const requests = new Set(inputs.flatMap(({ claims }) => claims.map(({ request }) => request)));
-  const [only] = requests;
-  return requests.size === 1 ? only!.task.user : null;
+  let only: PendingRequest | null = null;
+  for (const { claims } of inputs) {
+    for (const { request } of claims) {
+      if (only !== null && request !== only) return null;
+      only = request;
+    }
+  }
+  return only?.task.user ?? null;
 }
 
 export function findAccounts(inputs: readonly PendingInput[]): ReadonlySet<string> {
@@ -27,25 +33,61 @@ export function sumTokens(inputs: readonly PendingInput[]): Map<string, number> 
   return tokensOf;
 }
 
+/** Returns the earliest class of the inputs that are still needed, in which calls with them are made. */
+export function findCallClass(inputs: readonly PendingInput[]): CallClass {
+  const classes = new Set<CallClass>();
+  for (const input of inputs)
+    if (!classes.has(input.callClass) && input.isNeeded) classes.add(input.callClass);
+  return callClasses.find((callClass) => classes.has(callClass)) ?? 'interactive';
+}
+
 /**
- * Groups inputs by request, because the inputs of one request succeed or fail together. An input shared by several
- * requests goes into the group of the first request that is still waiting for it. Inputs that no request is waiting for
- * are left out.
+ * Groups inputs by line, because the inputs of one line succeed or fail together; most requests are one line. An input
+ * shared by several lines goes into the group of the first that is still waiting for it. Inputs that no line is waiting
+ * for are left out.
  */
-export function groupByRequest(inputs: readonly PendingInput[]): PendingInput[][] {
-  const groups = new Map<PendingRequest, PendingInput[]>();
+export function groupByLine(inputs: readonly PendingInput[]): PendingInput[][] {
+  const groups = new LineMap<PendingInput[]>();
+  // Keep the lines of one account together, so that the bisection finds an account with many bad lines in as few calls
+  // as an account with one.
+  const byAccount = new Map<string, PendingInput[][]>();
   for (const input of inputs) {
-    if (!input.isNeeded) continue;
-    const { request } = input.claims.find((claim) => claim.request.isWaitingFor(claim.index))!;
-    const group = groups.get(request) ?? [];
-    group.push(input);
-    groups.set(request, group);
+    const claim = input.claims.find(({ request, index }) => request.isWaitingFor(index));
+    if (!input.isNeeded || claim === undefined) continue;
+    const known = groups.get(claim);
+    if (known !== undefined) {
+      known.push(input);
+      continue;
+    }
+    const group = [input];
+    groups.set(claim, group);
+    const ofAccount = byAccount.get(input.accountId);
+    if (ofAccount === undefined) byAccount.set(input.accountId, [group]);
+    else ofAccount.push(group);
   }
-  // Keep the requests of one account together, so that the bisection finds an account with many bad requests in as few
-  // calls as an account with one.
-  const ofAccount = ([request]: [PendingRequest, PendingInput[]]): string => request.task.accountId;
-  const ordered = [...groups].sort((a, b) => (ofAccount(a) < ofAccount(b) ? -1 : 1));
-  return ordered.map(([, group]) => group);
+  return [...byAccount].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, ofAccount]) => ofAccount);
+}
+
+/** Values by line, over several requests. */
+export class LineMap<T> {
+  readonly #byRequest = new Map<PendingRequest, Map<number, T>>();
+
+  get({ request, index }: InputClaim): T | undefined {
+    return this.#byRequest.get(request)?.get(request.lineOf(index));
+  }
+
+  set({ request, index }: InputClaim, value: T): void {
+    let byLine = this.#byRequest.get(request);
+    if (byLine === undefined) {
+      byLine = new Map();
+      this.#byRequest.set(request, byLine);
+    }
+    byLine.set(request.lineOf(index), value);
+  }
+
+  *values(): Generator<T> {
+    for (const byLine of this.#byRequest.values()) yield* byLine.values();
+  }
 }
 
 /**

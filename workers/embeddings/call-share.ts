@@ -1,7 +1,8 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { countSlots } from '../../shared/routing/route-candidate.ts';
+import type { CallClass } from '../routing/call-class.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
-import type { SharedCallLimits } from './waiting-inputs.ts';
+import type { CallPlan, SharedCallLimits } from './waiting-inputs.ts';
 
 /**
  * Minimum number of inputs per call when waiting inputs are spread over free slots, because vendors limit the number of
@@ -62,6 +63,27 @@ function findEvenShare(waiting: number, { spareSlots, slots }: GrantedCall, allS
 function findShare(waiting: number, allSlots: number): number {
   return Math.max(minShare, Math.ceil((2 * waiting) / allSlots));
 }
+
+/**
+ * Plans how many of the waiting inputs of a class go with a call. Calls for batch lines are full.
+ * @param decision as for `chooseShare`
+ */
+export function planCall(
+  callClass: CallClass,
+  model: CatalogModel,
+  waiting: number,
+  granted: GrantedCall,
+  decision: ShareDecision | null,
+): { readonly plan: CallPlan; readonly shareOfNext: number | null } {
+  if (callClass === 'batch') return { plan: fullCall(findLimits(model)), shareOfNext: null };
+  const { share, isEven, shareOfNext } = chooseShare(model, waiting, granted, decision);
+  const limits = findLimits(model);
+  const maxInputs = Math.min(limits.maxInputs, isEven ? share : 2 * share);
+  return { plan: { ...limits, maxInputs, enough: Math.min(maxInputs, share) }, shareOfNext };
+}
+
+/** A call as large as the limits allow. */
+export const fullCall = (limits: SharedCallLimits): CallPlan => ({ ...limits, enough: limits.maxInputs });
 
 /**
  * The limits that every route of the model accepts. A call must fit all routes, because one that fails on a route is

@@ -1,7 +1,8 @@
 // decision 0028
 import { AppError } from '../../shared/contract/errors.ts';
 import { UpstreamError, type EmbeddingResponse } from '../upstreams/upstream.ts';
-import type { InputClaim, EmbeddedInput, BufferRef, PendingInput } from './embedding-work.ts';
+import type { EmbeddedInput, BufferRef } from './embedding-task.ts';
+import type { InputClaim, PendingInput } from './embedding-work.ts';
 import type { CallBill } from './bill-call.ts';
 import { shareExactly } from './share-exactly.ts';
 import type { StoredVector } from './vector-entry.ts';
@@ -61,8 +62,9 @@ export function deliverVectors(
 }
 
 /** Treats an invalid vector as a rejection of the input, because the model returns the same on a retry. */
-export function describeInvalidVector({ request: { task }, index }: InputClaim): AppError {
-  const input = task.inputs.length === 1 ? 'the input' : `input.${index}`;
+export function describeInvalidVector({ request, index }: InputClaim): AppError {
+  const { position, count } = request.locate(index);
+  const input = count === 1 ? 'the input' : `input.${position}`;
   const message = `The model returned a vector with non-finite numbers for ${input}.`;
   return new AppError('upstream_rejected', { message, cause: new UpstreamError('rejected', message) });
 }

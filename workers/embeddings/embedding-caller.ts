@@ -3,6 +3,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
+import type { CallClass } from '../routing/call-class.ts';
 import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
 import { RequestFailures } from '../routing/request-failures.ts';
 import {
@@ -16,10 +17,11 @@ import {
 import { billCall, type CallBill } from './bill-call.ts';
 import { chooseCheck } from './choose-check.ts';
 import { deliverVectors } from './deliver-vectors.ts';
-import { BufferRef, type PendingInput } from './embedding-work.ts';
+import { BufferRef } from './embedding-task.ts';
+import type { PendingInput } from './embedding-work.ts';
 import { cacheOutcomes } from './cached-vectors.ts';
 import type { Quarantine } from './quarantine.ts';
-import { findUser, NobodyWaiting, sumTokens } from './call-inputs.ts';
+import { findCallClass, findUser, NobodyWaiting, sumTokens } from './call-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
 
@@ -35,6 +37,8 @@ export interface CallDeps {
 
 /** One call through a model's routes. */
 export interface ModelCall {
+  /** Of the call until its inputs are chosen. From then on, it has the earliest class of its inputs. */
+  readonly callClass: CallClass;
   /** The accounts waiting for the slot, including when the call is retried. */
   readonly accountIds: () => Iterable<string>;
   /** Aborted when nobody waits for the call any more. A vendor call that has started is still completed. */
@@ -51,17 +55,11 @@ export class EmbeddingCaller {
   readonly #dependencies: CallDeps;
   readonly #quarantine: Quarantine;
   readonly #modelId: string;
-  readonly #isBackground: boolean;
 
-  constructor(
-    dependencies: CallDeps,
-    quarantine: Quarantine,
-    { modelId, isBackground = false }: { readonly modelId: string; readonly isBackground?: boolean },
-  ) {
+  constructor(dependencies: CallDeps, quarantine: Quarantine, { modelId }: { readonly modelId: string }) {
     this.#dependencies = dependencies;
     this.#quarantine = quarantine;
     this.#modelId = modelId;
-    this.#isBackground = isBackground;
   }
 
   /** The server failures of a call and of those that search it, until it is known whether they count. */
@@ -76,7 +74,7 @@ export class EmbeddingCaller {
    */
   async call(
     model: CatalogModel | undefined,
-    { accountIds, stop, chooseInputs, failures, isSplitAfter }: ModelCall,
+    { callClass, accountIds, stop, chooseInputs, failures, isSplitAfter }: ModelCall,
   ): Promise<readonly PendingInput[]> {
     if (model === undefined || model.routes.length === 0) throw modelDisabled(this.#modelId);
     let inputs: readonly PendingInput[] | null = null;
@@ -84,7 +82,9 @@ export class EmbeddingCaller {
       accountIds,
       routes: model.routes,
       waitLimits,
-      callClass: this.#isBackground ? 'job' : 'interactive',
+      get callClass() {
+        return inputs === null ? callClass : findCallClass(inputs);
+      },
       retriesRateLimits: true,
       retriesTimeouts: true,
       signal: stop.signal,
@@ -190,9 +190,9 @@ export class EmbeddingCaller {
 
 /** Marks durable jobs as active. Once this resolves, jobs that must not run have withdrawn their requests. */
 async function beginJobs(inputs: readonly PendingInput[]): Promise<void> {
-  const begins = new Set(
-    inputs.flatMap(({ claims }) => claims.flatMap(({ request }) => request.task.begin ?? [])),
-  );
+  const begins = new Set<() => Promise<void>>();
+  for (const { claims } of inputs)
+    for (const { request } of claims) if (request.task.begin !== undefined) begins.add(request.task.begin);
   if (begins.size > 0) await Promise.allSettled([...begins].map((begin) => begin()));
 }
 

@@ -2,25 +2,21 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
+import { callClasses, type CallClass } from '../routing/call-class.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
-import { chooseShare, findLimits, minShare, type ShareDecision } from './call-share.ts';
+import { findLimits, minShare, planCall, type ShareDecision } from './call-share.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { EmbeddingCaller, type CallDeps } from './embedding-caller.ts';
-import {
-  PendingRequest,
-  type EmbeddingOutcomes,
-  type EmbeddingTask,
-  type InputClaim,
-  type PendingInput,
-} from './embedding-work.ts';
+import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-task.ts';
+import { PendingRequest, type InputClaim, type PendingInput } from './embedding-work.ts';
 import { FaultSearch } from './fault-search.ts';
-import { abortWhenAbandoned, findAccounts, NobodyWaiting } from './call-inputs.ts';
+import { abortWhenAbandoned, findAccounts, LineMap, NobodyWaiting } from './call-inputs.ts';
 import { deliverCached } from './cached-vectors.ts';
 import { Quarantine } from './quarantine.ts';
 import { SharedInputs } from './shared-inputs.ts';
+import { TieredInputs } from './tiered-inputs.ts';
 import type { VectorCacheStore } from './vector-cache-store.ts';
 import { findVectorSpace } from './vector-space.ts';
-import { WaitingInputs } from './waiting-inputs.ts';
 
 /**
  * How often deadlines are checked. A request must not wait past its deadline even if its model was removed or has no
@@ -30,14 +26,13 @@ const deadlineCheckMs = 1_000;
 
 export interface SchedulerOptions {
   readonly modelId: string;
-  /** Whether it serves only durable jobs, for which no client waits on a connection. */
-  readonly isBackground?: boolean;
   readonly findModel: () => CatalogModel | undefined;
 }
 
 /**
- * Queues all inputs of one model that wait in this process, across jobs and accounts. A call is filled at the
- * moment its upstream's slot is granted, so it includes the inputs that arrived while it waited for the slot.
+ * Queues all inputs of one model that wait in this process, across requests, jobs, batch lines and accounts. A call is
+ * filled at the moment its upstream's slot is granted, so it includes the inputs that arrived while it waited for the
+ * slot. Each class of inputs has its own slot requests.
  */
 export class EmbeddingScheduler {
   readonly #options: SchedulerOptions;
@@ -45,12 +40,16 @@ export class EmbeddingScheduler {
   readonly #log: Logger;
   readonly #vectorCache: VectorCacheStore;
   readonly #quarantine = new Quarantine();
-  readonly #waiting = new WaitingInputs<PendingInput>((accountId) => this.#quarantine.cohortOf(accountId));
+  readonly #waiting = new TieredInputs<PendingInput>((accountId) => this.#quarantine.cohortOf(accountId));
   readonly #shared = new SharedInputs();
   readonly #faultSearch: FaultSearch;
   readonly #requests = new Set<PendingRequest>();
-  /** Pending slot requests for the waiting inputs. */
-  readonly #slotRequests = new Set<AbortController>();
+  /** Pending slot requests for the waiting inputs, by class. */
+  readonly #slotRequests: Readonly<Record<CallClass, Set<AbortController>>> = {
+    interactive: new Set(),
+    job: new Set(),
+    batch: new Set(),
+  };
   #deadlines: NodeJS.Timeout | null = null;
 
   constructor(dependencies: CallDeps, options: SchedulerOptions) {
@@ -98,7 +97,7 @@ export class EmbeddingScheduler {
     const space = findVectorSpace(this.#options.findModel(), task.dimensions);
     if (space !== null) await deliverCached(this.#vectorCache, space, request);
     for (const i of request.findMissing()) this.#add(request, i);
-    this.#tryCall();
+    this.#tryCall(request.callClass);
     const outcomes = await request.answer;
     stopSignal.removeEventListener('abort', onStop);
     stopping?.removeEventListener('abort', onStopping);
@@ -127,57 +126,65 @@ export class EmbeddingScheduler {
   }
 
   /**
-   * Cancels pending slot requests if no input waits. Otherwise they would acquire slots for nothing, or wait
-   * forever.
+   * Cancels pending slot requests of classes without waiting inputs. Otherwise they would acquire slots for nothing, or
+   * wait forever.
    */
   #cancelSlotRequests(): void {
-    if (this.#waiting.size > 0) return;
-    for (const slotRequest of this.#slotRequests) slotRequest.abort(new NobodyWaiting());
-    this.#slotRequests.clear();
-  }
-
-  /**
-   * Requests a slot for the waiting inputs, or as many slots as they need if several are known to be free. A call is
-   * filled when its slot is granted.
-   * @param share how many inputs each call takes, if that was decided for several calls together; applies until more
-   * inputs arrive
-   */
-  #tryCall(freeSlots = 1, share: number | null = null): void {
-    const waiting = this.#waiting.size;
-    const neededCalls = Math.max(this.#waiting.queueCount, Math.ceil(waiting / (share ?? minShare)));
-    const calls = Math.min(freeSlots, neededCalls);
-    while (this.#slotRequests.size < calls) {
-      const stop = new AbortController();
-      this.#slotRequests.add(stop);
-      // Inputs added in the same tick go together.
-      const decision = share === null ? null : { share, waiting };
-      setImmediate(() => runInBackground(this.#call(stop, decision), 'calling for embeddings', this.#log));
+    for (const callClass of callClasses) {
+      const slotRequests = this.#slotRequests[callClass];
+      if (slotRequests.size === 0 || this.#waiting.of(callClass).size > 0) continue;
+      for (const slotRequest of slotRequests) slotRequest.abort(new NobodyWaiting());
+      slotRequests.clear();
     }
   }
 
-  async #call(stop: AbortController, decision: ShareDecision | null): Promise<void> {
+  /**
+   * Requests a slot for the waiting inputs of a class, or as many slots as they need if several are known to be free. A
+   * call is filled when its slot is granted.
+   * @param share how many inputs each call takes, if that was decided for several calls together; applies until more
+   * inputs arrive
+   */
+  #tryCall(callClass: CallClass, freeSlots = 1, share: number | null = null): void {
+    const { size: waiting, queueCount } = this.#waiting.of(callClass);
+    const perCall = share ?? this.#findMinShare(callClass);
+    const calls = Math.min(freeSlots, Math.max(queueCount, Math.ceil(waiting / perCall)));
+    const slotRequests = this.#slotRequests[callClass];
+    while (slotRequests.size < calls) {
+      const stop = new AbortController();
+      slotRequests.add(stop);
+      // Inputs added in the same tick go together.
+      const decision = share === null ? null : { share, waiting };
+      const calling = (): Promise<void> => this.#call(callClass, stop, decision);
+      setImmediate(() => runInBackground(calling(), 'calling for embeddings', this.#log));
+    }
+  }
+
+  /** The least number of waiting inputs for which another call is worth a slot. Calls for batch lines are full. */
+  #findMinShare(callClass: CallClass): number {
+    const model = callClass === 'batch' ? this.#options.findModel() : undefined;
+    return model === undefined ? minShare : findLimits(model).maxInputs;
+  }
+
+  async #call(callClass: CallClass, stop: AbortController, decision: ShareDecision | null): Promise<void> {
     const model = this.#options.findModel();
+    const waiting = this.#waiting.of(callClass);
+    const slotRequests = this.#slotRequests[callClass];
     let inputs: readonly PendingInput[] | null = null;
     const failures = this.#caller.createFailures();
     const chooseInputs = (granted: GrantedCall): readonly PendingInput[] => {
-      const { share, isEven, shareOfNext } = chooseShare(model!, this.#waiting.size, granted, decision);
-      const limits = findLimits(model!);
-      const maxInputs = Math.min(limits.maxInputs, isEven ? share : 2 * share);
-      inputs = this.#waiting.take(granted.accountId, {
-        maxTokens: limits.maxTokens,
-        maxInputs,
-        enough: Math.min(maxInputs, share),
-      });
+      const { plan, shareOfNext } = planCall(callClass, model!, waiting.size, granted, decision);
+      inputs = this.#waiting.take(callClass, granted.accountId, plan, findLimits(model!));
       runInBackground(abortWhenAbandoned(inputs, stop), 'watching a call', this.#log);
-      this.#slotRequests.delete(stop);
-      this.#tryCall(Math.max(1, granted.spareSlots), shareOfNext);
+      slotRequests.delete(stop);
+      this.#tryCall(callClass, Math.max(1, granted.spareSlots), shareOfNext);
       this.#cancelSlotRequests();
       return inputs;
     };
     try {
       const accountIds = (): Iterable<string> =>
-        inputs === null ? this.#waiting.accountIds() : findAccounts(inputs);
+        inputs === null ? waiting.accountIds() : findAccounts(inputs);
       const broken = await this.#caller.call(model, {
+        callClass,
         accountIds,
         stop,
         chooseInputs,
@@ -189,9 +196,9 @@ export class EmbeddingScheduler {
     } catch (error) {
       if (inputs === null) {
         if (error instanceof NobodyWaiting) return;
-        // No route can be called, so all waiting requests fail. Later requests try again.
-        inputs = this.#waiting.drain();
-        this.#slotRequests.delete(stop);
+        // No route can be called, so all waiting requests of the class fail. Later requests try again.
+        inputs = waiting.drain();
+        slotRequests.delete(stop);
         this.#cancelSlotRequests();
       }
       await this.#faultSearch.fail(inputs, error, failures);
@@ -201,21 +208,20 @@ export class EmbeddingScheduler {
     }
   }
 
-  /** Fails these inputs and their requests. The remaining inputs of those requests are withdrawn. */
+  /** Fails these inputs and their lines. The remaining inputs of those lines are withdrawn. */
   #failInputs(inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown): void {
-    const failedClaims = new Map(
-      inputs.flatMap(({ claims }) => claims.map((claim) => [claim.request, claim])),
-    );
+    const failedClaims = new LineMap<InputClaim>();
+    for (const input of inputs) for (const claim of input.claims) failedClaims.set(claim, claim);
     for (const input of inputs) input.fail(describe);
-    for (const [request, claim] of failedClaims) this.#dropAbandoned(request.withdraw(describe(claim)));
+    for (const claim of failedClaims.values())
+      this.#dropAbandoned(claim.request.withdrawLine(claim.index, describe(claim)));
   }
 
   #failOverdue(): void {
     const nowMs = Date.now();
     for (const request of this.#requests) {
-      if (!request.reachedModel && nowMs > request.task.deadlineAtMs) {
-        this.#dropAbandoned(request.withdraw(new AppError('deadline_exceeded')));
-      }
+      if (nowMs > request.task.deadlineAtMs)
+        this.#dropAbandoned(request.expire(new AppError('deadline_exceeded')));
     }
   }
 }

@@ -1,12 +1,9 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { CallDeps } from './embedding-caller.ts';
 import { EmbeddingScheduler } from './embedding-scheduler.ts';
-import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-work.ts';
+import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-task.ts';
 
-/**
- * The schedulers of this process: per model, one for interactive requests and one for durable jobs. They are never
- * removed, so they keep their quarantined accounts.
- */
+/** The schedulers of this process, one per model. They are never removed, so they keep their quarantined accounts. */
 export class EmbeddingSchedulers {
   readonly #catalog: CatalogStore;
   readonly #dependencies: CallDeps;
@@ -23,14 +20,11 @@ export class EmbeddingSchedulers {
   }
 
   async embed(modelId: string, task: EmbeddingTask): Promise<EmbeddingOutcomes> {
-    // Durable jobs do not share calls with interactive requests, which take precedence.
-    const isBackground = task.begin !== undefined;
-    const name = `${modelId}\n${isBackground}`;
-    let scheduler = this.#schedulers.get(name);
+    let scheduler = this.#schedulers.get(modelId);
     if (scheduler === undefined) {
       const findModel = (): ReturnType<CatalogStore['find']> => this.#catalog.find(modelId);
-      scheduler = new EmbeddingScheduler(this.#dependencies, { modelId, isBackground, findModel });
-      this.#schedulers.set(name, scheduler);
+      scheduler = new EmbeddingScheduler(this.#dependencies, { modelId, findModel });
+      this.#schedulers.set(modelId, scheduler);
     }
     return await scheduler.embed(task);
   }

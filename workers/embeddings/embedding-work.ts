@@ -1,119 +1,38 @@
-import { AppError } from '../../shared/contract/errors.ts';
 import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
-import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { isServerError } from '../routing/retry-policy.ts';
-import { UpstreamError } from '../upstreams/upstream.ts';
+import type { CallClass } from '../routing/call-class.ts';
+import {
+  callClassOf,
+  withoutVector,
+  type EmbeddedInput,
+  type EmbeddingOutcomes,
+  type EmbeddingTask,
+  type FinishedLine,
+  type InputOutcome,
+} from './embedding-task.ts';
 import { shareExactly } from './share-exactly.ts';
+import { TaskLines } from './task-lines.ts';
 import type { Dimensions } from './waiting-inputs.ts';
-
-/**
- * Reference count of the buffer that holds the vectors of one call. The buffer is returned to its pool when the
- * last reference is dropped.
- */
-export class BufferRef {
-  readonly #release: () => void;
-  #references = 0;
-
-  constructor(release: () => void) {
-    this.#release = release;
-  }
-
-  take(): void {
-    this.#references += 1;
-  }
-
-  drop(): void {
-    this.#references -= 1;
-    if (this.#references === 0) this.#release();
-  }
-}
-
-/** The result of a vendor call for one input. For a vector from the cache, `billedMs` is 0. */
-export interface EmbeddedInput {
-  /** Read it only while holding a reference to its buffer. */
-  readonly vector: Buffer;
-  /** Null if the vector has its own memory. */
-  readonly bufferRef: BufferRef | null;
-  readonly dimensions: number;
-  readonly tokens: number;
-  /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
-  readonly counted: boolean;
-  readonly billedMs: number;
-}
-
-/** Why an input has no vector. */
-export interface FailedInput {
-  readonly error: unknown;
-}
-
-export type InputOutcome = EmbeddedInput | FailedInput;
-
-/** Whether a vendor rejected the input of a call. Only the sender of the bad input is at fault. */
-export function isInputRejection(error: unknown): boolean {
-  const cause = error instanceof AppError ? error.cause : null;
-  return cause instanceof UpstreamError && (cause.failure === 'rejected' || cause.failure === 'too_large');
-}
-
-/** The server's own failure that an error stands for, or null. One of the inputs of the call may be the reason. */
-export function findServerError(error: unknown): UpstreamError | null {
-  const cause = error instanceof AppError ? error.cause : null;
-  return cause instanceof UpstreamError && isServerError(cause) ? cause : null;
-}
-
-/** The embedding work of one request. */
-export interface EmbeddingTask {
-  readonly accountId: string;
-  readonly dimensions: Dimensions;
-  /**
-   * Call time cannot be attributed to single accounts, so a call billed by time contains only inputs of one
-   * account.
-   */
-  readonly isPaidByTime: boolean;
-  /** The end user, passed to the vendor if a call contains no other request's inputs. */
-  readonly user: string | null;
-  readonly inputs: readonly string[];
-  /** Our own token counts, one per input. */
-  readonly inputTokens: readonly number[];
-  /** Aborted when the caller disconnects, or when the task must stop immediately. */
-  readonly signal: AbortSignal;
-  /** Aborted before `signal` when the task must stop immediately, even if a model was called. */
-  readonly stopSignal: AbortSignal;
-  /**
-   * Aborted when the process is about to exit. A request whose caller has disconnected is then settled with the
-   * vectors it has.
-   */
-  readonly stopping?: AbortSignal;
-  readonly deadlineAtMs: number;
-  readonly log: Logger;
-  /** For durable jobs: awaited before a model is called. If it rejects, the signal is aborted. */
-  readonly begin?: () => Promise<void>;
-  /** For durable jobs: called with the fraction of the inputs that are done, from 0 to 1. */
-  readonly progress?: (done: number) => void;
-}
-
-export interface EmbeddingOutcomes {
-  /** One per input, in order. They reference the vectors' buffers until `dropVectors` is called. */
-  readonly outcomes: readonly InputOutcome[];
-  /** Whether a model was called for any of the inputs, or all of them were cached. */
-  readonly reachedModel: boolean;
-  /** Whether the caller disconnected before all vectors were delivered. The caller pays for those that were. */
-  readonly hasDisconnected: boolean;
-}
-
-/** Drops the references to the vectors' buffers; do not read the vectors after this. */
-export function dropVectors({ outcomes }: EmbeddingOutcomes): void {
-  for (const outcome of outcomes) if ('vector' in outcome) outcome.bufferRef?.drop();
-}
 
 /** A request in progress: the outcomes so far, and the promise that resolves with all of them. */
 export class PendingRequest {
   readonly task: EmbeddingTask;
+  readonly callClass: CallClass;
+  /**
+   * Requests with the same key share inputs with the same text. Those of different classes do not: an input waits with
+   * its own class.
+   */
+  readonly sharingKey: string;
   readonly answer: Promise<EmbeddingOutcomes>;
   /** Resolves when nobody waits for the response any more: it is complete, or the caller has disconnected. */
   readonly whenNobodyWaits: Promise<void>;
   reachedModel = false;
   readonly #outcomes: (InputOutcome | undefined)[];
   readonly #inputs: (PendingInput | undefined)[];
+  readonly #lines: TaskLines;
+  /** Per line, how many of its inputs have no outcome yet. Only for `onLines`. */
+  readonly #remainingOfLine: Int32Array | null;
+  /** Lines that have ended and that `onLines` has not got yet. */
+  #finishedLines: number[] = [];
   #remaining: number;
   #isDone = false;
   #hasDisconnected = false;
@@ -122,6 +41,11 @@ export class PendingRequest {
 
   constructor(task: EmbeddingTask) {
     this.task = task;
+    const { accountId, dimensions, isPaidByTime } = task;
+    this.callClass = callClassOf(task);
+    this.sharingKey = `${this.callClass}\n${dimensions}\n${isPaidByTime}\n${accountId}`;
+    this.#lines = new TaskLines(task.lines, task.inputs.length);
+    this.#remainingOfLine = task.onLines === undefined ? null : this.#lines.countInputs();
     this.#remaining = task.inputs.length;
     this.#outcomes = task.inputs.map(() => undefined);
     this.#inputs = task.inputs.map(() => undefined);
@@ -154,22 +78,35 @@ export class PendingRequest {
     return missing;
   }
 
+  /** Identifies the line of an input within this request. */
+  lineOf(index: number): number {
+    return this.#lines.indexOf(index);
+  }
+
+  /** Returns the position of an input in its line, and how many inputs the line has. */
+  locate(index: number): { readonly position: number; readonly count: number } {
+    const { start, end } = this.#lines.rangeOf(this.#lines.indexOf(index));
+    return { position: index - start, count: end - start };
+  }
+
   trackInput(index: number, input: PendingInput): void {
     this.#inputs[index] = input;
   }
 
   deliver(index: number, outcome: InputOutcome): void {
     if (this.#isDone || this.#outcomes[index] !== undefined) return;
-    if (!this.#hasDisconnected && 'vector' in outcome) outcome.bufferRef?.take();
-    this.#outcomes[index] = this.#hasDisconnected ? dropVector(outcome) : outcome;
+    if (this.#isRead && 'vector' in outcome) outcome.bufferRef?.take();
+    this.#outcomes[index] = this.#isRead ? outcome : withoutVector(outcome);
     this.#remaining -= 1;
+    if (this.#remainingOfLine !== null) this.#countDown(this.#remainingOfLine, this.#lines.indexOf(index));
     if (this.#remaining === 0) this.#end();
     else this.task.progress?.(1 - this.#remaining / this.task.inputs.length);
   }
 
   /**
    * Records that the caller has disconnected. A running model call is completed and billed. A cached vector that
-   * was delivered is billed as well, as if a model had been called for it. The vectors themselves are dropped.
+   * was delivered is billed as well, as if a model had been called for it. The vectors themselves are dropped, unless
+   * `onLines` gets them.
    * @returns the inputs that the request no longer waits for
    */
   leave(reason: unknown): ReadonlySet<PendingInput> {
@@ -179,7 +116,9 @@ export class PendingRequest {
     for (const [i, outcome] of this.#outcomes.entries()) {
       if (outcome === undefined || 'error' in outcome) continue;
       this.reachedModel = true;
-      this.#outcomes[i] = dropVector(outcome);
+      // `onLines` still gets the vector.
+      if (this.#isRead) continue;
+      this.#outcomes[i] = withoutVector(outcome);
       outcome.bufferRef?.drop();
     }
     return this.withdraw(reason);
@@ -200,8 +139,45 @@ export class PendingRequest {
    * @returns those inputs
    */
   withdraw(error: unknown): ReadonlySet<PendingInput> {
+    return this.#withdraw(0, this.#outcomes.length, error);
+  }
+
+  /**
+   * Fails the inputs of this input's line that no model was called for.
+   * @returns those inputs
+   */
+  withdrawLine(index: number, error: unknown): ReadonlySet<PendingInput> {
+    const { start, end } = this.#lines.rangeOf(this.#lines.indexOf(index));
+    return this.#withdraw(start, end, error);
+  }
+
+  /**
+   * Fails the lines that no model was called for.
+   * @returns their inputs
+   */
+  expire(error: unknown): ReadonlySet<PendingInput> {
+    const expired = new Set<PendingInput>();
+    for (let line = 0; line < this.#lines.count; line++) {
+      const { start, end } = this.#lines.rangeOf(line);
+      if (this.#isSent(start, end)) continue;
+      for (const input of this.#withdraw(start, end, error)) expired.add(input);
+    }
+    return expired;
+  }
+
+  /** Whether somebody reads the vectors that are delivered from now on. */
+  get #isRead(): boolean {
+    return !this.#hasDisconnected || this.#remainingOfLine !== null;
+  }
+
+  #isSent(start: number, end: number): boolean {
+    for (let i = start; i < end; i++) if (this.#inputs[i]?.isSent === true) return true;
+    return false;
+  }
+
+  #withdraw(start: number, end: number, error: unknown): ReadonlySet<PendingInput> {
     const inputs = new Set<PendingInput>();
-    for (let i = 0; i < this.#outcomes.length && !this.#isDone; i++) {
+    for (let i = start; i < end && !this.#isDone; i++) {
       const input = this.#inputs[i];
       if (this.#outcomes[i] !== undefined || input?.isSent === true) continue;
       if (input !== undefined) inputs.add(input);
@@ -210,23 +186,44 @@ export class PendingRequest {
     return inputs;
   }
 
+  #countDown(remainingOfLine: Int32Array, line: number): void {
+    remainingOfLine[line]! -= 1;
+    if (remainingOfLine[line]! > 0) return;
+    this.#finishedLines.push(line);
+    // All lines that end in the same call are handed over together.
+    if (this.#finishedLines.length === 1) queueMicrotask(() => this.#handOver());
+  }
+
+  /** Passes the lines that have ended to `onLines`. */
+  #handOver(): void {
+    if (this.#finishedLines.length === 0) return;
+    const lines = this.#finishedLines.map((line) => this.#takeLine(line));
+    this.#finishedLines = [];
+    this.task.onLines?.(lines);
+  }
+
+  #takeLine(line: number): FinishedLine {
+    const { start, end } = this.#lines.rangeOf(line);
+    const outcomes = this.#outcomes.slice(start, end) as InputOutcome[];
+    const reachedModel = this.#isSent(start, end) || outcomes.every((outcome) => 'vector' in outcome);
+    for (let i = start; i < end; i++) this.#outcomes[i] = handedOver;
+    return { line: this.task.lines?.[start] ?? 0, outcomes, reachedModel };
+  }
+
   #end(): void {
     this.#isDone = true;
     this.#endWait();
+    this.#handOver();
     this.#resolve({
-      outcomes: this.#outcomes as InputOutcome[],
+      outcomes: this.#remainingOfLine === null ? (this.#outcomes as InputOutcome[]) : [],
       reachedModel: this.reachedModel,
       hasDisconnected: this.#hasDisconnected,
     });
   }
 }
 
-const noVector = Buffer.alloc(0);
-
-/** Removes the vector from an outcome that is billed but not read. */
-function dropVector(outcome: InputOutcome): InputOutcome {
-  return 'error' in outcome ? outcome : { ...outcome, vector: noVector, bufferRef: null };
-}
+/** Marks an input whose outcome `onLines` got. */
+const handedOver: InputOutcome = { error: null };
 
 /** A request that waits for an input, and the index of the input in that request. */
 export interface InputClaim {
@@ -239,6 +236,7 @@ export interface InputClaim {
  */
 export class PendingInput {
   readonly accountId: string;
+  readonly callClass: CallClass;
   readonly dimensions: Dimensions;
   readonly sharesCalls: boolean;
   readonly text: string;
@@ -255,6 +253,7 @@ export class PendingInput {
   constructor(group: PendingRequest, text: string, tokens: number) {
     this.group = group;
     this.accountId = group.task.accountId;
+    this.callClass = group.callClass;
     this.dimensions = group.task.dimensions;
     this.sharesCalls = !group.task.isPaidByTime;
     this.text = text;

@@ -7,28 +7,43 @@ import { isServerError } from '../routing/retry-policy.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import type { EmbeddingCaller } from './embedding-caller.ts';
-import { findServerError, isInputRejection, type InputClaim, type PendingInput } from './embedding-work.ts';
-import { abortWhenAbandoned, findAccounts, groupByRequest, NobodyWaiting } from './call-inputs.ts';
+import { findServerError, isInputRejection } from './embedding-task.ts';
+import type { InputClaim, PendingInput } from './embedding-work.ts';
+import {
+  abortWhenAbandoned,
+  findAccounts,
+  findCallClass,
+  groupByLine,
+  NobodyWaiting,
+} from './call-inputs.ts';
 import type { Quarantine } from './quarantine.ts';
 import { ServerErrorSearch, type SearchState } from './server-error-search.ts';
 
 /**
  * The maximum number of calls spent on finding whose inputs a vendor rejected: enough for a dozen bad inputs among
- * about a hundred requests, and fewer than one call per request. Requests not cleared by then fail with a retryable
- * error.
+ * about a hundred lines, and fewer than one call per line. Lines not cleared by then fail with a retryable error.
  */
-const computeCallBudget = (requests: number): number => 64 + Math.ceil(requests / 4);
+const computeCallBudget = (lines: number): number => 64 + Math.ceil(lines / 4);
+
+/**
+ * After this many rejected calls of a search, halves are called one after the other. So the search of a call in which
+ * most lines are bad has few calls at a time, and finds some of them before its calls are used up.
+ */
+const maxParallelRejections = 16;
 
 export interface FaultSearchDeps {
   readonly caller: EmbeddingCaller;
   readonly quarantine: Quarantine;
   readonly findModel: () => CatalogModel | undefined;
-  /** Fails inputs and the requests they belong to. */
+  /** Fails inputs and the lines they belong to. */
   readonly failInputs: (inputs: readonly PendingInput[], describe: (claim: InputClaim) => unknown) => void;
   readonly log: Logger;
 }
 
-/** Finds whose inputs are at fault when a vendor rejects, or its server fails at, a call that several requests share. */
+/**
+ * Finds whose inputs are at fault when a vendor rejects, or its server fails at, a call that several requests share. The
+ * unit of the search is a line of a request; most requests are one line.
+ */
 export class FaultSearch {
   readonly #deps: FaultSearchDeps;
   readonly #serverErrors: ServerErrorSearch;
@@ -49,7 +64,7 @@ export class FaultSearch {
    * is before it, so they are retried first.
    */
   isSplitAfter(error: UpstreamError, inputs: readonly PendingInput[]): boolean {
-    return error.status === 500 && !this.#serverErrors.isPaused && groupByRequest(inputs).length > 1;
+    return error.status === 500 && !this.#serverErrors.isPaused && groupByLine(inputs).length > 1;
   }
 
   /** To be called when the server has served a call. */
@@ -58,13 +73,14 @@ export class FaultSearch {
   }
 
   /**
-   * Fails the inputs of a failed call. If the vendor rejected a call that several requests share, bisects it: each
-   * half is called again until the requests are found whose inputs are rejected on their own. If its server failed with
-   * a 5xx, searches for the request at which it fails. Nothing is retried for callers that have disconnected.
+   * Fails the inputs of a failed call. If the vendor rejected a call that several lines share, bisects it: each half is
+   * called again until the lines are found whose inputs are rejected on their own. If its server failed with a 5xx,
+   * searches for the line at which it fails. Nothing is retried for callers that have disconnected.
    * @param failures the failures of the call, which do not count yet
    */
   async fail(inputs: readonly PendingInput[], error: unknown, failures: RequestFailures): Promise<void> {
-    const state = { failures, callsLeft: computeCallBudget(groupByRequest(inputs).length), isServed: false };
+    const callsLeft = computeCallBudget(groupByLine(inputs).length);
+    const state = { failures, callsLeft, rejections: 0, isServed: false };
     await this.#fail(inputs, error, state);
   }
 
@@ -72,7 +88,7 @@ export class FaultSearch {
     const { quarantine, failInputs } = this.#deps;
     for (const input of inputs) input.failDisconnected(error);
     const neededInputs = inputs.filter((input) => input.isNeeded);
-    const groups = groupByRequest(neededInputs);
+    const groups = groupByLine(neededInputs);
     const isRejected = isInputRejection(error);
     const someDisconnected = neededInputs.length < inputs.length;
     if (findServerError(error) !== null && groups.length > 1 && !this.#serverErrors.isPaused) {
@@ -94,7 +110,10 @@ export class FaultSearch {
     const parts = someDisconnected
       ? [neededInputs]
       : [groups.slice(0, middle).flat(), groups.slice(middle).flat()];
-    await Promise.all(parts.map((part) => this.#callAgain(part, search)));
+    search.rejections += 1;
+    if (search.rejections <= maxParallelRejections)
+      await Promise.all(parts.map((part) => this.#callAgain(part, search)));
+    else for (const part of parts) await this.#callAgain(part, search);
   }
 
   async #callAgain(part: readonly PendingInput[], search: SearchState): Promise<void> {
@@ -128,7 +147,14 @@ export class FaultSearch {
     const stop = new AbortController();
     runInBackground(abortWhenAbandoned(part, stop), 'watching a call', log);
     const accounts = findAccounts(part);
-    const call = { accountIds: () => accounts, stop, chooseInputs: () => part, failures, isSplitAfter };
+    const call = {
+      callClass: findCallClass(part),
+      accountIds: () => accounts,
+      stop,
+      chooseInputs: () => part,
+      failures,
+      isSplitAfter,
+    };
     failInputs(await caller.call(findModel(), call), describeInvalidVector);
   }
 }

@@ -2,8 +2,9 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { RequestFailures } from '../routing/request-failures.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
-import { groupByRequest, NobodyWaiting } from './call-inputs.ts';
-import { findServerError, isInputRejection, type InputClaim, type PendingInput } from './embedding-work.ts';
+import { groupByLine, NobodyWaiting } from './call-inputs.ts';
+import { findServerError, isInputRejection } from './embedding-task.ts';
+import type { InputClaim, PendingInput } from './embedding-work.ts';
 import type { Quarantine } from './quarantine.ts';
 
 /** After a search in which the server served nothing, for how long the model's failed calls are not searched, unless it serves one. */
@@ -13,6 +14,8 @@ const futilePauseMs = 30_000;
 export interface SearchState {
   readonly failures: RequestFailures;
   callsLeft: number;
+  /** How many of the calls were rejected. */
+  rejections: number;
   /** Whether the server has served any of the inputs. If it has served none, it is down, and no request is to blame. */
   isServed: boolean;
 }
@@ -37,7 +40,8 @@ interface FailedCall {
 }
 
 /**
- * Finds the request at which a server fails, in a call that several requests share: servers such as llama.cpp respond to
+ * Finds the request at which a server fails, in a call that several requests share. If a request has several lines, each
+ * is searched like a request: servers such as llama.cpp respond to
  * an input that they cannot process with a 500, or even close the connection, and all callers would get that failure. A
  * binary search takes at most ⌈log₂ n⌉ calls for n requests, and one more delivers the vectors of the requests that it
  * passed over, or calls the last one alone.
@@ -65,7 +69,7 @@ export class ServerErrorSearch {
 
   /**
    * Delivers the vectors of all requests but the one at fault, which it rejects.
-   * @param groups the inputs of the requests that still wait, by request
+   * @param groups the inputs of the lines that still wait, by line
    */
   async search(groups: readonly PendingInput[][], call: FailedCall, state: SearchState): Promise<void> {
     let suspects = this.#order(groups);
@@ -126,7 +130,10 @@ export class ServerErrorSearch {
    * the first one is a different one each time: nobody can bring that about by the size of a few bad inputs.
    */
   #order(groups: readonly PendingInput[][]): readonly PendingInput[][] {
-    const ordered = groups.toSorted((a, b) => measure(a).characters - measure(b).characters);
+    const ordered = groups
+      .map((group) => ({ group, characters: measure(group).characters }))
+      .sort((a, b) => a.characters - b.characters)
+      .map(({ group }) => group);
     const [first] = ordered.splice((Math.floor(groups.length / 2) + this.#searches) % groups.length, 1);
     this.#searches += 1;
     return [first!, ...ordered];
@@ -153,7 +160,7 @@ export class ServerErrorSearch {
   ): Promise<void> {
     const inputs = groups.flat();
     for (const input of inputs) input.failDisconnected(error);
-    const needed = groupByRequest(inputs);
+    const needed = groupByLine(inputs);
     const serverError = findServerError(error);
     if (serverError === null) await this.#deps.failPart(inputs, error, state);
     else if (!state.isServed || (serverError.status !== 500 && needed.length === 1))

@@ -5,7 +5,7 @@ import { PendingInput, type PendingRequest } from './embedding-work.ts';
  * input, so that it is embedded once.
  */
 export class SharedInputs {
-  /** By account, dimensions and billing mode, then by text. */
+  /** By account, dimensions, billing mode and class, then by text. */
   readonly #inputs = new Map<string, Map<string, PendingInput>>();
 
   /**
@@ -15,7 +15,7 @@ export class SharedInputs {
   claim(request: PendingRequest, index: number): PendingInput | null {
     const { inputs, inputTokens } = request.task;
     const text = inputs[index]!;
-    const name = sharingKeyOf(request);
+    const name = request.sharingKey;
     let byText = this.#inputs.get(name);
     if (byText === undefined) {
       byText = new Map();
@@ -35,14 +35,10 @@ export class SharedInputs {
 
   /** Stops sharing an input that is done or abandoned. */
   remove(input: PendingInput): void {
-    const name = sharingKeyOf(input.group);
+    const name = input.group.sharingKey;
     const byText = this.#inputs.get(name);
     if (byText?.get(input.text) !== input) return;
     byText.delete(input.text);
     if (byText.size === 0) this.#inputs.delete(name);
   }
 }
-
-/** Returns the key of a request. Requests with the same key may share inputs. */
-const sharingKeyOf = ({ task: { accountId, dimensions, isPaidByTime } }: PendingRequest): string =>
-  `${dimensions}\n${isPaidByTime}\n${accountId}`;

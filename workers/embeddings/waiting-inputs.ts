@@ -29,11 +29,22 @@ export interface CallPlan extends SharedCallLimits {
   readonly enough: number;
 }
 
+/** A call that is being filled. All of its inputs are in the queue of this name, and of accounts of this cohort. */
+export interface StartedCall<T> {
+  /** The account that it is made for. */
+  readonly accountId: string;
+  readonly queue: string;
+  readonly cohort: number | null;
+  readonly items: T[];
+  /** Of the items. */
+  tokens: number;
+}
+
 /** Maximum number of inputs that an account adds to a call per fair-queue turn, after every account has added one. */
 const maxInputsPerTurn = 256;
 
 /**
- * The waiting inputs of a model. Inputs that may share a call are in the same queue: there is one queue for each number
+ * The waiting inputs of a model and a class of calls. Inputs that may share a call are in the same queue: there is one queue for each number
  * of dimensions, and a separate one per account for inputs that must not share calls with other accounts. Accounts take
  * turns at choosing the queue of the next call, and an account with inputs in several queues alternates between them. So
  * an account that requests many different dimensions gets no more turns than others. Within a queue, accounts take turns
@@ -94,28 +105,38 @@ export class WaitingInputs<T extends WaitingInput> {
   }
 
   /**
-   * Takes the inputs for one call: first one input per account, then up to 256 per account in turn. An input that
-   * is too large for any call goes alone.
-   * @param accountToServe the account that the call is made for and begins with; if it no longer waits, the account
-   * whose turn is next is used
+   * Starts a call for the account whose turn it is. It is empty until `fill` is called.
+   * @param accountToServe the account that the call is made for; if it no longer waits, the account whose turn is next is
+   * used
+   * @returns null if nothing waits
    */
-  take(accountToServe: string, plan: CallPlan): T[] {
+  start(accountToServe: string): StartedCall<T> | null {
     const turn = this.#turns.headOf(accountToServe) ?? this.#turns.peek();
-    if (turn === undefined) return [];
-    const { holder: accountId, item: name } = turn;
-    const queue = this.#queues.get(name)!;
-    const accounts = this.#findCallAccounts(queue, accountId, plan.enough);
+    if (turn === undefined) return null;
+    const { holder: accountId, item: queue } = turn;
     this.#turns.serve(turn);
-    this.#turnEntries.set(turnKeyOf(accountId, name), this.#turns.add(accountId, name));
-    const call = new Call(plan, queue, (entry) => {
+    this.#turnEntries.set(turnKeyOf(accountId, queue), this.#turns.add(accountId, queue));
+    return { accountId, queue, cohort: this.#cohortOf(accountId), items: [], tokens: 0 };
+  }
+
+  /**
+   * Adds inputs to a call: first one per account, then up to 256 per account in turn, beginning with the account that the
+   * call is made for. An input that is too large for any call goes alone.
+   * @param call started here, or by inputs of the same model that wait elsewhere
+   */
+  fill(call: StartedCall<T>, plan: CallPlan): void {
+    const queue = this.#queues.get(call.queue);
+    if (queue === undefined) return;
+    const filling = new Filling(call, plan, queue, (entry) => {
       queue.serve(entry);
       this.#updateCounts(queue, entry.item);
     });
-    if (accounts.length > 1) takeTurns(accounts, call, 1);
-    while (!call.isFull && accounts.some((id) => queue.countOf(id) > 0)) {
-      takeTurns(accounts, call, maxInputsPerTurn, (group) => this.#groups.get(group) ?? 0);
+    if (filling.isFull) return;
+    const accounts = this.#findCallAccounts(queue, call, plan.enough - call.items.length);
+    if (accounts.length > 1) takeTurns(accounts, filling, 1);
+    while (!filling.isFull && accounts.some((id) => queue.countOf(id) > 0)) {
+      takeTurns(accounts, filling, maxInputsPerTurn, (group) => this.#groups.get(group) ?? 0);
     }
-    return call.items;
   }
 
   /** Removes and returns all inputs, in no particular order. */
@@ -130,12 +151,15 @@ export class WaitingInputs<T extends WaitingInput> {
   }
 
   /**
-   * Returns the accounts that share a call with this one: the account itself first, then the others in the order of
-   * their turns.
+   * Returns the accounts whose inputs may be added to the call: the one that it is made for first, then the others in the
+   * order of their turns.
    */
-  #findCallAccounts(queue: FairQueue<T>, accountId: string, maxAccounts: number): string[] {
-    const cohort = this.#cohortOf(accountId);
-    const accounts = [accountId];
+  #findCallAccounts(
+    queue: FairQueue<T>,
+    { accountId, cohort }: StartedCall<T>,
+    maxAccounts: number,
+  ): string[] {
+    const accounts = queue.countOf(accountId) > 0 ? [accountId] : [];
     for (const id of queue.holders()) {
       if (accounts.length >= maxAccounts) break;
       if (id !== accountId && this.#cohortOf(id) === cohort) accounts.push(id);
@@ -165,61 +189,68 @@ const turnKeyOf = (accountId: string, queue: string): string => `${queue}\n${acc
 
 function takeTurns<T extends WaitingInput>(
   accounts: readonly string[],
-  call: Call<T>,
+  filling: Filling<T>,
   maxPerAccount: number,
   countGroup: ((group: object) => number) | null = null,
 ): void {
   for (const accountId of accounts) {
     // An account whose input did not fit keeps its turn and is first in the next call.
-    if (call.isFull) return;
-    call.take(accountId, maxPerAccount);
-    if (call.isFull && countGroup !== null) call.finishGroup(accountId, countGroup);
+    if (filling.isFull) return;
+    filling.take(accountId, maxPerAccount);
+    if (filling.isFull && countGroup !== null) filling.finishGroup(accountId, countGroup);
   }
 }
 
-/** A call that is being filled. */
-class Call<T extends WaitingInput> {
-  readonly items: T[] = [];
+/** Adds inputs of one queue to a call. */
+class Filling<T extends WaitingInput> {
+  readonly #call: StartedCall<T>;
   readonly #plan: CallPlan;
   readonly #queue: FairQueue<T>;
   readonly #serve: (entry: QueueEntry<T>) => void;
-  #tokens = 0;
   #isAtTokenLimit = false;
 
-  constructor(plan: CallPlan, queue: FairQueue<T>, serve: (entry: QueueEntry<T>) => void) {
+  constructor(
+    call: StartedCall<T>,
+    plan: CallPlan,
+    queue: FairQueue<T>,
+    serve: (entry: QueueEntry<T>) => void,
+  ) {
+    this.#call = call;
     this.#plan = plan;
     this.#queue = queue;
     this.#serve = serve;
   }
 
   get isFull(): boolean {
-    return this.#isAtTokenLimit || this.items.length >= this.#plan.enough;
+    return this.#isAtTokenLimit || this.#call.items.length >= this.#plan.enough;
   }
 
   take(accountId: string, maxItems: number): void {
-    this.#takeUpTo(accountId, Math.min(this.#plan.enough, this.items.length + maxItems));
+    this.#takeUpTo(accountId, Math.min(this.#plan.enough, this.#call.items.length + maxItems));
   }
 
   /** Adds the remaining inputs of the last input's group if they fit. */
   finishGroup(accountId: string, countGroup: (group: object) => number): void {
     const { enough, maxInputs } = this.#plan;
-    const remaining = countGroup(this.items.at(-1)!.group);
-    const capacity = Math.min(maxInputs, 2 * enough) - this.items.length;
-    if (remaining <= capacity) this.#takeUpTo(accountId, this.items.length + remaining);
+    const { items } = this.#call;
+    const remaining = countGroup(items.at(-1)!.group);
+    const capacity = Math.min(maxInputs, 2 * enough) - items.length;
+    if (remaining <= capacity) this.#takeUpTo(accountId, items.length + remaining);
   }
 
   #takeUpTo(accountId: string, maxItems: number): void {
-    while (this.items.length < maxItems && !this.#isAtTokenLimit) {
+    const { items } = this.#call;
+    while (items.length < maxItems && !this.#isAtTokenLimit) {
       const entry = this.#queue.headOf(accountId);
       if (entry === undefined) return;
       const { tokens } = entry.item;
-      if (this.items.length > 0 && this.#tokens + tokens > this.#plan.maxTokens) {
+      if (items.length > 0 && this.#call.tokens + tokens > this.#plan.maxTokens) {
         this.#isAtTokenLimit = true;
         return;
       }
       this.#serve(entry);
-      this.items.push(entry.item);
-      this.#tokens += tokens;
+      items.push(entry.item);
+      this.#call.tokens += tokens;
     }
   }
 }

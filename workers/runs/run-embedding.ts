@@ -13,7 +13,7 @@ import {
   type EmbeddingOutcomes,
   type FailedInput,
   type InputOutcome,
-} from '../embeddings/embedding-work.ts';
+} from '../embeddings/embedding-task.ts';
 import {
   createVendorSignal,
   describeFailure,
