@@ -11,9 +11,14 @@ export class NobodyWaiting extends Error {
 
 /** Returns the end user of the request that the inputs belong to; null if they belong to several requests. */
 export function findUser(inputs: readonly PendingInput[]): string | null {
-  const requests = new Set(inputs.flatMap(({ claims }) => claims.map(({ request }) => request)));
-  const [only] = requests;
-  return requests.size === 1 ? only!.task.user : null;
+  let only: PendingRequest | null = null;
+  for (const { claims } of inputs) {
+    for (const { request } of claims) {
+      if (only !== null && request !== only) return null;
+      only = request;
+    }
+  }
+  return only?.task.user ?? null;
 }
 
 export function findAccounts(inputs: readonly PendingInput[]): ReadonlySet<string> {

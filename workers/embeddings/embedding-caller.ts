@@ -190,9 +190,9 @@ export class EmbeddingCaller {
 
 /** Marks durable jobs as active. Once this resolves, jobs that must not run have withdrawn their requests. */
 async function beginJobs(inputs: readonly PendingInput[]): Promise<void> {
-  const begins = new Set(
-    inputs.flatMap(({ claims }) => claims.flatMap(({ request }) => request.task.begin ?? [])),
-  );
+  const begins = new Set<() => Promise<void>>();
+  for (const { claims } of inputs)
+    for (const { request } of claims) if (request.task.begin !== undefined) begins.add(request.task.begin);
   if (begins.size > 0) await Promise.allSettled([...begins].map((begin) => begin()));
 }
 

@@ -115,8 +115,8 @@ export interface FinishedLine {
 
 export interface EmbeddingOutcomes {
   /**
-   * One per input, in order. They reference the vectors' buffers until `dropVectors` is called. Those that `onLines` got
-   * are here without their vectors.
+   * One per input, in order. They reference the vectors' buffers until `dropVectors` is called. Empty if `onLines` got
+   * them.
    */
   readonly outcomes: readonly InputOutcome[];
   /** Whether a model was called for any of the inputs, or all of them were cached. */

@@ -17,6 +17,11 @@ import type { Dimensions } from './waiting-inputs.ts';
 export class PendingRequest {
   readonly task: EmbeddingTask;
   readonly callClass: CallClass;
+  /**
+   * Requests with the same key share inputs with the same text. Those of different classes do not: an input waits with
+   * its own class.
+   */
+  readonly sharingKey: string;
   readonly answer: Promise<EmbeddingOutcomes>;
   /** Resolves when nobody waits for the response any more: it is complete, or the caller has disconnected. */
   readonly whenNobodyWaits: Promise<void>;
@@ -36,7 +41,9 @@ export class PendingRequest {
 
   constructor(task: EmbeddingTask) {
     this.task = task;
+    const { accountId, dimensions, isPaidByTime } = task;
     this.callClass = callClassOf(task);
+    this.sharingKey = `${this.callClass}\n${dimensions}\n${isPaidByTime}\n${accountId}`;
     this.#lines = new TaskLines(task.lines, task.inputs.length);
     this.#remainingOfLine = task.onLines === undefined ? null : this.#lines.countInputs();
     this.#remaining = task.inputs.length;
@@ -109,6 +116,7 @@ export class PendingRequest {
     for (const [i, outcome] of this.#outcomes.entries()) {
       if (outcome === undefined || 'error' in outcome) continue;
       this.reachedModel = true;
+      // `onLines` still gets the vector.
       if (this.#isRead) continue;
       this.#outcomes[i] = withoutVector(outcome);
       outcome.bufferRef?.drop();
@@ -198,7 +206,7 @@ export class PendingRequest {
     const { start, end } = this.#lines.rangeOf(line);
     const outcomes = this.#outcomes.slice(start, end) as InputOutcome[];
     const reachedModel = this.#isSent(start, end) || outcomes.every((outcome) => 'vector' in outcome);
-    for (let i = start; i < end; i++) this.#outcomes[i] = withoutVector(outcomes[i - start]!);
+    for (let i = start; i < end; i++) this.#outcomes[i] = handedOver;
     return { line: this.task.lines?.[start] ?? 0, outcomes, reachedModel };
   }
 
@@ -207,12 +215,15 @@ export class PendingRequest {
     this.#endWait();
     this.#handOver();
     this.#resolve({
-      outcomes: this.#outcomes as InputOutcome[],
+      outcomes: this.#remainingOfLine === null ? (this.#outcomes as InputOutcome[]) : [],
       reachedModel: this.reachedModel,
       hasDisconnected: this.#hasDisconnected,
     });
   }
 }
+
+/** Marks an input whose outcome `onLines` got. */
+const handedOver: InputOutcome = { error: null };
 
 /** A request that waits for an input, and the index of the input in that request. */
 export interface InputClaim {

@@ -15,7 +15,7 @@ export class SharedInputs {
   claim(request: PendingRequest, index: number): PendingInput | null {
     const { inputs, inputTokens } = request.task;
     const text = inputs[index]!;
-    const name = sharingKeyOf(request);
+    const name = request.sharingKey;
     let byText = this.#inputs.get(name);
     if (byText === undefined) {
       byText = new Map();
@@ -35,17 +35,10 @@ export class SharedInputs {
 
   /** Stops sharing an input that is done or abandoned. */
   remove(input: PendingInput): void {
-    const name = sharingKeyOf(input.group);
+    const name = input.group.sharingKey;
     const byText = this.#inputs.get(name);
     if (byText?.get(input.text) !== input) return;
     byText.delete(input.text);
     if (byText.size === 0) this.#inputs.delete(name);
   }
 }
-
-/**
- * Returns the key of a request. Requests with the same key may share inputs. Those of different classes may not: an input
- * waits with its own class.
- */
-const sharingKeyOf = ({ task: { accountId, dimensions, isPaidByTime }, callClass }: PendingRequest): string =>
-  `${callClass}\n${dimensions}\n${isPaidByTime}\n${accountId}`;

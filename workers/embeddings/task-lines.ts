@@ -42,9 +42,9 @@ export class TaskLines {
 
   /** Returns the number of inputs of each line. */
   countInputs(): Int32Array {
-    return Int32Array.from(
-      { length: this.count },
-      (_, line) => this.#starts[line + 1]! - this.#starts[line]!,
-    );
+    const counts = new Int32Array(this.count);
+    for (let line = 0; line < counts.length; line++)
+      counts[line] = this.#starts[line + 1]! - this.#starts[line]!;
+    return counts;
   }
 }

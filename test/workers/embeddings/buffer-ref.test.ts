@@ -1,11 +1,6 @@
 import test from 'ava';
-import {
-  PendingRequest,
-  dropVectors,
-  BufferRef,
-  PendingInput,
-  type EmbeddingTask,
-} from '../../../workers/embeddings/embedding-work.ts';
+import { dropVectors, BufferRef, type EmbeddingTask } from '../../../workers/embeddings/embedding-task.ts';
+import { PendingRequest, PendingInput } from '../../../workers/embeddings/embedding-work.ts';
 
 const createRequest = (inputs: readonly string[], progress?: (done: number) => void): PendingRequest => {
   const signal = new AbortController().signal;

@@ -4,12 +4,11 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { billCall } from '../../../workers/embeddings/bill-call.ts';
 import { deliverVectors, describeInvalidVector } from '../../../workers/embeddings/deliver-vectors.ts';
 import {
-  PendingRequest,
   isInputRejection,
-  PendingInput,
   type EmbeddingTask,
   type InputOutcome,
-} from '../../../workers/embeddings/embedding-work.ts';
+} from '../../../workers/embeddings/embedding-task.ts';
+import { PendingRequest, PendingInput } from '../../../workers/embeddings/embedding-work.ts';
 import { findInvalidVectors } from '../../../workers/upstreams/finite-vectors.ts';
 import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
 

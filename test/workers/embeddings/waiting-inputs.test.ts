@@ -6,9 +6,13 @@ import {
   type WaitingInput,
 } from '../../../workers/embeddings/waiting-inputs.ts';
 
-/** Takes the items of a call for the account whose turn is next. */
-const take = (waiting: WaitingInputs<Item>, plan: CallPlan): Item[] =>
-  waiting.take([...waiting.accountIds()][0] ?? '', plan);
+/** Takes the items of a call for the given account, or for the account whose turn is next. */
+function take(waiting: WaitingInputs<Item>, plan: CallPlan, accountId = ''): Item[] {
+  const call = waiting.start(accountId);
+  if (call === null) return [];
+  waiting.fill(call, plan);
+  return call.items;
+}
 
 interface Item extends WaitingInput {
   readonly number: number;
@@ -175,7 +179,7 @@ test('a call starts with the given account, even if other accounts are first in 
   const waiting = fill(['a', 'b', 'c', 'd', 'e', 'f']);
   const plan = { enough: 3, maxInputs: 3, maxTokens: 1_000 };
   const takeFor = (accountId: string): string[] =>
-    waiting.take(accountId, plan).map((item) => item.accountId);
+    take(waiting, plan, accountId).map((item) => item.accountId);
   t.deepEqual(takeFor('e'), ['e', 'a', 'b']);
   t.deepEqual(
     takeFor('gone'),
