@@ -19,6 +19,10 @@ import {
   listRequestLogsOfApiAccount,
 } from './endpoints/users/history.ts';
 import { createImage, editImage } from './endpoints/images/images.ts';
+import { streamBatchEvents } from './endpoints/batches/batch-events.ts';
+import { cancelBatch, getBatch, listBatches } from './endpoints/batches/batches.ts';
+import { createBatch } from './endpoints/batches/create-batch.ts';
+import { retryBatch } from './endpoints/batches/retry-batch.ts';
 import { streamJobEvents } from './endpoints/jobs/job-events.ts';
 import { streamJobOutput } from './endpoints/jobs/job-stream.ts';
 import { deleteJobResponse } from './endpoints/jobs/job-response.ts';
@@ -79,6 +83,12 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   deleteJobResponse,
   streamJobEvents,
   streamJobOutput,
+  createBatch,
+  listBatches,
+  getBatch,
+  cancelBatch,
+  retryBatch,
+  streamBatchEvents,
   listModels,
   getModel,
   getModelsStatus,

@@ -14,6 +14,7 @@ import { FundedAccounts } from './admission/funded-accounts.ts';
 import { RecentRejections } from './admission/recent-rejections.ts';
 import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
+import { Batches } from './batches/batches.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
@@ -106,6 +107,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     bodyTimes: options.bodyTimes,
     reasoning: new ReasoningStore(redis, log),
     documents,
+    batches: new Batches(redis, config.maxUnfinishedBatches, log),
     responseMemory,
     downloads: new FairBudget({ capacity: options.maxDownloads }),
     downloadReads: new FairBudget({ capacity: maxDownloadReads }),

@@ -24,6 +24,7 @@ import type { UnpaidTime } from './http/callers/unpaid-time.ts';
 import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import type { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
+import type { Batches } from './batches/batches.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';
@@ -80,6 +81,7 @@ export interface Services extends Dispatch {
   readonly bodyTimes: BodyTimes;
   readonly reasoning: ReasoningStore;
   readonly documents: DocumentReader;
+  readonly batches: Batches;
   /** Memory budget in bytes for all large responses in progress. */
   readonly responseMemory: FairBudget;
   /** Downloads in progress, by the client's network. */

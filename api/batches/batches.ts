@@ -54,7 +54,7 @@ export class Batches {
     return created;
   }
 
-  #toError(placed: Exclude<PlacedBatch, { outcome: 'ok' | 'gone' }>): AppError {
+  #toError(placed: PlacedBatch): AppError {
     switch (placed.outcome) {
       case 'too_many_batches':
         return new AppError('too_many_jobs', {
@@ -69,7 +69,7 @@ export class Batches {
       case 'no_file':
         return noSuchInput();
       default:
-        return placed satisfies never;
+        return new AppError('internal_error', { message: `a batch was not created: ${placed.outcome}` });
     }
   }
 
@@ -89,8 +89,7 @@ export class Batches {
    */
   async cancel(accountId: string, id: string): Promise<boolean> {
     const cancellation = await this.#store.cancel(accountId, id);
-    if (cancellation.outcome === 'unknown') return false;
-    if (cancellation.outcome === 'ended') return true;
+    if (cancellation.outcome !== 'cancelled') return cancellation.outcome === 'ended';
     const { line, workerIds } = cancellation;
     if (line !== null) await this.#turns.add(line, accountId, line.weight);
     const notify = (workerId: string) => sendControl(this.#redis, workerId, { action: 'check-batches' });

@@ -1,5 +1,13 @@
 import { createChatCompletion } from '../../shared/contract/chat.ts';
 import { createEmbedding } from '../../shared/contract/embeddings.ts';
+import {
+  cancelBatch,
+  createBatch,
+  getBatch,
+  listBatches,
+  retryBatch,
+  streamBatchEvents,
+} from '../../shared/contract/batches.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
@@ -73,6 +81,12 @@ export const operations = {
   deleteJobResponse,
   streamJobEvents,
   streamJobOutput,
+  createBatch,
+  listBatches,
+  getBatch,
+  cancelBatch,
+  retryBatch,
+  streamBatchEvents,
   listModels,
   getModel,
   getModelsStatus,

@@ -56,6 +56,7 @@ export const Environment = Type.Object({
   SIGNUP_GRANTS_PER_NETWORK: Type.Integer({ default: 5, minimum: 0, maximum: 1_000_000 }),
   SIGNUP_NO_GRANT_DOMAINS: Type.Optional(Type.String()),
   WEB_CAPTCHA: StringEnum(['on', 'off', 'optional'], { default: 'on' }),
+  MAX_UNFINISHED_BATCHES: Type.Integer({ default: 100, minimum: 1, maximum: 10_000 }),
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
 });
@@ -100,6 +101,8 @@ export interface Config {
   readonly corsOrigins: CorsOrigins | null;
   readonly logLevel: string;
   readonly metricsToken: string | null;
+  /** Unfinished batches of an account. */
+  readonly maxUnfinishedBatches: number;
   readonly defaultRpm: number;
   /** Null if no mail server is set. Mails then stay queued. */
   readonly smtpUrl: string | null;
@@ -223,6 +226,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     corsOrigins: readCorsOrigins(values.CORS_ORIGINS ?? '').origins,
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
+    maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,
     defaultRpm: values.DEFAULT_RPM,
     smtpUrl: values.SMTP_URL ?? null,
     mailFrom: Object.freeze(readMailSender(values.MAIL_FROM)!),

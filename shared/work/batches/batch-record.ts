@@ -49,6 +49,8 @@ export interface BatchRecord {
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly refusal: RefusalCode | null;
   readonly faults: readonly BatchFault[];
+  /** How long its result files are kept. */
+  readonly resultLifetimeSeconds: number;
   readonly webhookUrl: string | null;
   /** The public URL of the gateway, for webhooks. */
   readonly publicUrl: string;
@@ -109,6 +111,7 @@ export function parseBatch(
     metadata: meta === undefined ? null : (JSON.parse(meta) as Record<string, string>),
     refusal: why === undefined ? null : (why as RefusalCode),
     faults: errors === undefined ? [] : (JSON.parse(errors) as BatchFault[]),
+    resultLifetimeSeconds: count('fl'),
     webhookUrl: fields['url'] ?? null,
     publicUrl: fields['pu'] ?? '',
   };

@@ -87,7 +87,9 @@ export type PlacedBatch =
   | { readonly outcome: 'ok'; readonly createdAtMs: number; readonly weight: number }
   | { readonly outcome: 'too_many_batches'; readonly unfinished: number }
   /** `no_file`: the input file is gone. `gone`: the reservation is. */
-  | { readonly outcome: 'too_many_kept' | 'no_file' | 'gone' };
+  | { readonly outcome: 'too_many_kept' }
+  | { readonly outcome: 'no_file' }
+  | { readonly outcome: 'gone' };
 
 export type BatchCancellation =
   | { readonly outcome: 'unknown' | 'ended' }
