@@ -64,7 +64,8 @@ export class Batches {
         });
       case 'too_many_kept':
         return new AppError('too_many_jobs', {
-          message: 'This account has too many batches that ended within the last 31 days. Use larger batches.',
+          message:
+            'This account has too many batches that ended within the last 31 days. Use larger batches.',
         });
       case 'no_file':
         return noSuchInput();

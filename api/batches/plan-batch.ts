@@ -110,7 +110,10 @@ const findAnyModel = ({ current }: Pick<CatalogStore, 'current'>, queue: QueueNa
   current.models.find(({ type }) => queueOfModel(type) === queue)?.id ?? '';
 
 /** The prices of all models that lines may name, because a file may name more of them than its check keeps. */
-function listPrices({ current }: Pick<CatalogStore, 'current'>, queue: QueueName): Record<string, BatchPrice> {
+function listPrices(
+  { current }: Pick<CatalogStore, 'current'>,
+  queue: QueueName,
+): Record<string, BatchPrice> {
   const models = current.models.filter(({ type }) => queueOfModel(type) === queue);
   return Object.fromEntries(
     models.map(({ id, priceVersion, pricing }) => [id, { version: priceVersion, pricing }]),

@@ -28,7 +28,11 @@ export async function* retryLines(
   const failed = new Set<string>();
   for await (const line of readLines(services, context, await findSegments(services, accountId, errorFileId)))
     failed.add(readCustomId(line));
-  for await (const line of readLines(services, context, await findSegments(services, accountId, inputFileId))) {
+  for await (const line of readLines(
+    services,
+    context,
+    await findSegments(services, accountId, inputFileId),
+  )) {
     if (failed.has(readCustomId(line))) yield Buffer.concat([line, Buffer.from('\n')]);
   }
 }

@@ -8,6 +8,14 @@ import {
   retryBatch,
   streamBatchEvents,
 } from '../../shared/contract/batches.ts';
+import {
+  createFile,
+  deleteFile,
+  downloadFile,
+  estimateFileCost,
+  listFiles,
+  retrieveFile,
+} from './batch-files.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
@@ -87,6 +95,12 @@ export const operations = {
   cancelBatch,
   retryBatch,
   streamBatchEvents,
+  createFile,
+  listFiles,
+  retrieveFile,
+  downloadFile,
+  deleteFile,
+  estimateFileCost,
   listModels,
   getModel,
   getModelsStatus,

@@ -26,7 +26,9 @@ export const tagDescriptions: Record<Tag, string> = {
     'Run long requests without an open connection. Send a chat, image or embedding request with `Prefer: respond-async`, ' +
     'then get the job later, wait for it, or follow its events.',
   Batches:
-    'Batches run many requests from a file, or sent at once, and write the responses to a file. They come after single requests and use what capacity is left.',
+    'Run thousands of requests from a file, or send them together. Lines come after single requests and use the capacity ' +
+    'that is left. Upload a file of JSON Lines, each with a `custom_id` and the `body` of a request, create a batch, and ' +
+    'download its results.',
   Models: 'The available models, their prices and their status. No key is needed.',
   Users: 'The account of the API key: balance, limits, refills, request history, and the key itself.',
   'Web Auth':

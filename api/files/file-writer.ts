@@ -27,7 +27,8 @@ export class FileWriter {
   readonly #signal: AbortSignal;
   readonly #checker: JsonlChecker;
   readonly #bounds: FileBounds;
-  #opened: { readonly key: string; readonly upload: ObjectUpload; readonly createdAtMs: number } | null = null;
+  #opened: { readonly key: string; readonly upload: ObjectUpload; readonly createdAtMs: number } | null =
+    null;
   #byteLength = 0;
 
   /** @param signal aborted when the file is no longer wanted; the caller must still call `abort` */
@@ -41,7 +42,10 @@ export class FileWriter {
     this.#signal = signal;
     const { maxFiles, maxBytes, maxLines } = services.config.files;
     this.#bounds = { maxFiles, maxBytes };
-    this.#checker = new JsonlChecker({ maxLines, turn: new CountingTurn(() => signal.throwIfAborted(), accountId) });
+    this.#checker = new JsonlChecker({
+      maxLines,
+      turn: new CountingTurn(() => signal.throwIfAborted(), accountId),
+    });
   }
 
   /**
@@ -76,7 +80,7 @@ export class FileWriter {
     const id = createFileId(createdAtMs, lifetimeSeconds);
     const file = { id, name, purpose: 'batch', byteLength, verdict } as const;
     await this.#create({ ...file, key });
-    return { file: { ...file, ...parseFileId(id)!, isGrowing: false }, segment: { key, byteLength } };
+    return { file: { ...file, ...parseFileId(id)!, modifiedAtMs: createdAtMs, isGrowing: false }, segment: { key, byteLength } };
   }
 
   async #create(file: Parameters<Services['files']['create']>[1]): Promise<void> {

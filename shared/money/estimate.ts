@@ -3,7 +3,7 @@ import { computeWorstCase, noUsage, type Usage, type WorstCase } from '../catalo
 
 /** The maximum that a request can use, in the units of its price. */
 export interface Estimate {
-  readonly model: Pick<CatalogModel, "id" | "pricing" | "priceVersion" | "rpmCoefficient">;
+  readonly model: Pick<CatalogModel, 'id' | 'pricing' | 'priceVersion' | 'rpmCoefficient'>;
   readonly promptTokens: number;
   readonly fixedNano: bigint;
   readonly nanoPerUnit: bigint;

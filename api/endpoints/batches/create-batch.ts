@@ -67,17 +67,25 @@ async function findInput(
   const { accountId } = keyHolderOf(context);
   if (requests !== null && requests !== undefined) {
     if (id !== null && id !== undefined)
-      throw invalidField(['body', 'requests'], 'cannot be sent together with input_file_id. Remove one of them');
+      throw invalidField(
+        ['body', 'requests'],
+        'cannot be sent together with input_file_id. Remove one of them',
+      );
     return await storeRequests(services, context, requests, endpoint);
   }
   if (id === null || id === undefined)
-    throw invalidField(['body', 'input_file_id'], 'is required, unless you send requests', { type: 'required' });
+    throw invalidField(['body', 'input_file_id'], 'is required, unless you send requests', {
+      type: 'required',
+    });
   const found = await services.files.findContent(accountId, id);
   if (found === null) throw noSuchInput();
   const { file, segments } = found;
   const { verdict } = file;
   if (verdict === null || segments[0] === undefined)
-    throw invalidField(['body', 'input_file_id'], 'is a file with results. Upload a file with the purpose "batch"');
+    throw invalidField(
+      ['body', 'input_file_id'],
+      'is a file with results. Upload a file with the purpose "batch"',
+    );
   return { file: { ...file, verdict }, segment: segments[0] };
 }
 
@@ -99,7 +107,11 @@ const creationPolls = 50;
 const creationPollMs = 100;
 
 /** The first request with this Idempotency-Key may be about to create its batch. */
-async function findOnceCreated(services: Services, accountId: string, requestId: string): Promise<BatchRecord> {
+async function findOnceCreated(
+  services: Services,
+  accountId: string,
+  requestId: string,
+): Promise<BatchRecord> {
   for (let i = 0; i < creationPolls; i++) {
     const batch = await services.batches.find(accountId, toBatchId(requestId));
     if (batch !== null) return batch;

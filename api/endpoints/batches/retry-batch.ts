@@ -38,7 +38,12 @@ export const retryBatch = defineEndpoint(
   },
 );
 
-async function storeRetried(services: Services, context: BatchContext, errorFileId: string, inputFileId: string) {
+async function storeRetried(
+  services: Services,
+  context: BatchContext,
+  errorFileId: string,
+  inputFileId: string,
+) {
   const lines = retryLines(services, context, { errorFileId, inputFileId });
   return await storeLines(services, context, 'retry.jsonl', lines);
 }

@@ -130,7 +130,17 @@ export class BatchStore {
 
   /** Turns an admitted request into a batch, whose lines then wait for workers. */
   async place(batch: NewBatch, maxUnfinished: number): Promise<PlacedBatch> {
-    const { accountId, id, requestId, windowMs, queue, turnModel: model, faults, webhookUrl, metadata } = batch;
+    const {
+      accountId,
+      id,
+      requestId,
+      windowMs,
+      queue,
+      turnModel: model,
+      faults,
+      webhookUrl,
+      metadata,
+    } = batch;
     const fields = {
       op: batch.endpoint,
       m: batch.model,
