@@ -7,19 +7,23 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** Batches as their callers use them: with the official SDK, from a file or sent at once. */
 
+/** Each test that holds calls has a model of its own. */
+const heldChats = ['read-early', 'cancelled', 'deleted-input'] as const;
+
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
   builtin: { kind: builtin }
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: builtin, model: demo-echo }] }
-  - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt-held }] }
+${heldChats.map((model) => `  - { id: ${model}, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt-${model} }] }`).join('\n')}
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7000 }, routes: [{ upstream: vendor, model: emb }] }
+  - { id: other-vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 9000 }, routes: [{ upstream: vendor, model: emb }] }
   - { id: picture, type: image, context: 8192, size: [256x256, 1024x1024], max_image_count: 4, pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: vendor, model: img }] }
 `;
 
 let stack: TestStack;
-export let vendor: VendorSimulator;
+let vendor: VendorSimulator;
 
 useVendorStack(test, catalogOf, (started) => {
   ({ stack, vendor } = started);
@@ -71,10 +75,13 @@ async function waitForBatch(
   isReached: (batch: Batch) => boolean = hasEnded,
 ): Promise<Batch> {
   let batch = (await client.batches.retrieve(id)) as Batch;
-  await waitFor(() => `the batch ${JSON.stringify(batch)}`, async () => {
+  await waitFor(
+    () => `the batch ${JSON.stringify(batch)}`,
+    async () => {
       batch = (await client.batches.retrieve(id)) as Batch;
       return isReached(batch);
-  });
+    },
+  );
   return batch;
 }
 
@@ -140,4 +147,304 @@ test('embeddings of a file are in the output file, once each, and are charged li
   );
   t.true(Math.abs(batch.cost - sum) < 1e-9);
   t.is(batch.error_file_id ?? null, null);
+});
+
+type Options = Partial<OpenAI.BatchCreateParams> & { readonly max_cost?: number };
+
+async function createBatch(client: OpenAI, lines: readonly Line[], options: Options = {}): Promise<Batch> {
+  const endpoint = options.endpoint ?? '/v1/embeddings';
+  return (await client.batches.create({
+    input_file_id: await upload(client, lines),
+    completion_window: '24h',
+    ...options,
+    endpoint,
+  })) as Batch;
+}
+
+/** Sends requests with the batch instead of a file. */
+const createInline = async (client: OpenAI, endpoint: string, requests: readonly Line[], rest: object = {}) =>
+  await client.post<Batch>('/batches', {
+    body: { endpoint, completion_window: '24h', requests, ...rest },
+  });
+
+const byId = (lines: readonly ResultLine[]): Map<string, ResultLine> =>
+  new Map(lines.map((line) => [line.custom_id, line]));
+
+test('chats that are sent with the batch run, and each gets the response of a single request', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const ask = (content: string) => ({ model: 'chat', messages: [{ role: 'user', content }] as const });
+  const { id } = await createInline(client, '/v1/chat/completions', [
+    { custom_id: 'first', body: ask('one two') },
+    { custom_id: 'second', body: { ...ask('three'), n: 2, max_tokens: 20 } },
+  ]);
+  const batch = await waitForBatch(client, id);
+  t.like(batch, { status: 'completed', request_counts: { total: 2, completed: 2, failed: 0 } });
+  const lines = byId(await readLines(client, batch.output_file_id));
+  const first = lines.get('first')!.response!.body as unknown as OpenAI.ChatCompletion;
+  t.is(first.object, 'chat.completion');
+  t.true(first.choices[0]!.message.content!.includes('one two'));
+  const second = lines.get('second')!.response!.body as unknown as OpenAI.ChatCompletion;
+  t.is(second.choices.length, 2);
+  t.is(batch.usage!.total_tokens, first.usage!.total_tokens + second.usage!.total_tokens);
+  const input = await client.files.retrieve(batch.input_file_id);
+  t.is(input.purpose, 'batch');
+});
+
+test('images are links that live as long as the output file', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256' };
+  const { id } = await createInline(client, '/v1/images/generations', [
+    { custom_id: 'one', body },
+    { custom_id: 'two', body: { ...body, n: 2 } },
+    { custom_id: 'base64', body: { ...body, response_format: 'b64_json' } },
+  ]);
+  const batch = await waitForBatch(client, id);
+  t.like(batch, { status: 'completed', request_counts: { total: 3, completed: 2, failed: 1 } });
+  t.is(batch.cost, 4.5);
+  const lines = await readLines(client, batch.output_file_id);
+  const images = lines.flatMap((line) => line.response!.body['data'] as { url: string; b64_json: null }[]);
+  t.is(images.length, 3);
+  for (const { url } of images) {
+    const response = await fetch(url);
+    t.is(response.status, 200);
+    t.is(response.headers.get('content-type'), 'image/png');
+    t.true(Number(/max-age=(\d+)/.exec(response.headers.get('cache-control')!)![1]) > 0);
+  }
+  const [failed] = await readLines(client, batch.error_file_id);
+  t.is(failed!.custom_id, 'base64');
+  t.is(failed!.response!.status_code, 422);
+});
+
+test('a line that a single request could not send gets its error, and the others run', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const batch = await createBatch(client, [
+    embeddingLine(0),
+    embeddingLine(1, { stream: true }),
+    embeddingLine(2, { model: 'no-such-model' }),
+    embeddingLine(3, { model: 'chat' }),
+    embeddingLine(4, { input: '' }),
+    embeddingLine(5, { dimensions: 3 }),
+    embeddingLine(6),
+  ]);
+  const ended = await waitForBatch(client, batch.id);
+  t.like(ended, { status: 'completed', request_counts: { total: 7, completed: 2, failed: 5 } });
+  const output = await readLines(client, ended.output_file_id);
+  t.deepEqual(output.map((line) => line.custom_id).sort(), ['line-0', 'line-6']);
+  const errors = byId(await readLines(client, ended.error_file_id));
+  const statuses = count(5).map((i) => errors.get(`line-${i + 1}`)!.response!.status_code);
+  t.deepEqual(statuses, [422, 404, 422, 422, 422]);
+  const missing = errors.get('line-2')!;
+  t.is(missing.error, null);
+  t.is((missing.response!.body['error'] as { code: string }).code, 'model_not_found');
+});
+
+test('one batch may name several models', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const batch = await createBatch(client, [
+    ...count(20).map((i) => embeddingLine(i)),
+    ...count(10).map((i) => embeddingLine(100 + i, { model: 'other-vectors' })),
+  ]);
+  t.like(batch, { model: 'vectors' });
+  const ended = await waitForBatch(client, batch.id);
+  t.is(ended.request_counts!.completed, 30);
+  const lines = byId(await readLines(client, ended.output_file_id));
+  t.is(lines.get('line-105')!.response!.body['model'], 'other-vectors');
+  t.is(lines.get('line-5')!.response!.body['model'], 'vectors');
+});
+
+const faulty: readonly (readonly [name: string, text: string, code: string, line: number | null])[] = [
+  [
+    'a duplicate custom_id',
+    [embeddingLine(1), embeddingLine(2), embeddingLine(1)].map((line) => JSON.stringify(line)).join('\n'),
+    'duplicate_custom_id',
+    3,
+  ],
+  [
+    'a line of another URL',
+    [embeddingLine(1), { ...embeddingLine(2), url: '/v1/chat/completions' }]
+      .map((line) => JSON.stringify(line))
+      .join('\n'),
+    'url_mismatch',
+    2,
+  ],
+  ['a line that is not JSON', `${JSON.stringify(embeddingLine(1))}\n{"custom_id": `, 'invalid_json_line', 2],
+  ['no line', '\n\n', 'empty_file', null],
+];
+
+for (const [name, text, code, line] of faulty) {
+  test(`${name}: the batch fails at once, and says where`, async (t) => {
+    const client = clientOf(await stack.createAccount());
+    const file = await toFile(Buffer.from(text), 'lines.jsonl');
+    const { id } = await client.files.create({ file, purpose: 'batch' });
+    const batch = (await client.batches.create({
+      input_file_id: id,
+      endpoint: '/v1/embeddings',
+      completion_window: '24h',
+    })) as Batch;
+    t.is(batch.status, 'failed');
+    t.truthy(batch.failed_at);
+    t.like(batch.errors!.data![0], { code, line });
+    t.deepEqual((await client.batches.retrieve(batch.id)).errors, batch.errors);
+  });
+}
+
+test('what is finished can be read while the batch runs, and the file ids appear with its end', async (t) => {
+  const held = vendor.hold('gpt-read-early');
+  t.teardown(() => held.end());
+  const client = clientOf(await stack.createAccount());
+  const ask = (model: string) => ({ model, messages: [{ role: 'user', content: 'hello' }], max_tokens: 20 });
+  const { id } = await createInline(client, '/v1/chat/completions', [
+    { custom_id: 'quick', body: ask('chat') },
+    { custom_id: 'slow', body: ask('read-early') },
+  ]);
+  const running = await waitForBatch(client, id, ({ request_counts: counts }) => counts!.completed === 1);
+  t.is(running.status, 'in_progress');
+  t.is(running.output_file_id ?? null, null);
+  t.true(running.reserved > 0);
+  const content = await client.files.content(running.partial_output_file_id!);
+  t.is(content.headers.get('x-incomplete'), 'true');
+  const text = await content.text();
+  t.like(JSON.parse(text), { custom_id: 'quick' });
+  held.end();
+  const ended = await waitForBatch(client, id);
+  t.is(ended.output_file_id, running.partial_output_file_id!);
+  const rest = await client.files.content(ended.output_file_id!, {
+    headers: { range: `bytes=${Buffer.byteLength(text)}-` },
+  });
+  t.is(rest.status, 206);
+  t.is(rest.headers.get('x-incomplete'), null);
+  t.like(JSON.parse(await rest.text()), { custom_id: 'slow' });
+});
+
+test('cancelling lets running lines end, keeps finished results, and lists all other lines as cancelled', async (t) => {
+  const held = vendor.hold('gpt-cancelled');
+  t.teardown(() => held.end());
+  const account = await stack.createAccount();
+  const client = clientOf(account);
+  const body = { model: 'cancelled', messages: [{ role: 'user', content: 'hello' }], max_tokens: 20 };
+  const lines = count(2_000).map((i) => ({ custom_id: `line-${i}`, body }));
+  const { id } = await createInline(client, '/v1/chat/completions', lines);
+  await waitFor('a running line', () => held.waiting > 0);
+  const cancelling = await client.batches.cancel(id);
+  t.is(cancelling.status, 'cancelling');
+  held.end();
+  const ended = await waitForBatch(client, id);
+  t.is(ended.status, 'cancelled');
+  t.truthy(ended.cancelled_at);
+  t.is(ended.reserved, 0);
+  const { completed, failed } = ended.request_counts!;
+  t.is(completed + failed, 2_000);
+  t.true(completed > 0);
+  const [output, errors] = [
+    await readLines(client, ended.output_file_id),
+    await readLines(client, ended.error_file_id),
+  ];
+  t.is(output.length, completed);
+  t.is(new Set([...output, ...errors].map((line) => line.custom_id)).size, 2_000);
+  t.true(errors.every((line) => line.response === null && line.error!.code === 'batch_cancelled'));
+  t.deepEqual(await client.batches.cancel(id), { ...ended });
+});
+
+test('when the maximum cost is reached, the remaining lines are listed as not paid, and the batch is completed', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256' };
+  const lines = count(10).map((i) => ({ custom_id: `line-${i}`, body }));
+  const { id } = await createInline(client, '/v1/images/generations', lines, { max_cost: 4 });
+  const ended = await waitForBatch(client, id);
+  t.like(ended, { status: 'completed', cost: 3, request_counts: { total: 10, completed: 2, failed: 8 } });
+  const errors = await readLines(client, ended.error_file_id);
+  t.true(errors.every((line) => line.error!.code === 'insufficient_balance'));
+});
+
+test('a batch whose estimate exceeds the balance is rejected, unless it has a maximum cost', async (t) => {
+  const account = await stack.createAccount({ balance: '4' });
+  const client = clientOf(account);
+  const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256' };
+  const lines = count(10).map((i) => ({ custom_id: `line-${i}`, body }));
+  const rejected = await t.throwsAsync(createInline(client, '/v1/images/generations', lines));
+  t.is((rejected as { status?: number }).status, 402);
+  const { id } = await createInline(client, '/v1/images/generations', lines, { max_cost: 100 });
+  const ended = await waitForBatch(client, id);
+  t.like(ended, { status: 'completed', cost: 3, request_counts: { completed: 2, failed: 8 } });
+});
+
+test('a retry is a new batch of the failed lines', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const batch = await createBatch(client, [
+    embeddingLine(0),
+    embeddingLine(1, { model: 'no-such-model' }),
+    embeddingLine(2, { model: 'no-such-model' }),
+  ]);
+  await waitForBatch(client, batch.id);
+  const retried = await client.post<Batch>(`/batches/${batch.id}/retry`);
+  t.not(retried.id, batch.id);
+  const ended = await waitForBatch(client, retried.id);
+  t.like(ended, { request_counts: { total: 2, completed: 0, failed: 2 }, status: 'completed' });
+  t.is(ended.output_file_id ?? null, null);
+  const errors = await readLines(client, ended.error_file_id);
+  t.deepEqual(errors.map((line) => line.custom_id).sort(), ['line-1', 'line-2']);
+});
+
+test('the same Idempotency-Key creates one batch', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const input_file_id = await upload(client, [embeddingLine(0)]);
+  const create = async () =>
+    await client.batches.create(
+      { input_file_id, endpoint: '/v1/embeddings', completion_window: '24h' },
+      { headers: { 'idempotency-key': 'one-batch' } },
+    );
+  const [first, second] = await Promise.all([create(), create()]);
+  t.is(first.id, second.id);
+  t.is((await client.batches.list()).data.length, 1);
+});
+
+test('batches are listed page by page, and those of another account do not exist', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) ids.push((await createBatch(client, [embeddingLine(0)])).id);
+  const listed: string[] = [];
+  for await (const batch of client.batches.list({ limit: 2 })) listed.push(batch.id);
+  t.deepEqual(listed, ids.toReversed());
+  const stranger = clientOf(await stack.createAccount());
+  for (const call of [stranger.batches.retrieve(ids[0]!), stranger.batches.cancel(ids[0]!)])
+    t.is(((await t.throwsAsync(call)) as { status?: number }).status, 404);
+  const input = await upload(client, [embeddingLine(0)]);
+  const created = stranger.batches.create({
+    input_file_id: input,
+    endpoint: '/v1/embeddings',
+    completion_window: '24h',
+  });
+  t.is(((await t.throwsAsync(created)) as { status?: number }).status, 404);
+});
+
+test('the input file may be deleted while the batch runs', async (t) => {
+  const held = vendor.hold('gpt-deleted-input');
+  t.teardown(() => held.end());
+  const client = clientOf(await stack.createAccount());
+  const body = { model: 'deleted-input', messages: [{ role: 'user', content: 'hello' }], max_tokens: 20 };
+  const lines = count(300).map((i) => ({ custom_id: `line-${i}`, body }));
+  const batch = await createInline(client, '/v1/chat/completions', lines);
+  await waitFor('a running line', () => held.waiting > 0);
+  t.true((await client.files.delete(batch.input_file_id)).deleted);
+  held.end();
+  const ended = await waitForBatch(client, batch.id);
+  t.is(ended.request_counts!.completed, 300);
+});
+
+test('events follow a batch to its end', async (t) => {
+  const account = await stack.createAccount();
+  const client = clientOf(account);
+  const batch = await createBatch(
+    client,
+    count(50).map((i) => embeddingLine(i)),
+  );
+  const headers = { authorization: `Bearer ${account.apiKey}` };
+  const url = `${stack.url}/v1/batches/${batch.id}/events`;
+  const text = await (await fetch(url, { headers })).text();
+  const events = text.split('\n\n').filter((event) => event.includes('data: '));
+  const last = events.at(-1)!;
+  t.true(last.includes('event: completed\n'));
+  t.like(JSON.parse(/^data: (.*)$/m.exec(last)![1]!), { id: batch.id, request_counts: { completed: 50 } });
+  const lastEventId = /^id: (.*)$/m.exec(last)![1]!;
+  t.is((await fetch(url, { headers: { ...headers, 'last-event-id': lastEventId } })).status, 204);
 });

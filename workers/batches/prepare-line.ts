@@ -1,3 +1,5 @@
+import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { ModelType } from '../../shared/contract/models.ts';
 import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import { createChatCompletion, type ChatRequest } from '../../shared/contract/chat.ts';
 import { createEmbedding, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
@@ -32,6 +34,10 @@ const smallLineBytes = 64 * 1024;
 /** The longest line of an endpoint that is read whole. */
 export const maxLineBytes = (endpoint: BatchEndpoint): number =>
   operations[endpoint].bodyLimitBytes + maxAroundBodyBytes;
+
+/** Whether a line of this endpoint may name the model. */
+export const isModelOf = (endpoint: BatchEndpoint, { type }: CatalogModel): boolean =>
+  (operations[endpoint].modelTypes as readonly ModelType[]).includes(type);
 
 const validators = new Map<BatchEndpoint, Validator<unknown>>();
 

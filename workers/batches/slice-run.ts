@@ -16,6 +16,7 @@ import { embedLines } from './embed-lines.ts';
 import { callLine, writeFailure, type LineCallContext } from './line-call.ts';
 import {
   findCustomId,
+  isModelOf,
   maxLineBytes,
   parseLine,
   prepareLine,
@@ -201,6 +202,7 @@ export class SliceRun {
   #pricedCatalog(): ModelCatalog {
     const { catalog } = this.#dependencies;
     const { prices } = this.#plan;
+    const endpoint = this.#plan.endpoint as BatchEndpoint;
     const models = new Map<string, CatalogModel | undefined>();
     return {
       current: catalog.current,
@@ -209,12 +211,13 @@ export class SliceRun {
         if (models.has(name)) return models.get(name);
         const model = catalog.find(name);
         const price = model === undefined ? undefined : prices.get(model.id);
-        const priced =
-          model === undefined || price === undefined
-            ? undefined
-            : { ...model, pricing: price.pricing, priceVersion: price.version };
-        models.set(name, priced);
-        return priced;
+        let found: CatalogModel | undefined;
+        if (model !== undefined && price !== undefined)
+          found = { ...model, pricing: price.pricing, priceVersion: price.version };
+        // A model of another type has no price here. The line is told of its type.
+        else if (model !== undefined && !isModelOf(endpoint, model)) found = model;
+        models.set(name, found);
+        return found;
       },
     };
   }
