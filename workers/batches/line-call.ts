@@ -36,9 +36,15 @@ export interface LineCallContext {
 export function writeFailure(
   line: Pick<ReservedLine, 'index' | 'id' | 'customId'>,
   error: AppError,
-): Pick<FinishedLine, 'index' | 'pieces' | 'status'> {
+): Pick<FinishedLine, 'index' | 'pieces' | 'status' | 'mayRetry'> {
+  const { status, kind } = error;
   const body = Buffer.from(JSON.stringify(presentError(error)));
-  return { index: line.index, pieces: writeAnswer(line, error.status, [body]), status: error.status };
+  return {
+    index: line.index,
+    pieces: writeAnswer(line, status, [body]),
+    status,
+    mayRetry: kind.retry && status >= 500,
+  };
 }
 
 /** The request of a line, as if it had been admitted by itself. */

@@ -5,11 +5,11 @@ import { createChatCompletion, type ChatRequest } from '../../shared/contract/ch
 import { createEmbedding, type EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
-import { compileValidator, type Validator } from '../../shared/contract/validation.ts';
 import { isRecord } from '../../shared/encoding/json-record.ts';
 import { prepareChat, type ChatPreparationDeps } from '../../shared/preparing/chat/prepare-chat.ts';
 import { prepareEmbedding } from '../../shared/preparing/embeddings/prepare-embedding.ts';
 import type { AnyImageRequest } from '../../shared/preparing/images/check-image-request.ts';
+import { validateBody } from '../../shared/preparing/validate-body.ts';
 import { prepareImages } from '../../shared/preparing/images/prepare-images.ts';
 import { readJson } from '../upstreams/read-json.ts';
 import type { SliceLine } from './read-slice.ts';
@@ -20,6 +20,13 @@ const operations = {
   '/v1/chat/completions': createChatCompletion,
   '/v1/images/generations': createImage,
   '/v1/images/edits': editImage,
+} as const;
+
+const operationIds = {
+  '/v1/embeddings': 'createEmbedding',
+  '/v1/chat/completions': 'createChatCompletion',
+  '/v1/images/generations': 'createImage',
+  '/v1/images/edits': 'editImage',
 } as const;
 
 /** The names around the body of a line, and its `custom_id`. */
@@ -38,18 +45,6 @@ export const maxLineBytes = (endpoint: BatchEndpoint): number =>
 /** Whether a line of this endpoint may name the model. */
 export const isModelOf = (endpoint: BatchEndpoint, { type }: CatalogModel): boolean =>
   (operations[endpoint].modelTypes as readonly ModelType[]).includes(type);
-
-const validators = new Map<BatchEndpoint, Validator<unknown>>();
-
-/** Compiles the validator of an endpoint when it is first needed. */
-function validatorOf(endpoint: BatchEndpoint): Validator<unknown> {
-  let validator = validators.get(endpoint);
-  if (validator === undefined) {
-    validator = compileValidator(operations[endpoint].body, 'body') as Validator<unknown>;
-    validators.set(endpoint, validator);
-  }
-  return validator;
-}
 
 /** A line as its file has it. */
 export interface ParsedLine {
@@ -95,7 +90,7 @@ export async function prepareLine(
 ): Promise<Pick<ReadyLine, 'model' | 'estimate' | 'work'>> {
   checkResponseFormat(body);
   // Fills in defaults in place.
-  const valid = validatorOf(endpoint)(body);
+  const valid = validateBody(operationIds[endpoint], body);
   const { stream } = valid as { readonly stream?: unknown };
   if (stream === true) throw invalidField(['body', 'stream'], 'cannot be true in a batch: remove this field');
   switch (endpoint) {

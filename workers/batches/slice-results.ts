@@ -46,6 +46,8 @@ export interface FinishedLine {
   readonly reservedNano: bigint;
   /** Null if no model was called. */
   readonly charge: LineCharge | null;
+  /** Whether it failed without a charge, and the same request may succeed later. */
+  readonly mayRetry?: boolean;
 }
 
 /** Another worker has the slice, or the batch has ended. Nothing of the slice may be written any more. */

@@ -35,6 +35,13 @@ const partAfterDeath = 8;
 const moneyWaitMs = 4_000;
 const moneyPollMs = 500;
 const pauseMs = 5_000;
+/**
+ * If a call fails because of its vendor, its line runs again, after a pause. If all lines of a slice fail, the vendor
+ * has failed and not they, so they run again for hours.
+ */
+const retries = { ofLine: 6, ofOutage: 100, firstPauseMs: 2_000, maxPauseMs: 60_000 };
+/** If fewer lines fail, they may be at fault. */
+const minOutageLines = 8;
 
 export interface BatchDeps extends JobDeps {
   readonly preparation: Omit<LinePreparationDeps, 'catalog'>;
@@ -58,6 +65,9 @@ export class SliceRun {
   readonly #withdrawn = new AbortController();
   #refusal: RefusalCode | null;
   #isStopping = false;
+  /** How many lines were called, and how many of them run again later. */
+  #called = 0;
+  #again = 0;
 
   constructor(dependencies: BatchDeps, slice: TakenSlice, plan: BatchPlan) {
     this.slice = slice;
@@ -130,12 +140,24 @@ export class SliceRun {
     }
     const failed = this.#failDeadly(ready);
     const mayRun = await this.#runReady(ready.slice(failed));
-    if (mayRun === 'wait') {
+    if (mayRun === 'wait' || this.#again > 0) {
       await this.#results.flush();
-      return { isDone: false, pauseMs: this.#isStopping ? 0 : pauseMs };
+      return { isDone: false, pauseMs: this.#findPause(mayRun) };
     }
     await this.#results.end();
     return { isDone: true };
+  }
+
+  /** For how long other lines of the batch do not run either. */
+  #findPause(mayRun: 'done' | 'wait'): number {
+    if (this.#isStopping) return 0;
+    if (mayRun === 'wait') return pauseMs;
+    if (!this.#isOutage) return 0;
+    return Math.min(retries.maxPauseMs, retries.firstPauseMs * 2 ** Math.min(this.slice.attempt, 10));
+  }
+
+  get #isOutage(): boolean {
+    return this.#again === this.#called && this.#called >= minOutageLines;
   }
 
   /** Reads and checks the lines that are not settled yet. Lines with errors get them as their results. */
@@ -193,7 +215,10 @@ export class SliceRun {
       if (this.#lost.signal.aborted) throw error;
       const failure = toAppError(error);
       if (failure.code === 'internal_error') this.#log.error({ err: error }, 'checking a line failed');
-      await this.#add({ ...writeFailure(names, failure), reservedNano: 0n, charge: null });
+      const finished: FinishedLine = { ...writeFailure(names, failure), reservedNano: 0n, charge: null };
+      this.#called += 1;
+      if (finished.mayRetry === true) await this.#retryLater([finished]);
+      else await this.#add(finished);
       return null;
     }
   }
@@ -319,9 +344,12 @@ export class SliceRun {
       stopping: this.#lost.signal,
     };
     const ended = new Set<number>();
+    /** Lines that failed because of their vendor. */
+    const failed: FinishedLine[] = [];
     const end = (line: FinishedLine): void | Promise<void> => {
       ended.add(line.index);
-      return this.#add(line);
+      if (line.mayRetry !== true || (line.charge?.costNano ?? 0n) > 0n) return this.#add(line);
+      failed.push(line);
     };
     if (lines[0]?.work.kind === 'embedding') {
       await embedLines(this.#dependencies, lines, context, (line) => void end(line));
@@ -334,7 +362,19 @@ export class SliceRun {
       );
     }
     if (this.#lost.signal.aborted) throw new SliceLost();
+    this.#called += ended.size;
+    await this.#retryLater(failed);
     return lines.filter(({ index }) => !ended.has(index));
+  }
+
+  /** Leaves lines for the next attempt at the slice, unless there were too many. */
+  async #retryLater(failed: readonly FinishedLine[]): Promise<void> {
+    if (failed.length === 0) return;
+    this.#again += failed.length;
+    const tries = this.#isOutage ? retries.ofOutage : retries.ofLine;
+    if (this.slice.attempt < tries && this.#refusal === null) return;
+    this.#again -= failed.length;
+    for (const line of failed) await this.#add(line);
   }
 
   async #refuseLine(line: {
