@@ -9,6 +9,10 @@ import { createChatCompletion } from './endpoints/chat/chat.ts';
 import { getDescription, getDocs } from './endpoints/public/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
 import { getLogsSummary, getModelsStatus } from './endpoints/public/request-stats.ts';
+import { createFile } from './endpoints/files/create-file.ts';
+import { downloadFile } from './endpoints/files/download-file.ts';
+import { estimateFileCost } from './endpoints/files/estimate-file-cost.ts';
+import { deleteFile, listFiles, retrieveFile } from './endpoints/files/files.ts';
 import { getFile } from './endpoints/files/get-file.ts';
 import {
   getStats,
@@ -79,6 +83,12 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   deleteJobResponse,
   streamJobEvents,
   streamJobOutput,
+  createFile,
+  listFiles,
+  retrieveFile,
+  downloadFile,
+  deleteFile,
+  estimateFileCost,
   listModels,
   getModel,
   getModelsStatus,

@@ -14,6 +14,7 @@ import { FundedAccounts } from './admission/funded-accounts.ts';
 import { RecentRejections } from './admission/recent-rejections.ts';
 import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
+import { FileStore } from '../shared/work/files/file-store.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import { DocumentReader } from './documents/document-reader.ts';
@@ -35,6 +36,8 @@ const maxDownloadReads = 24;
  * connections always remain available.
  */
 const maxDatabaseTurns = 8;
+/** Uploads of an account that wait for memory; further ones fail. */
+const maxWaitingUploads = 16;
 /** Two lists may keep Redis and the event loop busy. Single reads take a fraction of a millisecond of each. */
 const maxRedisTurns = 8;
 
@@ -75,6 +78,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     redis,
     mongo,
     objects,
+    files: new FileStore(redis),
     catalog,
     accounts,
     apiKeys: new ApiKeyStore(redis, accounts, { waitMs: options.keyWaitMs }),
@@ -103,6 +107,10 @@ export function createServices(parts: ServicesParts): RunningServices {
     },
     history: new HistoryStore(ledger, redis),
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes }),
+    uploadMemory: new FairBudget({
+      capacity: options.uploadMemoryBytes,
+      maxWaitingPerHolder: maxWaitingUploads,
+    }),
     bodyTimes: options.bodyTimes,
     reasoning: new ReasoningStore(redis, log),
     documents,

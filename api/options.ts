@@ -10,6 +10,8 @@ export interface ApiOptions {
   readonly statsStepMs: number;
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly requestMemoryBytes: number;
+  /** Memory budget in bytes for all uploads of files in progress. */
+  readonly uploadMemoryBytes: number;
   /** Memory budget in bytes for all large responses in progress. */
   readonly responseMemoryBytes: number;
   readonly maxDownloads: number;
@@ -37,6 +39,8 @@ export const defaultApiOptions: ApiOptions = {
   statsStepMs,
   // A parsed body takes two to three times its length, which is well within Node's heap.
   requestMemoryBytes: 512_000_000,
+  // Eight uploads, of which one account may have four.
+  uploadMemoryBytes: 96_000_000,
   // Enough for twenty of the largest responses.
   responseMemoryBytes: 512_000_000,
   // Each download has half a megabyte of its file in memory.

@@ -115,7 +115,7 @@ function createConnections(services: Services, { maxStallMs }: ApiOptions): Http
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // The time limit of a body depends on its length. Node would abort a large one after five minutes, however fast it
     // is.
-    requestTimeoutMs: maxBodyMs(maxBodyLimitBytes),
+    requestTimeoutMs: maxBodyMs(Math.max(maxBodyLimitBytes, config.files.maxFileBytes)),
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs,

@@ -21,6 +21,7 @@ import type { RecentRejections } from './admission/recent-rejections.ts';
 import type { RejectedBodies } from './admission/rejected-bodies.ts';
 import type { BodyTimes } from './http/bodies/body-pace.ts';
 import type { UnpaidTime } from './http/callers/unpaid-time.ts';
+import type { FileStore } from '../shared/work/files/file-store.ts';
 import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import type { DocumentReader } from './documents/document-reader.ts';
@@ -50,6 +51,7 @@ export interface Services extends Dispatch {
   readonly redis: RedisClient;
   readonly mongo: MongoConnection;
   readonly objects: ObjectStore;
+  readonly files: FileStore;
   readonly catalog: CatalogStore;
   readonly accounts: AccountStore;
   readonly apiKeys: ApiKeyStore;
@@ -77,6 +79,8 @@ export interface Services extends Dispatch {
    * have arrived.
    */
   readonly requestMemory: FairBudget;
+  /** Memory for uploads of files, by account. */
+  readonly uploadMemory: FairBudget;
   readonly bodyTimes: BodyTimes;
   readonly reasoning: ReasoningStore;
   readonly documents: DocumentReader;

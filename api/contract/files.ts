@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { defineOperation } from '../../shared/contract/operation.ts';
 
 /** Without `format: binary`, generated clients would read the bytes as text or JSON. */
-const bytes = (description: string) =>
+export const bytes = (description: string) =>
   Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary', description });
 
 export const getFile = defineOperation({

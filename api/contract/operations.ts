@@ -1,5 +1,13 @@
 import { createChatCompletion } from '../../shared/contract/chat.ts';
 import { createEmbedding } from '../../shared/contract/embeddings.ts';
+import {
+  createFile,
+  deleteFile,
+  downloadFile,
+  estimateFileCost,
+  listFiles,
+  retrieveFile,
+} from './batch-files.ts';
 import { getFile } from './files.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
@@ -73,6 +81,12 @@ export const operations = {
   deleteJobResponse,
   streamJobEvents,
   streamJobOutput,
+  createFile,
+  listFiles,
+  retrieveFile,
+  downloadFile,
+  deleteFile,
+  estimateFileCost,
   listModels,
   getModel,
   getModelsStatus,

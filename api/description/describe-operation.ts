@@ -5,6 +5,7 @@ import {
   needsCsrfToken,
   type AdditionalResponse,
   type Operation,
+  type OperationExample,
 } from '../../shared/contract/operation.ts';
 import type {
   JsonSchema,
@@ -132,7 +133,7 @@ function describeBody(
   { body, formBody, bodyLimitBytes = defaultBodyLimitBytes, example, additionalResponses = [] }: Operation,
   components: SchemaComponents,
 ): Pick<OperationObject, 'requestBody'> {
-  if (body === undefined) return {};
+  if (body === undefined) return describeForm(formBody, example, components);
   const examples = Object.fromEntries(
     [
       ['usual', example] as const,
@@ -150,6 +151,27 @@ function describeBody(
       content: {
         ...(formBody === undefined ? {} : { [form]: { schema: components.rewrite(formBody, 'request') } }),
         [json]: content,
+      },
+    },
+  };
+}
+
+/** Describes the body of an operation that takes only a form. */
+function describeForm(
+  formBody: TSchema | undefined,
+  example: OperationExample | undefined,
+  components: SchemaComponents,
+): Pick<OperationObject, 'requestBody'> {
+  if (formBody === undefined) return {};
+  return {
+    requestBody: {
+      required: true,
+      description: 'A form with a file.',
+      content: {
+        [form]: {
+          schema: components.rewrite(formBody, 'request'),
+          ...(example?.form === undefined ? {} : { examples: { usual: { value: example.form } } }),
+        },
       },
     },
   };

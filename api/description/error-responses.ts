@@ -32,10 +32,12 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   if (changesUserData(operation)) add('too_many_attempts');
   if (isWebOperation(operation) && hasUnsafeMethod(operation)) add('origin_refused');
   if (isWebOperation(operation) && operation.pathParameters !== undefined) add('validation_failed');
-  if (operation.body !== undefined) add('validation_failed', 'payload_too_large', 'unsupported_media_type');
+  if (takesBody(operation)) add('validation_failed', 'payload_too_large', 'unsupported_media_type');
   if (operation.query !== undefined) add('validation_failed');
   return (Object.keys(errorKinds) as ErrorCode[]).filter((code) => codes.has(code));
 }
+
+const takesBody = ({ body, formBody }: Operation): boolean => body !== undefined || formBody !== undefined;
 
 /** Describes one response per status. Its schema lists the codes that this operation has with that status. */
 export function describeErrors(
@@ -44,7 +46,7 @@ export function describeErrors(
 ): Record<string, ResponseObject> {
   const errors = findErrorCodes(operation).map((code) => ({ code, status: errorKind(code).status }));
   // 408 is for a body that arrives too slowly. HTTP's other special statuses are not specific to an operation.
-  if (operation.body !== undefined) errors.push({ code: 'deadline_exceeded', status: 408 });
+  if (takesBody(operation)) errors.push({ code: 'deadline_exceeded', status: 408 });
   // For a request that its Idempotency-Key attaches to an existing job.
   if (operation.errors.includes('idempotency_conflict'))
     errors.push({ code: 'job_cancelled', status: cancelledJobStatus });
@@ -106,7 +108,8 @@ function describeStatus(
 }
 
 /** Returns the location of an error with this code, for its example. */
-function locateError({ body, query, pathParameters }: Operation, code: ErrorCode): string[] {
+function locateError({ body: json, formBody, query, pathParameters }: Operation, code: ErrorCode): string[] {
+  const body = json ?? formBody;
   if (body === undefined && query === undefined) return ['path', ...namesOf(pathParameters).slice(0, 1)];
   if (body === undefined) return ['query', ...namesOf(query).slice(0, 1)];
   const names = namesOf(body);

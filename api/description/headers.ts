@@ -8,7 +8,7 @@ import {
   resumableMinutes,
 } from '../../shared/contract/on-disconnect.ts';
 import { maxWebhookUrlLength, webhookEventsHeader, webhookUrlHeader } from '../contract/webhook-url.ts';
-import { respondsAsStream, type Operation } from '../../shared/contract/operation.ts';
+import { countsAsRequest, respondsAsStream, type Operation } from '../../shared/contract/operation.ts';
 import type { HeaderObject, ParameterObject, Reference } from './description.ts';
 
 /** Response headers, by name. */
@@ -79,6 +79,10 @@ export const responseHeaders = {
       'is outside the file.',
     schema: { type: 'string' },
   },
+  'x-incomplete': {
+    description: '`true`: a batch still writes the file, and more lines will follow.',
+    schema: { type: 'string' },
+  },
   'content-disposition': {
     description: 'The file name to use when you save the file.',
     schema: { type: 'string' },
@@ -115,7 +119,8 @@ const rateLimitHeaders = [
 /** Returns the response headers of an operation for this status. */
 export function headersOf(operation: Operation, status: number): Record<string, Reference> {
   const names: HeaderName[] = ['x-request-id'];
-  const isCounted = operation.modelTypes !== undefined;
+  const isCounted = countsAsRequest(operation);
+  const callsModel = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
   if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
   if (acceptsIdempotencyKey(operation) && status < 300) names.push('preference-applied');
@@ -125,13 +130,14 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (operation.servesRanges === true && status < 400) {
     names.push('etag', 'last-modified', 'accept-ranges', 'content-disposition');
   }
+  if (operation.mayBeIncomplete === true && status < 400) names.push('x-incomplete');
   if (status === 206 || status === 416) names.push('content-range');
   if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
-  if (status === 502 && isCounted) names.push('retry-after');
-  if ((status === 429 || status === 502) && isCounted) names.push('retry-after-ms');
+  if (status === 502 && callsModel) names.push('retry-after');
+  if ((status === 429 && isCounted) || (status === 502 && callsModel)) names.push('retry-after-ms');
   if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
-  if (status === 409 || (isCounted && status >= 500)) names.push('x-should-retry');
+  if (status === 409 || (callsModel && status >= 500)) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

@@ -25,6 +25,8 @@ export const tagDescriptions: Record<Tag, string> = {
   Jobs:
     'Run long requests without an open connection. Send a chat, image or embedding request with `Prefer: respond-async`, ' +
     'then get the job later, wait for it, or follow its events.',
+  Batches:
+    'Run thousands of requests from a file. Upload a file of JSON Lines, each with a `custom_id` and the `body` of a request.',
   Models: 'The available models, their prices and their status. No key is needed.',
   Users: 'The account of the API key: balance, limits, refills, request history, and the key itself.',
   'Web Auth':

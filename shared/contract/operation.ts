@@ -11,6 +11,7 @@ export const tags = [
   'Images',
   'Embeddings',
   'Jobs',
+  'Batches',
   'Models',
   'Users',
   'Web Auth',
@@ -25,6 +26,8 @@ export interface OperationExample {
   readonly path?: Readonly<Record<string, string | number>>;
   readonly query?: Readonly<Record<string, string | number>>;
   readonly body?: unknown;
+  /** The parts of a form; `@` and a file name for a file. */
+  readonly form?: Readonly<Record<string, string>>;
   /** A JSON value, or the text of a response that is not JSON. Omitted if the response is binary. */
   readonly response?: unknown;
 }
@@ -61,6 +64,8 @@ export interface Operation {
   readonly setsCookies?: true;
   /** Types of the models that perform the operation. Its requests are rate limited and charged. */
   readonly modelTypes?: readonly ModelType[];
+  /** Whether a call counts towards the account's requests per minute although it calls no model. */
+  readonly isCounted?: true;
   /** Maximum body size. A longer body is a 413. Without a body schema, no body is read. */
   readonly bodyLimitBytes?: number;
   /** Maximum small integers in the body's arrays, in addition to the values that any body may hold. */
@@ -69,7 +74,10 @@ export interface Operation {
   readonly pathParameters?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
-  /** The same body as `multipart/form-data`, if that is accepted too. Used only for the OpenAPI document. */
+  /**
+   * The same body as `multipart/form-data`, if that is accepted too. Without a `body`, the handler reads the form. Used
+   * only for the OpenAPI document.
+   */
   readonly formBody?: TSchema;
   /** Form fields whose parts may be files. */
   readonly formFiles?: readonly string[];
@@ -83,6 +91,8 @@ export interface Operation {
   readonly hasETag?: true;
   /** Whether the response is a file that supports `Range`, `If-Range` and all of HTTP's conditional headers. */
   readonly servesRanges?: true;
+  /** Whether the file may still grow when it is sent. */
+  readonly mayBeIncomplete?: true;
   /** Whether the query parameter `wait` makes the call wait until a job has ended. */
   readonly acceptsWait?: true;
   /** Whether a stream can continue without its reader, and be resumed. */
@@ -103,6 +113,10 @@ export interface Operation {
  */
 export const isAccountOperation = ({ auth, modelTypes }: Operation): boolean =>
   (auth === 'key' && modelTypes === undefined) || auth === 'web';
+
+/** Returns whether a call counts towards the account's requests per minute. */
+export const countsAsRequest = ({ modelTypes, isCounted }: Operation): boolean =>
+  modelTypes !== undefined || isCounted === true;
 
 /** Returns whether browsers call the operation with session cookies, or to receive them. */
 export const isWebOperation = ({ tag }: Operation): boolean =>

@@ -1,7 +1,7 @@
 import { AppError } from '../../../shared/contract/errors.ts';
 import { formatContentRange, resolveRange, type ByteRange, type RequestedRange } from './byte-range.ts';
+import type { ObjectMetadata } from '../../../shared/platform/storage/object-store.ts';
 import type { ChunkSource } from '../../http/responses/send-chunks.ts';
-import { missingFile, type StoredFile } from './stored-file.ts';
 
 /**
  * Bytes per read. Most files need only a few reads. A download whose client does not read occupies no more memory than
@@ -9,7 +9,18 @@ import { missingFile, type StoredFile } from './stored-file.ts';
  */
 const rangeBytes = 512 * 1024;
 
-export type RangeSource = Pick<StoredFile, 'describe' | 'read'>;
+/** A file that is read a part at a time. */
+export interface RangeSource {
+  /** @throws AppError if the file no longer exists */
+  describe(): Promise<Pick<ObjectMetadata, 'objectBytes'>>;
+  /**
+   * Fills the target with bytes of the file, starting at `at`.
+   * @returns the file's length; null if the file no longer exists or ends before `at`
+   */
+  read(at: number, target: Buffer): Promise<number | null>;
+  /** Creates the error for a file that no longer exists. */
+  createMissingError(): AppError;
+}
 
 /** The range of a file to send, with its first bytes read. */
 export interface OpenedRange {
@@ -29,9 +40,10 @@ export async function openRange(file: RangeSource, requested: RequestedRange | n
   const start = Buffer.allocUnsafeSlow(Math.min(rangeBytes, requestedEnd - from));
   const byteLength = await file.read(from, start);
   if (byteLength === null) {
-    if (from === 0) throw missingFile();
+    if (from === 0) throw file.createMissingError();
     throw unsatisfiableRange((await file.describe()).objectBytes);
   }
+  if (byteLength === 0 && requested !== null) throw unsatisfiableRange(byteLength);
   const range = { from, end: Math.min(requestedEnd, byteLength) };
   return { range, byteLength, chunks: chunkFile(file, range, start) };
 }

@@ -2,26 +2,36 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import type { AcquireOptions } from '../../../shared/fairness/fair-budget.ts';
 import type { ObjectMetadata } from '../../../shared/platform/storage/object-store.ts';
 import type { Services } from '../../services.ts';
+import type { RangeSource } from './open-range.ts';
 
 /** An object store that takes longer for a range is considered down. */
 const rangeTimeoutMs = 30_000;
 
+/** Who reads a file, and how long. */
+export interface FileReading {
+  /** The network or account that takes turns with the others. */
+  readonly holder: string;
+  /** The wait limit for an object store slot, and a signal that aborts when the caller disconnects. */
+  readonly options: AcquireOptions;
+}
+
 /**
  * One file in the object store, read for one caller. Reads wait for object store slots, which are shared fairly among
- * networks.
+ * networks and accounts.
  */
-export class StoredFile {
-  readonly #services: Services;
+export class StoredFile implements RangeSource {
+  readonly #services: Pick<Services, 'objects' | 'downloadReads'>;
   readonly #key: string;
-  readonly #network: string;
-  readonly #options: AcquireOptions;
+  readonly #reading: FileReading;
 
-  /** @param options the wait limit for an object store slot, and a signal that aborts when the caller disconnects */
-  constructor(services: Services, key: string, network: string, options: AcquireOptions) {
+  constructor(services: Pick<Services, 'objects' | 'downloadReads'>, key: string, reading: FileReading) {
     this.#services = services;
     this.#key = key;
-    this.#network = network;
-    this.#options = options;
+    this.#reading = reading;
+  }
+
+  createMissingError(): AppError {
+    return missingFile();
   }
 
   /** @throws AppError if the file no longer exists */
@@ -31,10 +41,6 @@ export class StoredFile {
     return metadata;
   }
 
-  /**
-   * Fills the target with bytes of the file, starting at `at`.
-   * @returns the file's length; null if the file no longer exists or ends before `at`
-   */
   read(at: number, target: Buffer): Promise<number | null> {
     return this.#withSlot(async (signal) => {
       const read = await this.#services.objects.readRange(this.#key, at, target, signal);
@@ -46,8 +52,9 @@ export class StoredFile {
   }
 
   async #withSlot<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const caller = this.#options.signal!;
-    const slot = await this.#services.downloadReads.acquire(this.#network, 1, this.#options);
+    const { holder, options } = this.#reading;
+    const caller = options.signal!;
+    const slot = await this.#services.downloadReads.acquire(holder, 1, options);
     try {
       return await read(AbortSignal.any([caller, AbortSignal.timeout(rangeTimeoutMs)]));
     } catch (error) {

@@ -1,18 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import type { Readable } from 'node:stream';
-import { Busboy, type BusboyInstance } from '@fastify/busboy';
-import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
 import { sniffImageType, sniffedImageBytes } from '../../../shared/contract/image-type.ts';
 import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { BodyReader } from './body-reader.ts';
 import { FormFields, type FormContract } from './form-fields.ts';
+import { FormParser } from './form-parser.ts';
 
-/** An image edit has up to 17 images and some twenty other fields. */
-const maxParts = 64;
-/** Limit for all header lines of a part: a name, a file name and a type. */
-const maxHeaderBytes = 8_192;
-const maxHeaderPairs = 16;
 /**
  * Minimum bytes parsed at a time. Each piece of a file is a string until the form ends, and a string of a few bytes
  * takes far more memory than these bytes.
@@ -33,47 +27,21 @@ interface Part {
  */
 export class FormReader implements BodyReader {
   readonly #contract: FormContract;
-  readonly #busboy: BusboyInstance;
+  readonly #parser: FormParser;
   readonly #parts: Part[] = [];
   /** Chunks too short to be parsed separately. */
   readonly #short = new ChunkList();
   #receivedBytes = 0;
-  #fail!: (error: AppError) => void;
-  readonly #failed: Promise<never>;
-  /** The parser may finish before `end` is called: at the last boundary of a form without parts. */
-  readonly #finished: Promise<void>;
 
   /** @throws AppError if the Content-Type has no boundary */
   constructor(contentType: string, contract: FormContract) {
     this.#contract = contract;
-    this.#failed = new Promise<never>((_, reject) => {
-      this.#fail = reject;
+    this.#parser = new FormParser(contentType, ({ name, fileName, type }) => {
+      const isFile = fileName !== undefined || !isTextType(type);
+      const content = isFile ? new FileText(type) : new PlainText();
+      this.#parts.push({ name, content });
+      return { push: (chunk) => content.push(chunk) };
     });
-    // `push` and `end` await this promise. If it is rejected between two of these calls, the process would crash
-    // without this handler.
-    this.#failed.catch(() => undefined);
-    try {
-      this.#busboy = new Busboy({
-        headers: { 'content-type': contentType },
-        limits: { parts: maxParts, headerPairs: maxHeaderPairs, headerSize: maxHeaderBytes },
-        // Receive texts as bytes too. In strings, invalid UTF-8 would already be replaced.
-        isPartAFile: () => true,
-      });
-    } catch (error) {
-      const msg = 'The Content-Type header has no form boundary. Let your HTTP library set this header.';
-      throw invalidForm(msg, error);
-    }
-    this.#finished = new Promise<void>((resolve) => this.#busboy.once('finish', resolve));
-    // A part may have no name or file name, which the package's types do not show.
-    this.#busboy.on(
-      'file',
-      (name: string | undefined, stream, fileName: string | undefined, encoding, type) =>
-        this.#open(name, stream, { isFile: fileName !== undefined || !isTextType(type), encoding, type }),
-    );
-    this.#busboy.on('partsLimit', () =>
-      this.#fail(invalidForm(`The form has more than ${maxParts} parts. Send fewer.`)),
-    );
-    this.#busboy.on('error', (error) => this.#fail(malformed(error)));
   }
 
   get extraBytes(): number {
@@ -83,37 +51,16 @@ export class FormReader implements BodyReader {
   push(chunk: Buffer): void | Promise<void> {
     this.#receivedBytes += chunk.length;
     this.#short.add(chunk);
-    return this.#short.length < minPieceBytes ? undefined : this.#parse(this.#short.take());
-  }
-
-  async #parse(chunk: Buffer): Promise<void> {
-    const written = new Promise<void>((resolve) => this.#busboy.write(chunk, () => resolve()));
-    await Promise.race([written, this.#failed]);
+    return this.#short.length < minPieceBytes ? undefined : this.#parser.push(this.#short.take());
   }
 
   async end(): Promise<unknown> {
-    if (this.#short.length > 0) await this.#parse(this.#short.take());
-    this.#busboy.end();
-    await Promise.race([this.#finished, this.#failed]);
+    if (this.#short.length > 0) await this.#parser.push(this.#short.take());
+    await this.#parser.end();
     const fields = new FormFields();
     for (const { name, content } of this.#parts)
       fields.add(name, content.end(name), { isFile: content instanceof FileText });
     return fields.toBody(this.#contract);
-  }
-
-  #open(
-    name: string | undefined,
-    stream: Readable,
-    { isFile, encoding, type }: { isFile: boolean; encoding: string; type: string },
-  ): void {
-    if (encoding === 'base64' || encoding === 'quoted-printable') {
-      const part = name === undefined ? 'A part' : `The part ${shorten(name)}`;
-      this.#fail(invalidForm(`${part} has a Content-Transfer-Encoding. Send its bytes unencoded.`));
-    }
-    const content = isFile ? new FileText(type) : new PlainText();
-    this.#parts.push({ name, content });
-    stream.on('data', (chunk: Buffer) => content.push(chunk));
-    stream.on('error', (error: unknown) => this.#fail(malformed(error)));
   }
 }
 
@@ -165,16 +112,4 @@ class PlainText {
     const msg = 'is not valid UTF-8. Send text as UTF-8, and give files a file name.';
     throw invalidField(['body', shorten(name ?? '')], msg, { type: 'unicode_invalid' });
   }
-}
-
-function malformed(cause: unknown): AppError {
-  const msg =
-    `The body is not a complete multipart/form-data form: ${shorten((cause as Error).message)}. ` +
-    'Create it with an HTTP library, and send all of it.';
-  return invalidForm(msg, cause);
-}
-
-function invalidForm(message: string, cause?: unknown): AppError {
-  const issues = [{ loc: ['body'], msg: message, type: 'form_invalid' }];
-  return new AppError('validation_failed', { message, issues, cause });
 }

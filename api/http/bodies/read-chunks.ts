@@ -21,11 +21,13 @@ export async function readChunks(
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     let isSettled = false;
+    let isProcessing = false;
+    let hasEnded = false;
     const settle = (error?: unknown): void => {
       if (isSettled) return;
       isSettled = true;
       pace.stop();
-      request.off('data', onData).off('end', settle).off('error', onClose).off('close', onClose);
+      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
       if (error === undefined) {
         resolve();
         return;
@@ -36,10 +38,18 @@ export async function readChunks(
     const pace = new BodyPace(() => reader.isLarge(), times, settle);
     const waitFor = async (processed: Promise<void>): Promise<void> => {
       const fromMs = performance.now();
+      isProcessing = true;
       request.pause();
       await processed;
+      isProcessing = false;
       pace.exclude(performance.now() - fromMs);
-      if (!isSettled) request.resume();
+      if (hasEnded) settle();
+      else if (!isSettled) request.resume();
+    };
+    // The end is reported with the last chunk, even if that has paused the body.
+    const onEnd = (): void => {
+      hasEnded = true;
+      if (!isProcessing) settle();
     };
     const onData = (chunk: Buffer): void => {
       pace.add(chunk.length);
@@ -50,8 +60,10 @@ export async function readChunks(
         settle(error);
       }
     };
-    const onClose = (): void => settle(new AppError('job_cancelled'));
-    request.on('data', onData).on('end', settle).on('error', onClose).on('close', onClose);
+    const onClose = (): void => {
+      if (!hasEnded) settle(new AppError('job_cancelled'));
+    };
+    request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
     // The client may have disconnected before the listeners were added.
     if (request.destroyed) onClose();
   });

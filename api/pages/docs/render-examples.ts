@@ -18,7 +18,7 @@ export function renderCode(
 }
 
 /** Renders a request and its response for each successful status and format of the operation. */
-export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respondsAsync'>): Html[] {
+export function renderExamples(call: Omit<Call, 'body' | 'form' | 'contentType' | 'respondsAsync'>): Html[] {
   const { operation } = call;
   return Object.entries(operation.responses)
     .filter(([status]) => Number(status) < 300)
@@ -26,7 +26,8 @@ export function renderExamples(call: Omit<Call, 'body' | 'contentType' | 'respon
       const forms = Object.keys(content);
       return (forms.length === 0 ? [''] : forms).flatMap((contentType) => {
         const body = findBody(operation, contentType);
-        const request = writeCurl({ ...call, body, contentType, respondsAsync: status === '202' });
+        const form = findForm(operation);
+        const request = writeCurl({ ...call, body, form, contentType, respondsAsync: status === '202' });
         return [
           renderCode(titleOfRequest(status, contentType), html`${request}`),
           renderResponse(status, contentType, content[contentType]?.examples?.['usual']?.value),
@@ -44,6 +45,13 @@ function titleOfRequest(status: string, contentType: string): string {
 function findBody({ requestBody }: OperationObject, contentType: string): unknown {
   const examples = requestBody?.content[json]?.examples ?? {};
   return (examples[contentType.split('/')[1] ?? ''] ?? examples['usual'])?.value;
+}
+
+/** Finds the parts of a form, if the operation takes only a form. */
+function findForm({ requestBody }: OperationObject): Readonly<Record<string, string>> | undefined {
+  if (requestBody === undefined || json in requestBody.content) return undefined;
+  const examples = requestBody.content['multipart/form-data']?.examples;
+  return examples?.['usual']?.value as Readonly<Record<string, string>> | undefined;
 }
 
 function renderResponse(status: string, contentType: string, value: unknown): Html {

@@ -57,7 +57,7 @@ export function renderOperation(
         ${
           formSchema === undefined
             ? null
-            : html`<details class="more">
+            : html`<details class="more" ${bodySchema === undefined ? html` open` : null}>
                 <summary>
                   Form fields <span class="statuses"><span>multipart/form-data</span></span>
                 </summary>

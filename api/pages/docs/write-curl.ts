@@ -7,6 +7,8 @@ export interface Call {
   readonly operation: OperationObject;
   /** Undefined if the operation takes no body. */
   readonly body: unknown;
+  /** The parts of a form, by name; `@` and a file name for a file. */
+  readonly form?: Readonly<Record<string, string>> | undefined;
   /** Media type of the response. */
   readonly contentType: string;
   /** Whether to request a job. */
@@ -18,10 +20,10 @@ export const cookieFile = 'cookies.txt';
 
 /** Writes a curl command for this call, for a shell that has `API_KEY` set, or `CSRF_TOKEN` for a session. */
 export function writeCurl(call: Call): string {
-  const { serverUrl, method, path, operation, body, contentType, respondsAsync = false } = call;
+  const { serverUrl, method, path, operation, body, form, contentType, respondsAsync = false } = call;
   const schemes = operation.security.flatMap((requirement) => Object.keys(requirement));
   const parts = [`curl ${quote(`${serverUrl}${fillPath(path, operation)}`)}`];
-  if (method !== 'get' && !(method === 'post' && body !== undefined))
+  if (method !== 'get' && !(method === 'post' && (body ?? form) !== undefined))
     parts.push(`-X ${method.toUpperCase()}`);
   if (contentType === 'text/event-stream') parts.push('--no-buffer');
   if (contentType.startsWith('image/')) parts.push('--remote-name');
@@ -33,6 +35,7 @@ export function writeCurl(call: Call): string {
   if (body !== undefined) {
     parts.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body, null, 2))}`);
   }
+  for (const [name, value] of Object.entries(form ?? {})) parts.push(`-F ${quote(`${name}=${value}`)}`);
   return parts.join(' \\\n  ');
 }
 

@@ -56,6 +56,14 @@ export const Environment = Type.Object({
   SIGNUP_GRANTS_PER_NETWORK: Type.Integer({ default: 5, minimum: 0, maximum: 1_000_000 }),
   SIGNUP_NO_GRANT_DOMAINS: Type.Optional(Type.String()),
   WEB_CAPTCHA: StringEnum(['on', 'off', 'optional'], { default: 'on' }),
+  MAX_FILE_BYTES: Type.Integer({ default: 200_000_000, minimum: 1_000, maximum: 5_000_000_000 }),
+  MAX_FILES_PER_ACCOUNT: Type.Integer({ default: 1_000, minimum: 1, maximum: 100_000 }),
+  MAX_FILE_BYTES_PER_ACCOUNT: Type.Integer({
+    default: 10_000_000_000,
+    minimum: 1_000,
+    maximum: 10_000_000_000_000,
+  }),
+  MAX_BATCH_LINES: Type.Integer({ default: 50_000, minimum: 1, maximum: 1_000_000 }),
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
 });
@@ -98,6 +106,15 @@ export interface Config {
   readonly maxConnectionsPerAddress: number | null;
   /** Null means that no page of another origin may call the API. */
   readonly corsOrigins: CorsOrigins | null;
+  /** Limits of the files that callers upload. */
+  readonly files: {
+    readonly maxFileBytes: number;
+    /** Of an account's files together. */
+    readonly maxFiles: number;
+    readonly maxBytes: number;
+    /** Of a batch's input. */
+    readonly maxLines: number;
+  };
   readonly logLevel: string;
   readonly metricsToken: string | null;
   readonly defaultRpm: number;
@@ -221,6 +238,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     maxConnections: values.MAX_CONNECTIONS ?? null,
     maxConnectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS ?? null,
     corsOrigins: readCorsOrigins(values.CORS_ORIGINS ?? '').origins,
+    files: Object.freeze({
+      maxFileBytes: values.MAX_FILE_BYTES,
+      maxFiles: values.MAX_FILES_PER_ACCOUNT,
+      maxBytes: values.MAX_FILE_BYTES_PER_ACCOUNT,
+      maxLines: values.MAX_BATCH_LINES,
+    }),
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
     defaultRpm: values.DEFAULT_RPM,

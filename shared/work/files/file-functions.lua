@@ -3,7 +3,7 @@
 -- the ids that it finds.
 --
 -- A file's record is a hash: `fn` file name, `p` purpose, `b` bytes, `k` key of its object, `v` verdict of the check as
--- JSON, `u` how many unfinished batches read it, `gone` deleted or expired while it was read, and `g` it still grows.
+-- JSON, `m` time of its last segment (ms), `u` how many unfinished batches read it, `gone` deleted or expired while it was read, and `g` it still grows.
 -- Its creation and its expiry are in its id. A file without `k` consists of segments: objects whose contents follow each
 -- other in the order of a list, each entry `key bytes`.
 --
@@ -72,6 +72,7 @@ local function appendSegment(accountId, id, key, bytes)
   end
   redis.call('RPUSH', segmentsOf(accountId, id), key .. ' ' .. whole(bytes))
   redis.call('ZREM', prefix .. 'file-trash', key)
+  redis.call('HSET', record, 'm', whole(nowMs))
   changeFilesHeld(accountId, 0, bytes)
   return redis.call('HINCRBY', record, 'b', whole(bytes))
 end

@@ -18,6 +18,8 @@ export interface FileSummary {
 export interface FileRecord extends FileSummary {
   /** Null for a file that was not checked. */
   readonly verdict: FileVerdict | null;
+  /** When bytes were last added. */
+  readonly modifiedAtMs: number;
   /** More segments may be appended. The bytes so far do not change. */
   readonly isGrowing: boolean;
 }
@@ -68,8 +70,10 @@ export function parseFile(
   for (let i = 0; i + 1 < pairs.length; i += 2) fields.set(pairs[i]!, pairs[i + 1]!);
   const [name, purpose, bytes, key, verdict] = ['fn', 'p', 'b', 'k', 'v'].map((field) => fields.get(field));
   if (name === undefined || purpose === undefined || bytes === undefined) return null;
+  const summary = parseSummary([id, name, purpose, bytes]);
   const file = {
-    ...parseSummary([id, name, purpose, bytes]),
+    ...summary,
+    modifiedAtMs: Number(fields.get('m') ?? summary.createdAtMs),
     verdict: verdict === undefined ? null : (JSON.parse(verdict) as FileVerdict),
     isGrowing: fields.get('g') === '1',
   };

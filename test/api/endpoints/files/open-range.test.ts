@@ -1,5 +1,6 @@
 import test from 'ava';
 import { openRange, type RangeSource } from '../../../../api/endpoints/files/open-range.ts';
+import type { AppError } from '../../../../shared/contract/errors.ts';
 import type { RequestedRange } from '../../../../api/endpoints/files/byte-range.ts';
 
 const bytes = Buffer.from(Array.from({ length: 1_200_000 }, (_, i) => i % 251));
@@ -13,6 +14,7 @@ function createFile() {
       readRanges.push('length');
       return { objectBytes: bytes.length, storedAt: new Date(0) };
     },
+    createMissingError: () => new Error('missing') as AppError,
     read: async (at, target) => {
       if (at >= bytes.length) return null;
       const length = bytes.copy(target, 0, at);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import test from 'ava';
 import pino from 'pino';
 import {
@@ -11,6 +10,7 @@ import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys
 import { createFileId } from '../../../../shared/work/files/file-id.ts';
 import type { FilePurpose } from '../../../../shared/work/files/file-record.ts';
 import { FileStore } from '../../../../shared/work/files/file-store.ts';
+import { runFileFunction } from '../../../support/file-functions.ts';
 import { openTestRedis, type OpenedRedis } from '../../../support/stores.ts';
 
 const bounds = { maxFiles: 1_000, maxBytes: 1_000_000 };
@@ -51,16 +51,8 @@ async function create(
   return { id, key };
 }
 
-const functions = ['platform/redis/clock.lua', 'platform/redis/whole.lua', 'work/files/file-functions.lua']
-  .map((path) => readFileSync(`shared/${path}`, 'utf8'))
-  .join('\n');
-
-/** Runs a function of `file-functions.lua`, as scripts of batches do. */
-async function run(accountId: string, call: string, ...args: (string | number)[]): Promise<unknown> {
-  const names = args.map((_, i) => `ARGV[${i + 2}]`);
-  const text = `local prefix = KEYS[1] ${functions} return ${call}(${['ARGV[1]', ...names].join(', ')})`;
-  return await redis.eval(text, 1, redisKeys.filesOf(shardOf(accountId)), accountId, ...args);
-}
+const run = (accountId: string, name: string, ...args: (string | number)[]): Promise<unknown> =>
+  runFileFunction(redis, accountId, name, ...args);
 
 async function listTrash(accountId: string): Promise<string[]> {
   return await redis.zrange(redisKeys.fileTrash(shardOf(accountId)), '-inf', String(Date.now()), 'BYSCORE');

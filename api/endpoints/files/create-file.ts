@@ -1,0 +1,263 @@
+import { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import type { ModelType } from '../../../shared/contract/models.ts';
+import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
+import { shorten } from '../../../shared/platform/runtime/shorten.ts';
+import { createApiFileKey } from '../../../shared/platform/storage/file-name.ts';
+import type { ObjectUpload } from '../../../shared/platform/storage/object-upload.ts';
+import { createFileId, parseFileId } from '../../../shared/work/files/file-id.ts';
+import type { FileSummary } from '../../../shared/work/files/file-record.ts';
+import type { FileBounds, FileRefusal } from '../../../shared/work/files/file-store.ts';
+import type { FileVerdict } from '../../../shared/work/files/file-verdict.ts';
+import { preAdmitBody } from '../../admission/pre-admit.ts';
+import { maxFileSeconds, minFileSeconds } from '../../contract/batch-files.ts';
+import { operations } from '../../contract/operations.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { JsonlChecker } from '../../files/jsonl-checker.ts';
+import { noMemory } from '../../http/bodies/body-errors.ts';
+import { readChunks } from '../../http/bodies/read-chunks.ts';
+import { UploadForm } from '../../http/bodies/upload-form.ts';
+import { authenticate } from '../../http/middleware/authenticate.ts';
+import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+import { keyHolderOf } from '../../http/request/holder.ts';
+import type { Services } from '../../services.ts';
+import { presentFile } from './present-file.ts';
+
+/** What an upload takes: two parts of its object, the line that is checked, and what is on its way. */
+const uploadMemoryBytes = 12_000_000;
+/** How long an upload waits for memory. */
+const memoryWaitMs = 30_000;
+/** The parts of a form other than the content of the file. */
+const maxFormBytes = 32 * 1024;
+/** A batch may read its input for this long after the file has expired. */
+const batchMs = 24 * 60 * 60 * 1_000;
+const maxNameChars = 255;
+const fileSuffix = '.jsonl';
+/** Without control characters, which no header may contain. */
+const namePattern = /^[^\p{Cc}]*\.jsonl$/iu;
+/** A batch may run any of these. */
+const modelTypes: readonly ModelType[] = ['chat', 'vision', 'embedding', 'image'];
+
+/** Stores a file as it arrives, and checks its lines on the way. Nothing of an upload that fails is kept. */
+export const createFile = defineEndpoint(
+  operations.createFile,
+  [authenticate, limitCalls],
+  (services) => async (context) => {
+    if (context.is('multipart/form-data') !== 'multipart/form-data')
+      throw new AppError('unsupported_media_type', {
+        message: 'Send the file as "multipart/form-data", with the parts "file" and "purpose".',
+      });
+    const { accountId } = keyHolderOf(context);
+    const { signal } = context.state;
+    // Absent for chunked bodies.
+    const announced = context.request.length ?? 0;
+    const { maxFileBytes } = services.config.files;
+    if (announced > maxFileBytes + maxFormBytes) throw fileTooLarge(maxFileBytes);
+    const upload = new FileUpload(services, context);
+    // Until the upload has succeeded, its bytes may count as rejected.
+    const countedBytes = await services.rejectedBodies.waitToSend(accountId, announced, signal);
+    let rejectedBytes = 0;
+    try {
+      await preAdmitBody(services, context, modelTypes);
+      context.body = presentFile(await receiveWithMemory(services, context, upload, announced));
+    } catch (error) {
+      if (error instanceof AppError && error.status < 500) rejectedBytes = upload.receivedBytes;
+      throw error;
+    } finally {
+      services.rejectedBodies.add(accountId, rejectedBytes - countedBytes);
+    }
+  },
+);
+
+async function receiveWithMemory(
+  services: Services,
+  context: ApiContext,
+  upload: FileUpload,
+  announcedBytes: number,
+): Promise<FileSummary> {
+  const memory = await services.uploadMemory.acquire(keyHolderOf(context).accountId, uploadMemoryBytes, {
+    signal: context.state.signal,
+    waitMs: memoryWaitMs,
+    createError: noMemory,
+  });
+  try {
+    return await upload.receive(Math.max(0, announcedBytes - maxFormBytes));
+  } finally {
+    // The caller does not wait until what was stored is removed.
+    const ended = upload.close().finally(() => memory.release());
+    runInBackground(ended, 'ending an upload', services.log);
+  }
+}
+
+interface Received {
+  readonly name: string;
+  readonly lifetimeSeconds: number;
+  readonly verdict: FileVerdict;
+}
+
+/** A file that is being uploaded. */
+class FileUpload {
+  readonly #services: Services;
+  readonly #context: ApiContext;
+  readonly #accountId: string;
+  #receivedBytes = 0;
+  #upload: ObjectUpload | null = null;
+
+  constructor(services: Services, context: ApiContext) {
+    this.#services = services;
+    this.#context = context;
+    this.#accountId = keyHolderOf(context).accountId;
+  }
+
+  get receivedBytes(): number {
+    return this.#receivedBytes;
+  }
+
+  /**
+   * @param minBytes that the file has at least
+   * @throws AppError `payload_too_large`, `validation_failed`, `service_unavailable`, `deadline_exceeded`
+   */
+  async receive(minBytes: number): Promise<FileSummary> {
+    const { files, objects, config } = this.#services;
+    const { maxFiles, maxBytes } = config.files;
+    const bounds = { maxFiles, maxBytes };
+    const nowMs = Date.now();
+    // The lifetime is known only after the content. No file outlives the bucket's rule, which counts from now.
+    const key = createApiFileKey(nowMs + maxFileSeconds * 1_000 + batchMs);
+    const begun = await files.begin(this.#accountId, key, minBytes, bounds);
+    if (begun.outcome !== 'ok') throw tooManyFiles(begun, bounds);
+    this.#upload = objects.openUpload(key, 'application/jsonl', { signal: this.#context.state.signal });
+    const { name, lifetimeSeconds, verdict } = await this.#readForm(this.#upload);
+    const { byteLength } = await this.#store(() => this.#upload!.complete());
+    const id = createFileId(begun.nowMs, lifetimeSeconds);
+    const file = { id, name, purpose: 'batch', key, byteLength, verdict } as const;
+    await this.#create(file, bounds);
+    return { ...file, ...parseFileId(id)! };
+  }
+
+  async #create(file: Parameters<Services['files']['create']>[1], bounds: FileBounds): Promise<void> {
+    const { files, log } = this.#services;
+    try {
+      const created = await files.create(this.#accountId, file, bounds);
+      if (created.outcome !== 'ok') throw tooManyFiles(created, bounds);
+    } catch (error) {
+      // Whether the file exists is not known if Redis did not reply. If it does not, its object is deleted after a day.
+      if (!(error instanceof AppError) || error.status >= 500)
+        runInBackground(files.delete(this.#accountId, file.id), 'deleting a file', log);
+      throw error;
+    }
+  }
+
+  async #readForm(upload: ObjectUpload): Promise<Received> {
+    const { bodyTimes, config } = this.#services;
+    const { req, res, state } = this.#context;
+    const { maxFileBytes, maxLines } = config.files;
+    const turn = new CountingTurn(() => state.signal.throwIfAborted(), this.#accountId);
+    const checker = new JsonlChecker({ maxLines, turn });
+    const fields = new UploadFields();
+    const form = new UploadForm(this.#context.get('content-type'), fields);
+    let fileBytes = 0;
+    let bodyBytes = 0;
+    const take = async (pieces: readonly Buffer[]): Promise<void> => {
+      for (const piece of pieces) {
+        fileBytes += piece.length;
+        if (fileBytes > maxFileBytes) throw fileTooLarge(maxFileBytes);
+        await checker.push(piece);
+        await this.#store(() => upload.write(piece));
+      }
+    };
+    if (req.headers.expect !== undefined && req.httpVersion !== '1.0') res.writeContinue();
+    await readChunks(req, bodyTimes, {
+      isLarge: () => true,
+      onChunk: async (chunk) => {
+        this.#receivedBytes += chunk.length;
+        bodyBytes += chunk.length;
+        if (bodyBytes > maxFileBytes + maxFormBytes) throw fileTooLarge(maxFileBytes);
+        await take(await form.push(chunk));
+      },
+    });
+    await take(await form.end());
+    return { ...fields.check(), verdict: await checker.end() };
+  }
+
+  /** Runs a call of the object store. @throws AppError `service_unavailable` if it fails; the signal's reason */
+  async #store<T>(run: () => T | Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      this.#context.state.signal.throwIfAborted();
+      throw new AppError('service_unavailable', { cause: error });
+    }
+  }
+
+  /** Removes what is stored of an upload that has failed. */
+  async close(): Promise<void> {
+    await this.#upload?.abort();
+  }
+}
+
+/** The fields of the form, each checked as soon as it is known. */
+class UploadFields {
+  #name = '';
+  #purpose: string | null = null;
+  #lifetimeSeconds = maxFileSeconds;
+
+  readonly onFile = (name: string): void => {
+    const isNamed = namePattern.test(name) && name.length <= maxNameChars;
+    if (!isNamed) {
+      const msg = `The file is named ${JSON.stringify(shorten(name))}. Send JSON Lines, in a file whose name ends in ${fileSuffix}.`;
+      throw invalidField(['body', 'file'], msg, { type: 'file_name' });
+    }
+    this.#name = name;
+  };
+
+  readonly onField = (name: string, value: string): void => {
+    switch (name) {
+      case 'purpose':
+        this.#purpose = value;
+        if (value !== 'batch') {
+          const msg = `Files with the purpose ${JSON.stringify(shorten(value))} are not supported. The only purpose of uploads is "batch".`;
+          throw invalidField(['body', name], msg, { type: 'enum' });
+        }
+        break;
+      case 'expires_after[anchor]':
+        if (value !== 'created_at')
+          throw invalidField(['body', name], 'must be created_at', { type: 'enum' });
+        break;
+      case 'expires_after[seconds]':
+        this.#lifetimeSeconds = /^\d{1,8}$/.test(value) ? Number(value) : 0;
+        if (this.#lifetimeSeconds < minFileSeconds || this.#lifetimeSeconds > maxFileSeconds) {
+          const msg = `must be a whole number from ${minFileSeconds} to ${maxFileSeconds}`;
+          throw invalidField(['body', name], msg);
+        }
+        break;
+      default:
+    }
+  };
+
+  check(): Omit<Received, 'verdict'> {
+    if (this.#purpose === null)
+      throw invalidField(['body', 'purpose'], 'The form has no purpose. Send "batch".', { type: 'missing' });
+    return { name: this.#name, lifetimeSeconds: this.#lifetimeSeconds };
+  }
+}
+
+const formatBytes = (bytes: number): string => `${(bytes / 1_000_000).toLocaleString('en-US')} MB`;
+
+const fileTooLarge = (maxFileBytes: number): AppError =>
+  new AppError('payload_too_large', {
+    message: `The file is larger than ${formatBytes(maxFileBytes)}, the limit of a file. Split it into several files.`,
+  });
+
+function tooManyFiles(
+  { outcome, files, byteLength }: FileRefusal,
+  { maxFiles, maxBytes }: FileBounds,
+): AppError {
+  const bound = outcome === 'too_many_files' ? `${maxFiles} files` : `${formatBytes(maxBytes)} of files`;
+  return new AppError('payload_too_large', {
+    message:
+      `An account can have ${bound}, and this one has ${files} files of ${formatBytes(byteLength)}. ` +
+      'Delete files that you no longer need.',
+  });
+}

@@ -1,0 +1,72 @@
+import { isBatchEndpoint, type BatchEndpoint } from '../../contract/batch-terms.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { toRubNumber } from '../../../shared/encoding/money.ts';
+import type { FileVerdict } from '../../../shared/work/files/file-verdict.ts';
+import type { FileCostEstimate } from '../../contract/batch-files.ts';
+import { operations } from '../../contract/operations.ts';
+import { defineEndpoint } from '../../endpoint.ts';
+import { estimateFile, type ModelEstimate } from '../../files/estimate-file.ts';
+import { authenticate } from '../../http/middleware/authenticate.ts';
+import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
+import { keyHolderOf } from '../../http/request/holder.ts';
+import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
+import { noSuchFile, readFileId } from './find-file.ts';
+
+export const estimateFileCost = defineEndpoint(
+  operations.estimateFileCost,
+  [authenticate, limitCalls],
+  (services) => async (context) => {
+    const { accountId } = keyHolderOf(context);
+    const id = readFileId(context);
+    const file = await readFromRedis(services, readerOf(context), 'one', () =>
+      services.files.find(accountId, id),
+    );
+    if (file === null) throw noSuchFile();
+    const { verdict } = file;
+    if (verdict === null)
+      throw invalidField(['path', 'file_id'], 'Only files with the purpose "batch" can be estimated.');
+    checkFaults(verdict);
+    const endpoint = context.state.query.endpoint ?? findEndpoint(verdict);
+    const estimate = estimateFile(verdict, endpoint, services.catalog);
+    const body: FileCostEstimate = {
+      file_id: id,
+      endpoint,
+      total_requests: estimate.lines,
+      total_estimated_input_tokens: estimate.inputTokens,
+      total_estimated_output_tokens: estimate.outputTokens,
+      total_estimated_cost: toRubNumber(estimate.costNano),
+      models: estimate.models.map(presentModel),
+    };
+    context.body = body;
+  },
+);
+
+function presentModel(estimate: ModelEstimate): FileCostEstimate['models'][number] {
+  const { model, lines, inputTokens, outputTokens, costNano, error } = estimate;
+  return {
+    model,
+    request_count: lines,
+    estimated_input_tokens: inputTokens,
+    estimated_output_tokens: outputTokens,
+    estimated_cost: toRubNumber(costNano),
+    ...(error === null ? {} : { error: error.message }),
+  };
+}
+
+/** @throws AppError if a batch of the file would fail at once */
+function checkFaults({ faults: [first] }: FileVerdict): void {
+  if (first === undefined) return;
+  const where = first.line === null ? '' : `, line ${first.line}`;
+  throw new AppError('validation_failed', {
+    message: `A batch cannot run this file${where}: ${first.message}`,
+    issues: [{ loc: ['path', 'file_id'], msg: first.message, type: first.code }],
+  });
+}
+
+/** @throws AppError if the lines do not name exactly one endpoint */
+function findEndpoint({ urls }: FileVerdict): BatchEndpoint {
+  const [first] = urls;
+  if (urls.length === 1 && first !== undefined && isBatchEndpoint(first.url)) return first.url;
+  const msg = 'is required, because the lines of the file do not name one endpoint of batches';
+  throw invalidField(['query', 'endpoint'], msg, { type: 'missing' });
+}

@@ -1,0 +1,19 @@
+import { AppError } from '../../../shared/contract/errors.ts';
+import { parseFileId } from '../../../shared/work/files/file-id.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+
+/** Context of a request with a file's id in its path. */
+export type FileContext = ApiContext & { readonly state: { readonly path: { readonly file_id: string } } };
+
+/** Throws immediately for malformed ids, so that they are not looked up. */
+export function readFileId({ state }: FileContext): string {
+  const { file_id: id } = state.path;
+  if (parseFileId(id) === null) throw noSuchFile();
+  return id;
+}
+
+export const noSuchFile = (): AppError =>
+  new AppError('not_found', {
+    message: 'This account has no such file, or it has expired. GET /v1/files lists the files.',
+    messageRu: 'В этом аккаунте нет такого файла, или срок его хранения истёк. Список файлов: GET /v1/files.',
+  });
