@@ -66,6 +66,7 @@ withCurl('every curl command on the page works as pasted', async (t) => {
   t.true(commands.length >= 10);
   const directory = await mkdtemp(join(tmpdir(), 'mg-docs-'));
   t.teardown(() => rm(directory, { recursive: true }));
+  await writeFile(join(directory, 'requests.jsonl'), '{"custom_id":"1","body":{}}\n');
   for (const command of commands.filter((one) => !cannotSucceed.test(one))) {
     // Commands may change their account or end their session, so each gets its own.
     const { apiKey } = await stack.createAccount();

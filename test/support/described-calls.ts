@@ -46,14 +46,26 @@ export async function send(
     const value = call.path?.[name] ?? parameters.find((one) => one.name === name)?.example;
     return encodeURIComponent(String(value));
   });
+  const body = call.body ?? createForm(operation);
   return await fetch(`${url}${filled}?${call.query ?? query.join('&')}`, {
     method: method.toUpperCase(),
     headers: {
       ...call.headers,
       ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
     },
-    ...(call.body === undefined ? {} : { body: call.body }),
+    ...(body === undefined ? {} : { body }),
   });
+}
+
+/** Fills in the example form of an operation that takes only a form. */
+function createForm({ requestBody }: OperationObject): FormData | undefined {
+  const { 'application/json': json, 'multipart/form-data': form } = requestBody?.content ?? {};
+  const parts = json === undefined ? form?.examples?.['usual']?.value : undefined;
+  if (parts === undefined) return undefined;
+  const filled = new FormData();
+  for (const [name, value] of Object.entries(parts as Record<string, string>))
+    filled.append(name, value.startsWith('@') ? new File(['{}'], value.slice(1)) : value);
+  return filled;
 }
 
 /** The operations confirmed with a mailed code. */
