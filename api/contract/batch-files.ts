@@ -1,12 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { batchEndpoints } from '../../shared/contract/batch-terms.ts';
+import { batchEndpoints, maxFileSeconds, minFileSeconds } from '../../shared/contract/batch-terms.ts';
 import { Nullable, StringEnum } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
 import { bytes } from './files.ts';
-
-/** Lifetimes of uploaded files, in seconds. */
-export const minFileSeconds = 3_600;
-export const maxFileSeconds = 30 * 24 * 60 * 60;
 
 const FileId = Type.String({ description: 'The id of the file.' });
 

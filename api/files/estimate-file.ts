@@ -1,7 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { computeCost, noUsage, type Usage } from '../../shared/catalog/cost.ts';
 import { findDefaultSize, listQualities, listSizes } from '../../shared/catalog/image-options.ts';
-import type { BatchEndpoint } from '../contract/batch-terms.ts';
+import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import type { AppError } from '../../shared/contract/errors.ts';
 import { modelDisabled, modelNotFound } from '../../shared/contract/model-errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';

@@ -80,7 +80,10 @@ export class FileWriter {
     const id = createFileId(createdAtMs, lifetimeSeconds);
     const file = { id, name, purpose: 'batch', byteLength, verdict } as const;
     await this.#create({ ...file, key });
-    return { file: { ...file, ...parseFileId(id)!, modifiedAtMs: createdAtMs, isGrowing: false }, segment: { key, byteLength } };
+    return {
+      file: { ...file, ...parseFileId(id)!, modifiedAtMs: createdAtMs, isGrowing: false },
+      segment: { key, byteLength },
+    };
   }
 
   async #create(file: Parameters<Services['files']['create']>[1]): Promise<void> {

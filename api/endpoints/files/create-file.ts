@@ -1,19 +1,13 @@
-import { CountingTurn } from '../../../shared/catalog/count-tokens.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import type { ModelType } from '../../../shared/contract/models.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
-import { createApiFileKey } from '../../../shared/platform/storage/file-name.ts';
-import type { ObjectUpload } from '../../../shared/platform/storage/object-upload.ts';
-import { createFileId, parseFileId } from '../../../shared/work/files/file-id.ts';
 import type { FileSummary } from '../../../shared/work/files/file-record.ts';
-import type { FileBounds, FileRefusal } from '../../../shared/work/files/file-store.ts';
-import type { FileVerdict } from '../../../shared/work/files/file-verdict.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
-import { maxFileSeconds, minFileSeconds } from '../../contract/batch-files.ts';
+import { maxFileSeconds, minFileSeconds } from '../../../shared/contract/batch-terms.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { JsonlChecker } from '../../files/jsonl-checker.ts';
+import { FileWriter, fileTooLarge } from '../../files/file-writer.ts';
 import { noMemory } from '../../http/bodies/body-errors.ts';
 import { readChunks } from '../../http/bodies/read-chunks.ts';
 import { UploadForm } from '../../http/bodies/upload-form.ts';
@@ -30,8 +24,6 @@ const uploadMemoryBytes = 12_000_000;
 const memoryWaitMs = 30_000;
 /** The parts of a form other than the content of the file. */
 const maxFormBytes = 32 * 1024;
-/** A batch may read its input for this long after the file has expired. */
-const batchMs = 24 * 60 * 60 * 1_000;
 const maxNameChars = 255;
 const fileSuffix = '.jsonl';
 /** Without control characters, which no header may contain. */
@@ -93,21 +85,19 @@ async function receiveWithMemory(
 interface Received {
   readonly name: string;
   readonly lifetimeSeconds: number;
-  readonly verdict: FileVerdict;
 }
 
 /** A file that is being uploaded. */
 class FileUpload {
   readonly #services: Services;
   readonly #context: ApiContext;
-  readonly #accountId: string;
+  readonly #writer: FileWriter;
   #receivedBytes = 0;
-  #upload: ObjectUpload | null = null;
 
   constructor(services: Services, context: ApiContext) {
     this.#services = services;
     this.#context = context;
-    this.#accountId = keyHolderOf(context).accountId;
+    this.#writer = new FileWriter(services, keyHolderOf(context).accountId, context.state.signal);
   }
 
   get receivedBytes(): number {
@@ -119,53 +109,20 @@ class FileUpload {
    * @throws AppError `payload_too_large`, `validation_failed`, `service_unavailable`, `deadline_exceeded`
    */
   async receive(minBytes: number): Promise<FileSummary> {
-    const { files, objects, config } = this.#services;
-    const { maxFiles, maxBytes } = config.files;
-    const bounds = { maxFiles, maxBytes };
-    const nowMs = Date.now();
-    // The lifetime is known only after the content. No file outlives the bucket's rule, which counts from now.
-    const key = createApiFileKey(nowMs + maxFileSeconds * 1_000 + batchMs);
-    const begun = await files.begin(this.#accountId, key, minBytes, bounds);
-    if (begun.outcome !== 'ok') throw tooManyFiles(begun, bounds);
-    this.#upload = objects.openUpload(key, 'application/jsonl', { signal: this.#context.state.signal });
-    const { name, lifetimeSeconds, verdict } = await this.#readForm(this.#upload);
-    const { byteLength } = await this.#store(() => this.#upload!.complete());
-    const id = createFileId(begun.nowMs, lifetimeSeconds);
-    const file = { id, name, purpose: 'batch', key, byteLength, verdict } as const;
-    await this.#create(file, bounds);
-    return { ...file, ...parseFileId(id)! };
+    await this.#writer.begin(minBytes);
+    const { name, lifetimeSeconds } = await this.#readForm();
+    return (await this.#writer.end(name, lifetimeSeconds)).file;
   }
 
-  async #create(file: Parameters<Services['files']['create']>[1], bounds: FileBounds): Promise<void> {
-    const { files, log } = this.#services;
-    try {
-      const created = await files.create(this.#accountId, file, bounds);
-      if (created.outcome !== 'ok') throw tooManyFiles(created, bounds);
-    } catch (error) {
-      // Whether the file exists is not known if Redis did not reply. If it does not, its object is deleted after a day.
-      if (!(error instanceof AppError) || error.status >= 500)
-        runInBackground(files.delete(this.#accountId, file.id), 'deleting a file', log);
-      throw error;
-    }
-  }
-
-  async #readForm(upload: ObjectUpload): Promise<Received> {
+  async #readForm(): Promise<Received> {
     const { bodyTimes, config } = this.#services;
-    const { req, res, state } = this.#context;
-    const { maxFileBytes, maxLines } = config.files;
-    const turn = new CountingTurn(() => state.signal.throwIfAborted(), this.#accountId);
-    const checker = new JsonlChecker({ maxLines, turn });
+    const { req, res } = this.#context;
+    const { maxFileBytes } = config.files;
     const fields = new UploadFields();
     const form = new UploadForm(this.#context.get('content-type'), fields);
-    let fileBytes = 0;
     let bodyBytes = 0;
     const take = async (pieces: readonly Buffer[]): Promise<void> => {
-      for (const piece of pieces) {
-        fileBytes += piece.length;
-        if (fileBytes > maxFileBytes) throw fileTooLarge(maxFileBytes);
-        await checker.push(piece);
-        await this.#store(() => upload.write(piece));
-      }
+      for (const piece of pieces) await this.#writer.write(piece);
     };
     if (req.headers.expect !== undefined && req.httpVersion !== '1.0') res.writeContinue();
     await readChunks(req, bodyTimes, {
@@ -178,22 +135,12 @@ class FileUpload {
       },
     });
     await take(await form.end());
-    return { ...fields.check(), verdict: await checker.end() };
-  }
-
-  /** Runs a call of the object store. @throws AppError `service_unavailable` if it fails; the signal's reason */
-  async #store<T>(run: () => T | Promise<T>): Promise<T> {
-    try {
-      return await run();
-    } catch (error) {
-      this.#context.state.signal.throwIfAborted();
-      throw new AppError('service_unavailable', { cause: error });
-    }
+    return fields.check();
   }
 
   /** Removes what is stored of an upload that has failed. */
   async close(): Promise<void> {
-    await this.#upload?.abort();
+    await this.#writer.abort();
   }
 }
 
@@ -236,28 +183,9 @@ class UploadFields {
     }
   };
 
-  check(): Omit<Received, 'verdict'> {
+  check(): Received {
     if (this.#purpose === null)
       throw invalidField(['body', 'purpose'], 'The form has no purpose. Send "batch".', { type: 'missing' });
     return { name: this.#name, lifetimeSeconds: this.#lifetimeSeconds };
   }
-}
-
-const formatBytes = (bytes: number): string => `${(bytes / 1_000_000).toLocaleString('en-US')} MB`;
-
-const fileTooLarge = (maxFileBytes: number): AppError =>
-  new AppError('payload_too_large', {
-    message: `The file is larger than ${formatBytes(maxFileBytes)}, the limit of a file. Split it into several files.`,
-  });
-
-function tooManyFiles(
-  { outcome, files, byteLength }: FileRefusal,
-  { maxFiles, maxBytes }: FileBounds,
-): AppError {
-  const bound = outcome === 'too_many_files' ? `${maxFiles} files` : `${formatBytes(maxBytes)} of files`;
-  return new AppError('payload_too_large', {
-    message:
-      `An account can have ${bound}, and this one has ${files} files of ${formatBytes(byteLength)}. ` +
-      'Delete files that you no longer need.',
-  });
 }
