@@ -122,9 +122,9 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   const isCounted = countsAsRequest(operation);
   const callsModel = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
-  if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed', 'vary');
-  if (acceptsIdempotencyKey(operation) && status < 300) names.push('preference-applied');
-  if (acceptsIdempotencyKey(operation) && status === 202) names.push('location');
+  if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
+  if (callsModel && status < 300) names.push('vary', 'preference-applied');
+  if (callsModel && status === 202) names.push('location');
   if (operation.hasETag === true && (status < 400 || isAdditional(operation, status)))
     names.push('etag', 'vary');
   if (operation.servesRanges === true && status < 400) {
@@ -208,6 +208,14 @@ const jobHeaders: readonly ParameterObject[] = [
   },
 ];
 
+const batchWebhook: ParameterObject = {
+  name: webhookUrlHeader,
+  in: 'header',
+  required: false,
+  description: 'A public https URL to which a signed webhook is sent when the batch has ended.',
+  schema: { type: 'string', maxLength: maxWebhookUrlLength },
+};
+
 const onDisconnect: ParameterObject = {
   name: onDisconnectHeader,
   in: 'header',
@@ -275,7 +283,7 @@ export function requestHeaders(operation: Operation): ParameterObject[] {
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
       example: 'order-1742-summary',
     },
-    ...jobHeaders,
+    ...(operation.modelTypes === undefined ? [batchWebhook] : jobHeaders),
     ...(operation.hasResumableStream === true ? [onDisconnect] : []),
   ];
 }

@@ -9,7 +9,7 @@ const batch = {
   id,
   object: 'batch',
   endpoint: '/v1/embeddings',
-  model: 'text-embedding-3-small',
+  model: 'use-lite-en-512',
   errors: null,
   input_file_id: inputFileId,
   completion_window: '24h',
@@ -57,13 +57,19 @@ const running = {
 const cancelling = { ...running, status: 'cancelling', cancelling_at: createdAt + 9 };
 
 const createBody = {
-  input_file_id: inputFileId,
+  requests: [
+    { custom_id: 'article-1', body: { model: 'use-lite-en-512', input: 'a cat on the sofa' } },
+    { custom_id: 'article-2', body: { model: 'use-lite-en-512', input: 'tax law' } },
+  ],
   endpoint: '/v1/embeddings',
   completion_window: '24h',
   metadata: { dataset: 'articles' },
 };
 
-export const createBatchExample: OperationExample = { body: createBody, response: batch };
+export const createBatchExample: OperationExample = {
+  body: createBody,
+  response: { ...batch, request_counts: { total: 2, completed: 0, failed: 0 } },
+};
 export const batchExample: OperationExample = { path: { batch_id: id }, response: running };
 export const cancelBatchExample: OperationExample = { path: { batch_id: id }, response: cancelling };
 export const batchListExample: OperationExample = {

@@ -16,7 +16,6 @@ import {
   retryBatchExample,
 } from './batches-examples.ts';
 import { Nullable, StringEnum } from './fields.ts';
-import { modelTypes } from './models.ts';
 import { defineOperation } from './operation.ts';
 
 const OptionalSeconds = (what: string) =>
@@ -179,7 +178,7 @@ export const createBatch = defineOperation({
   method: 'post',
   path: '/batches',
   auth: 'key',
-  modelTypes,
+  isCounted: true,
   bodyLimitBytes: inlineRequestsBytes,
   body: CreateBatchRequest,
   response: Batch,
@@ -268,7 +267,7 @@ export const retryBatch = defineOperation({
   method: 'post',
   path: '/batches/{batch_id}/retry',
   auth: 'key',
-  modelTypes,
+  isCounted: true,
   pathParameters: BatchPath,
   response: Batch,
   errors: [

@@ -5,7 +5,9 @@ import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { parseRub } from '../../../shared/encoding/money.ts';
 import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
+import { modelTypes } from '../../../shared/contract/models.ts';
 import { admit } from '../../admission/admit.ts';
+import { preAdmitBody } from '../../admission/pre-admit.ts';
 import { noSuchInput, toBatchId } from '../../batches/batches.ts';
 import { planBatch, type BatchInput, type BatchOptions } from '../../batches/plan-batch.ts';
 import { storeRequests } from '../../batches/store-requests.ts';
@@ -13,7 +15,7 @@ import { operations } from '../../contract/operations.ts';
 import { checkWebhookUrl, webhookUrlHeader } from '../../contract/webhook-url.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
-import { noteRejections } from '../../http/middleware/note-rejections.ts';
+import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
@@ -21,10 +23,12 @@ import type { Services } from '../../services.ts';
 
 export const createBatch = defineEndpoint(
   operations.createBatch,
-  [authenticate, noteRejections, parseBody],
+  [authenticate, limitCalls, parseBody],
   (services) => async (context) => {
     const { body } = context.state;
     const options = readOptions(services, context, body);
+    // Before anything is stored. It has been done already for a large body.
+    if (context.state.preAdmission === undefined) await preAdmitBody(services, context, modelTypes);
     const input = await findInput(services, context, body);
     const batch = await createFrom(services, context, input, options);
     context.body = presentBatch(batch, Date.now());

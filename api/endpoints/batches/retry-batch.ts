@@ -1,4 +1,5 @@
 import { isBatchEndpoint } from '../../../shared/contract/batch-terms.ts';
+import { modelTypes } from '../../../shared/contract/models.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { hasBatchEnded } from '../../../shared/work/batches/batch-record.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
@@ -9,21 +10,20 @@ import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
-import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import type { Services } from '../../services.ts';
 import { createFrom } from './create-batch.ts';
 import { findBatch, type BatchContext } from './batches.ts';
 
 export const retryBatch = defineEndpoint(
   operations.retryBatch,
-  [authenticate, noteRejections, limitCalls],
+  [authenticate, limitCalls],
   (services) => async (context) => {
+    // Reading the files takes time, so an account that cannot pay is rejected first.
+    await preAdmitBody(services, context, modelTypes);
     const batch = await findBatch(services, context);
     if (!hasBatchEnded(batch)) throw cannotRetry('The batch has not ended. Wait for its end, or cancel it.');
     if (batch.errorFileId === null || !isBatchEndpoint(batch.endpoint))
       throw cannotRetry('The batch has no failed lines.');
-    // Reading the files takes time, so an account that cannot pay is rejected first.
-    await preAdmitBody(services, context, operations.retryBatch.modelTypes);
     const input = await storeRetried(services, context, batch.errorFileId, batch.inputFileId);
     const { endpoint, metadata, maxCostNano, webhookUrl } = batch;
     const retried = await createFrom(services, context, input, {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';
 import { tooLarge } from '../../../shared/contract/too-large.ts';
+import { modelTypes, type ModelType } from '../../../shared/contract/models.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
@@ -63,6 +64,10 @@ function parseBoundedBody(services: Services, operation: Operation): ApiMiddlewa
 /** HTTP/1.0 has no interim responses and ignores expectations. */
 const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.expect !== undefined && httpVersion !== '1.0';
+
+/** The models that a request may pay for. Null if it is not counted, and cannot be large. */
+const typesOf = ({ modelTypes: types, isCounted }: Operation): readonly ModelType[] | null =>
+  types ?? (isCounted === true ? modelTypes : null);
 
 const formType = 'multipart/form-data';
 
@@ -137,8 +142,8 @@ class IncomingBody {
    * @param minBytes the length of the body, as far as known
    */
   async becomeLarge(minBytes: number): Promise<void> {
-    const { modelTypes } = this.#operation;
-    if (modelTypes === undefined) throw new AppError('payload_too_large');
+    const modelTypes = typesOf(this.#operation);
+    if (modelTypes === null) throw new AppError('payload_too_large');
     const { requestMemory, rejectedBodies } = this.#services;
     const requester = requesterOf(this.#context);
     this.#share.release();
