@@ -1,6 +1,7 @@
 // Runs the example given as its first argument: node dist/examples/main.js chat "Hello!"
 const examples = {
   'semantic-search': () => import('./semantic-search.ts'),
+  'embed-file': () => import('./embed-file.ts'),
   chat: () => import('./chat.ts'),
   image: () => import('./image.ts'),
 };

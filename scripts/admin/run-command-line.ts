@@ -10,7 +10,9 @@ type Verbs = Record<string, AdminVerb>;
 /** Imported on demand, because most commands need neither BullMQ nor the catalog reader, which are slow to load. */
 const resources: Record<string, () => Promise<Verbs>> = {
   account: async () => (await import('./account.ts')).accountVerbs,
+  batch: async () => (await import('./batch.ts')).batchVerbs,
   code: async () => (await import('./code.ts')).codeVerbs,
+  job: async () => (await import('./job.ts')).jobVerbs,
   ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
   model: async () => (await import('./model.ts')).modelVerbs,
   queue: async () => (await import('./queue.ts')).queueVerbs,
@@ -35,6 +37,8 @@ async function describeUsage([resource = '', name = '']: readonly string[]): Pro
 
 const placeholders = {
   '<account>': 'an account id, an API key, or the number that the account area shows',
+  '<batch>': 'the id of a batch, which begins with batch_',
+  '<job>': 'the id of a job, which is the x-request-id of the request that created it',
   '<queue>': 'chat, image or embedding',
   '<user>': 'the id or the email address of a user of the account area',
 };

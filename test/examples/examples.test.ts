@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import OpenAI from 'openai';
 import sharp from 'sharp';
 import { formatBar } from '../../examples/progress-bar.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
@@ -51,6 +52,43 @@ test('semantic search embeds a large file in several calls, and matches each lin
   t.regex(stdout, /^0\.\d{3} {2}The volcano erupted[^\n]*\n$/);
 });
 
+test('embed-file writes the vector of every line, as the embeddings call returns it', async (t) => {
+  const target = join(stack.dir, 'vectors.jsonl');
+  const { code, stdout, stderr } = await runExample(['embed-file', hints, target], env);
+  t.is(code, 0, stderr);
+  t.is(stdout, `${target}\n`);
+  t.regex(stderr, /^batch_[0-9a-f]{32}\n50 lines embedded for 0\.\d+ RUB\n$/);
+  const texts = (await readFile(hints, 'utf8')).trimEnd().split('\n');
+  const vectors = (await readFile(target, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { line: number; text: string; embedding: number[] })
+    .sort((one, other) => one.line - other.line);
+  t.deepEqual(
+    vectors.map(({ line, text }) => [line, text]),
+    texts.map((text, i) => [i + 1, text]),
+  );
+  const client = new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: env['OPENAI_API_KEY']! });
+  const { data } = await client.embeddings.create({
+    model: 'use-lite-en-512',
+    input: texts[7]!,
+    encoding_format: 'float',
+  });
+  t.deepEqual(vectors[7]!.embedding, data[0]!.embedding);
+
+  const [batch = ''] = stderr.split('\n');
+  const again = await runExample(['embed-file', hints, target, '--batch', batch], env);
+  t.is(again.code, 0, again.stderr);
+  t.is(again.stderr, stderr, 'the same batch, which is not charged again');
+});
+
+test('embed-file reports lines that failed', async (t) => {
+  const target = join(stack.dir, 'none.jsonl');
+  const { code, stderr } = await runExample(['embed-file', hints, target, '--model', 'none'], env);
+  t.is(code, 1);
+  t.regex(stderr, /\n50 lines failed, such as line \d+: The model "none" does not exist/);
+});
+
 test('the filled part of a progress bar is proportional to the work done', (t) => {
   t.is(formatBar('Embedding', 0, 50), `Embedding ${'░'.repeat(30)} 0/50`);
   t.is(formatBar('Embedding', 25, 50), `Embedding ${'█'.repeat(15)}${'░'.repeat(15)} 25/50`);
@@ -89,7 +127,7 @@ test('an example can be run by its name through the common entry point', async (
   t.regex(stdout, /Hello!/);
   const unknown = await runExample(['main', 'toString'], env);
   t.is(unknown.code, 2);
-  t.is(unknown.stderr, 'Usage: npm run example -- semantic-search|chat|image [arguments]\n');
+  t.is(unknown.stderr, 'Usage: npm run example -- semantic-search|embed-file|chat|image [arguments]\n');
 });
 
 test('without a key the examples use the demo account of npm start', async (t) => {
@@ -117,6 +155,7 @@ test('an error that the user can fix is reported in one line', async (t) => {
     [['chat', '--colour'], env, /^Unknown option '--colour'/],
     [['semantic-search', 'no-such-file', 'why?'], env, /^ENOENT: no such file/],
     [['semantic-search', hints], env, /^Usage: semantic-search <file>/],
+    [['embed-file', hints], env, /^Usage: embed-file <file>/],
     [['image'], env, /^Usage: image "prompt"/],
   ];
   for (const [args, given, expected] of cases) {

@@ -128,6 +128,10 @@ export const redisKeys = {
   batchLeases: (shard: number) => `mg:${tag(shard)}:batch-leases`,
   /** Sorted set: `account batch` → when the batch expires (ms). */
   batchWindows: (shard: number) => `mg:${tag(shard)}:batch-windows`,
+  /** Sorted set: batch id → creation time (ms), for the batches of an account that have not ended. */
+  batchesOpen: (accountId: string) => `mg:${tag(shardOf(accountId))}:batches-open:${accountId}`,
+  /** Sorted set: `account batch` → when the record of an ended batch is deleted (ms). */
+  batchesEnded: (shard: number) => `mg:${tag(shard)}:batches-ended`,
   /** Sorted set: `account batch` → end time (ms), for batches whose webhook is not queued yet. */
   batchHooks: (shard: number) => `mg:${tag(shard)}:batch-hooks`,
   /** Stream: usage events and refills to be written to MongoDB; trimmed once they are there. */

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import type { VendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
+import { readAdmin, runAdmin } from '../../support/admin.ts';
+import { callApi } from '../../support/call-api.ts';
+import { createJob, waitForJob } from '../../support/jobs.ts';
+import type { TestAccount, TestStack } from '../../support/stack.ts';
+import { useVendorStack } from '../../support/vendor-stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** How operators look at batches and jobs, and cancel them. */
+
+const models = ['quick', 'listed', 'shown', 'stopped', 'job'] as const;
+const catalogOf = (vendorUrl: string): string => `
+upstreams:
+  vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
+models:
+${models.map((model) => `  - { id: ${model}, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt-${model} }] }`).join('\n')}
+`;
+
+let stack: TestStack;
+let vendor: VendorSimulator;
+useVendorStack(test, catalogOf, (started) => {
+  ({ stack, vendor } = started);
+});
+
+const messages = [{ role: 'user', content: 'hello' }];
+
+/** Creates a batch of chats. @returns its id */
+async function createBatch({ apiKey }: TestAccount, model: string, lines: number): Promise<string> {
+  const requests = Array.from({ length: lines }, (_, i) => ({
+    custom_id: `line-${i}`,
+    body: { model, messages, max_tokens: 10 },
+  }));
+  const body = { endpoint: '/v1/chat/completions', completion_window: '24h', requests };
+  const created = await callApi<{ id: string }>(stack.url, apiKey, 'POST', '/batches', body);
+  if (created.status !== 200) throw new Error(`no batch: ${JSON.stringify(created)}`);
+  return created.body.id;
+}
+
+interface ShownBatch {
+  readonly id: string;
+  readonly account: string;
+  readonly status: string;
+  readonly cost: number;
+  readonly reserved: number;
+  readonly slices: readonly { readonly worker: string | null; readonly bytes: number }[];
+}
+
+const show = (id: string) => readAdmin<ShownBatch>(stack.env, 'batch', 'show', id);
+const waitForStatus = (id: string, status: string): Promise<ShownBatch> =>
+  waitFor(`the batch to be ${status}`, async () => {
+    const batch = await show(id);
+    return batch.status === status ? batch : null;
+  });
+const list = (...args: string[]) => readAdmin<ShownBatch[]>(stack.env, 'batch', 'list', ...args);
+const idsOf = (batches: readonly ShownBatch[]): string[] => batches.map(({ id }) => id);
+
+test('unfinished batches of all accounts are listed, and ended ones by their status', async (t) => {
+  const held = vendor.hold('gpt-listed');
+  t.teardown(() => held.end());
+  const [one, other] = [await stack.createAccount(), await stack.createAccount()];
+  const ended = await createBatch(one, 'quick', 3);
+  const { cost } = await waitForStatus(ended, 'completed');
+  const running = await createBatch(one, 'listed', 3);
+  const ofOther = await createBatch(other, 'listed', 2);
+  await waitFor('all lines to run', () => held.waiting === 5);
+
+  const rows = await list();
+  t.deepEqual(
+    idsOf(rows).filter((id) => [ended, running, ofOther].includes(id)),
+    [ofOther, running],
+  );
+  t.like(
+    rows.find(({ id }) => id === running),
+    {
+      account: one.id,
+      status: 'in_progress',
+      endpoint: '/v1/chat/completions',
+      model: 'listed',
+      lines_total: 3,
+      lines_done: 0,
+      lines_failed: 0,
+      cost: 0,
+      ended_at: null,
+    },
+  );
+  t.deepEqual(idsOf(await list('--account', other.apiKey)), [ofOther]);
+  t.deepEqual(idsOf(await list('--account', one.id, '--status', 'completed')), [ended]);
+  const completed = (await list('--status', 'completed')).find(({ id }) => id === ended);
+  t.like(completed, { account: one.id, lines_total: 3, lines_done: 3, cost });
+  t.false(idsOf(await list('--status', 'completed')).includes(running));
+  const { stdout } = await runAdmin(stack.env, 'batch', 'list', '--account', one.id);
+  t.regex(stdout, /^batch_[0-9a-f]{32} +in_progress +3 +0 /m);
+});
+
+test('a batch is shown with its record and with the lines that workers have', async (t) => {
+  const held = vendor.hold('gpt-shown');
+  t.teardown(() => held.end());
+  const account = await stack.createAccount();
+  const id = await createBatch(account, 'shown', 2);
+  await waitFor('the lines to run', async () => (await show(id)).reserved > 0);
+  const shown = await show(id);
+  t.like(shown, { id, account: account.id, queue: 'batch-chat', turns_of_model: 'shown', lines_total: 2 });
+  t.is(shown.slices.length, 1);
+  t.like(shown.slices[0], { slice: 1, from_byte: 0, attempt: 1, deaths: 0, settlements: 0 });
+  t.is(typeof shown.slices[0]!.worker, 'string');
+  const { stdout } = await runAdmin(stack.env, 'batch', 'show', id);
+  t.regex(stdout, /^slices:\n {2}slice /m);
+  held.end();
+  const ended = await waitForStatus(id, 'completed');
+  t.like(ended, { lines_succeeded: 2, reserved: 0, slices: [] });
+  t.like(ended, { models: [{ model: 'shown', succeeded: 2, failed: 0, cost: ended.cost }] });
+});
+
+test('a cancelled batch runs no more lines, and those that run are finished and charged', async (t) => {
+  const held = vendor.hold('gpt-stopped');
+  t.teardown(() => held.end());
+  const account = await stack.createAccount();
+  const id = await createBatch(account, 'stopped', 70);
+  await waitFor('some lines to run', () => held.waiting > 0);
+  const cancelled = await readAdmin<ShownBatch>(stack.env, 'batch', 'cancel', id);
+  t.like(cancelled, { status: 'cancelling', stopped_because: 'batch_cancelled' });
+  held.end();
+  const ended = await waitForStatus(id, 'cancelled');
+  t.true(ended.cost > 0);
+  t.like(await readAdmin(stack.env, 'batch', 'cancel', id), { status: 'cancelled', cost: ended.cost });
+});
+
+test('jobs are shown, and cancelled while they wait or run', async (t) => {
+  const held = vendor.hold('gpt-job');
+  t.teardown(() => held.end());
+  const account = await stack.createAccount();
+  const { id } = await createJob(stack, account, '/v1/chat/completions', { model: 'job', messages });
+  await waitFor('the job to run', () => held.waiting > 0);
+  t.like(await readAdmin(stack.env, 'job', 'show', id), {
+    id,
+    account: account.id,
+    status: 'active',
+    operation: 'chat.completions',
+    model: 'job',
+    attempts: 1,
+    cancel_requested: false,
+    cost: null,
+    ended_at: null,
+  });
+  t.like(await readAdmin(stack.env, 'job', 'cancel', id), { id, cancel_requested: true });
+  t.is((await waitForJob(stack, account, id)).status, 'cancelled');
+  t.like(await readAdmin(stack.env, 'job', 'show', id), { status: 'cancelled', error_code: 'job_cancelled' });
+});
+
+test('a batch or job that does not exist is an error, and so is a status that does not exist', async (t) => {
+  const cases: [args: string[], exitCode: number, expected: RegExp][] = [
+    [['batch', 'show', `batch_${'0'.repeat(32)}`], 1, /^No batch "batch_0/],
+    [['batch', 'cancel', 'nothing'], 1, /^No batch "nothing"/],
+    [['job', 'show', randomUUID()], 1, /^No job /],
+    [['job', 'cancel', 'nothing'], 1, /^No job "nothing"/],
+    [['batch', 'list', '--status', 'done'], 2, /^--status must be one of validating, /],
+    [['batch', 'list', '--account', 'nobody'], 1, /^No account "nobody"/],
+  ];
+  for (const [args, exitCode, expected] of cases) {
+    const result = await runAdmin(stack.env, ...args);
+    t.is(result.exitCode, exitCode, args.join(' '));
+    t.is(result.stdout, '');
+    t.regex(result.stderr, expected);
+  }
+});
