@@ -2,12 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { anyModel } from '../../shared/work/batches/batch-constants.ts';
 import { batchQueueOf, type JobTurn } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import {
-  renewSlices,
-  returnSlice,
-  takeSlice,
-  type TakenSlice,
-} from '../../shared/work/batches/slice-scripts.ts';
+import { renewSlices, returnSlice, takeSlice, type TakenSlice } from './slice-scripts.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 import { shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';

@@ -6,7 +6,7 @@ import {
   wakeBatches,
   type DueBatchHook,
   type WokenBatch,
-} from '../../shared/work/batches/keep-batch-scripts.ts';
+} from './keep-batch-scripts.ts';
 import { listWaitingBatches } from '../../shared/work/jobs/end-job-scripts.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';

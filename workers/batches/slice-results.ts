@@ -11,7 +11,7 @@ import {
   type ResultPart,
   type SettledLines,
   type TakenSlice,
-} from '../../shared/work/batches/slice-scripts.ts';
+} from './slice-scripts.ts';
 import { createFileId } from '../../shared/work/files/file-id.ts';
 import type { FinishDeps } from '../../shared/work/settlement/finish-request.ts';
 import type { BatchPlan } from './batch-plan.ts';

@@ -9,7 +9,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
 import { createFileLinks } from '../../shared/responses/file-links.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
-import { reserveLines, stopBatch, type TakenSlice } from '../../shared/work/batches/slice-scripts.ts';
+import { reserveLines, stopBatch, type TakenSlice } from './slice-scripts.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { embedLines } from './embed-lines.ts';

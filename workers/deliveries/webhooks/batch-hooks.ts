@@ -1,6 +1,6 @@
 import { hasBatchEnded } from '../../../shared/work/batches/batch-record.ts';
 import { BatchStore } from '../../../shared/work/batches/batch-store.ts';
-import type { DueBatchHook } from '../../../shared/work/batches/keep-batch-scripts.ts';
+import type { DueBatchHook } from '../../batches/keep-batch-scripts.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import {
   deliveryIdOf,

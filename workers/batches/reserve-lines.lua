@@ -12,7 +12,7 @@ local number = ARGV[3] -- of the slice
 local attempt = ARGV[4] -- that owns the slice
 local amount = tonumber(ARGV[5]) -- nano-roubles
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local batch = batchOf(accountId, id)
 local slice = findHeld(accountId, id, number, attempt)

@@ -1,12 +1,12 @@
 import test from 'ava';
-import { noUsage } from '../../../../shared/catalog/cost.ts';
-import type { UsageEvent } from '../../../../shared/ledger/usage-event.ts';
-import { runAdmission } from '../../../../shared/money/admit-script.ts';
-import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
-import { anyModel } from '../../../../shared/work/batches/batch-constants.ts';
-import type { BatchRecord } from '../../../../shared/work/batches/batch-record.ts';
-import { BatchStore, type NewBatch } from '../../../../shared/work/batches/batch-store.ts';
-import { recoverSlices, wakeBatches } from '../../../../shared/work/batches/keep-batch-scripts.ts';
+import { noUsage } from '../../../shared/catalog/cost.ts';
+import type { UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { runAdmission } from '../../../shared/money/admit-script.ts';
+import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import { anyModel } from '../../../shared/work/batches/batch-constants.ts';
+import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
+import { BatchStore, type NewBatch } from '../../../shared/work/batches/batch-store.ts';
+import { recoverSlices, wakeBatches } from '../../../workers/batches/keep-batch-scripts.ts';
 import {
   renewSlices,
   reserveLines,
@@ -16,11 +16,11 @@ import {
   type SettledLines,
   type SliceAttempt,
   type TakenSlice,
-} from '../../../../shared/work/batches/slice-scripts.ts';
-import { createFileId } from '../../../../shared/work/files/file-id.ts';
-import { FileStore } from '../../../../shared/work/files/file-store.ts';
-import { admission, readBalance, readEntries } from '../../../support/billing.ts';
-import { openLedgerServices, type LedgerServices } from '../../../support/ledger-services.ts';
+} from '../../../workers/batches/slice-scripts.ts';
+import { createFileId } from '../../../shared/work/files/file-id.ts';
+import { FileStore } from '../../../shared/work/files/file-store.ts';
+import { admission, readBalance, readEntries } from '../../support/billing.ts';
+import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 
 /** How the state of a batch changes: who may change it, and what happens to its money and lines. */
 
@@ -293,7 +293,11 @@ test('cancelling lets running lines end, and refuses all others', async (t) => {
   const batch = await createBatch();
   const running = await takeOne(batch, 'busy');
   const cancellation = await store.cancel(batch.accountId, batch.id);
-  t.deepEqual(cancellation, { outcome: 'cancelled', line: { ...line, model: anyModel, weight: 1 }, workerIds: ['busy'] });
+  t.deepEqual(cancellation, {
+    outcome: 'cancelled',
+    line: { ...line, model: anyModel, weight: 1 },
+    workerIds: ['busy'],
+  });
   t.deepEqual(await store.cancel(batch.accountId, batch.id), { outcome: 'ended' });
   t.is((await find(batch)).status, 'cancelling');
   t.deepEqual(await reserveLines(services.redis, running, 1n), {

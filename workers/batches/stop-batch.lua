@@ -6,7 +6,7 @@ local accountId = ARGV[1] -- of the account
 local id = ARGV[2] -- of the batch
 local why = ARGV[3] -- code of the remaining lines
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local batch = batchOf(accountId, id)
 local status = redis.call('HGET', batch, 'st')

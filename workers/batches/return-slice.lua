@@ -9,7 +9,7 @@ local number = ARGV[3] -- of the slice
 local attempt = ARGV[4] -- that owns the slice
 local pauseMs = tonumber(ARGV[5]) -- for which no lines of the batch are taken
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local slice = findHeld(accountId, id, number, attempt)
 if not slice then return {'gone'} end

@@ -4,7 +4,7 @@
 
 local prefix = KEYS[1] -- of the keys of the shard
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local woken = {}
 local function listDue(name)

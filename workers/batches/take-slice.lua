@@ -12,7 +12,7 @@ local queue = ARGV[2] -- of the batch
 local model = ARGV[3] -- of the batch
 local workerId = ARGV[4] -- that takes the slice
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local waiting = waitingOf(accountId, queue, model)
 -- The ledger's stream is full because MongoDB is unavailable. Slices would add to it, so they wait.

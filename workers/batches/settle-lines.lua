@@ -26,8 +26,8 @@ local errorFile = ARGV[13] -- id of the error file if the batch has none yet
 local errorKey = ARGV[14] -- object with the lines for the error file; '' if there are none
 local errorBytes = tonumber(ARGV[15]) -- of that object
 
--- include 'batch-functions.lua'
--- include '../settlement/recent-minutes.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
+-- include '../../shared/work/settlement/recent-minutes.lua'
 
 local batch = batchOf(accountId, id)
 local slice = findHeld(accountId, id, number, attempt)

@@ -3,7 +3,7 @@
 
 local prefix = KEYS[1] -- of the keys of the shard
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local ended = prefix .. 'batches-ended'
 local due = redis.call('ZRANGE', ended, '-inf', nowMs, 'BYSCORE', 'LIMIT', 0, maxPerScript)

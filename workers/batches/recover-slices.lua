@@ -5,7 +5,7 @@
 
 local prefix = KEYS[1] -- of the keys of the shard
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local leases, returned = prefix .. 'batch-leases', {}
 -- Shorten leases written before the clock stepped back. Otherwise no worker would count as lost until the clock has

@@ -1,9 +1,9 @@
-import { LuaScript } from '../../platform/redis/lua-script.ts';
-import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
-import { batchConstants } from './batch-constants.ts';
-import type { BatchQueueName } from '../jobs/job-line.ts';
-import type { BatchStatus } from './batch-record.ts';
+import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import { batchConstants } from '../../shared/work/batches/batch-constants.ts';
+import type { BatchQueueName } from '../../shared/work/jobs/job-line.ts';
+import type { BatchStatus } from '../../shared/work/batches/batch-record.ts';
 
 /** Maximum number of due items per script execution, so that it stays short. */
 const maxPerScript = 64;

@@ -1,11 +1,11 @@
-import type { UsageEvent } from '../../ledger/usage-event.ts';
-import { ledgerStreamBound } from '../../money/admit-script.ts';
-import { LuaScript } from '../../platform/redis/lua-script.ts';
-import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../platform/redis/redis-keys.ts';
-import { batchConstants } from './batch-constants.ts';
-import type { BatchQueueName } from '../jobs/job-line.ts';
-import type { RefusalCode } from './batch-record.ts';
+import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
+import { ledgerStreamBound } from '../../shared/money/admit-script.ts';
+import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import { batchConstants } from '../../shared/work/batches/batch-constants.ts';
+import type { BatchQueueName } from '../../shared/work/jobs/job-line.ts';
+import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
 
 /** Bytes of the input file whose lines a worker writes to the error file at a time, without running them. */
 const refusedSliceBytes = 8_000_000;

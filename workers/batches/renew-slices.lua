@@ -3,7 +3,7 @@
 
 local prefix = KEYS[1] -- of the keys of the accounts' shard
 
--- include 'batch-functions.lua'
+-- include '../../shared/work/batches/batch-functions.lua'
 
 local stop = {}
 for eachArg = 0, #ARGV - 1, 4 do
