@@ -74,7 +74,7 @@ withCurl('every curl command on the page works as pasted', async (t) => {
     const options = `--silent --show-error --fail-with-body --write-out '%{http_code}'`;
     const script = `curl() { command curl ${options} "$@"; }\n${command}`;
     const env = { PATH: process.env['PATH'] ?? '', API_KEY: apiKey, CSRF_TOKEN: csrfToken };
-    const { stdout } = await run('sh', ['-c', script], { env, cwd: directory });
+    const { stdout } = await run('sh', ['-c', script], { env, cwd: directory, maxBuffer: 8_000_000 });
     t.regex(stdout, /2\d\d$/, command);
   }
 });
