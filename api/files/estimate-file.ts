@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { computeCost, noUsage, type Usage } from '../../shared/catalog/cost.ts';
 import { findDefaultSize, listQualities, listSizes } from '../../shared/catalog/image-options.ts';
 import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
-import type { AppError } from '../../shared/contract/errors.ts';
+import { invalidField, type AppError } from '../../shared/contract/errors.ts';
 import { modelDisabled, modelNotFound } from '../../shared/contract/model-errors.ts';
 import type { ModelType } from '../../shared/contract/models.ts';
 import type { FileVerdict, LineGroup } from '../../shared/work/files/file-verdict.ts';
@@ -74,8 +74,11 @@ function estimateGroup(group: LineGroup, endpoint: BatchEndpoint, catalog: Estim
     costNano: 0n,
     error,
   });
-  if (model === undefined || !modelTypesOf[endpoint].includes(model.type))
-    return failed(modelNotFound(group.model ?? ''), group.model);
+  if (model === undefined) return failed(modelNotFound(group.model ?? ''), group.model);
+  if (!modelTypesOf[endpoint].includes(model.type)) {
+    const msg = `"${model.id}" is a model of type ${model.type}, which ${endpoint} does not accept.`;
+    return failed(invalidField(['body', 'model'], msg), model.id);
+  }
   if (!catalog.isActive(model)) return failed(modelDisabled(model.id), model.id);
   const outputTokens = countOutputTokens(group, model);
   return {

@@ -117,8 +117,9 @@ export class JsonlChecker {
 
   async #readLong(piece: Buffer): Promise<void> {
     const { line, utf8, isInvalid } = this.#long!;
+    if (isInvalid) return;
     // In pieces, so that no more of its texts is in memory than of a short line.
-    for (let at = 0; at < piece.length && !isInvalid; at += maxShortBytes) {
+    for (let at = 0; at < piece.length; at += maxShortBytes) {
       const part = piece.subarray(at, at + maxShortBytes);
       if (utf8.push(part) >= 0) {
         this.#long!.isInvalid = true;

@@ -489,7 +489,7 @@ test('an estimate has the tokens and the price of each model, and says which can
   t.like(estimate.models, {
     0: { model: 'use-lite-en-512', request_count: 1, estimated_input_tokens: 2 },
     1: { model: 'gone', request_count: 1, estimated_cost: 0 },
-  } as object);
+  });
   t.regex(estimate.models[1]!.error ?? '', /"gone" does not exist/);
   t.is(estimate.total_estimated_cost, estimate.models[0]!.estimated_cost);
 

@@ -171,7 +171,7 @@ function summarize(facts: LongLine['facts']): unknown {
         elements,
         isTokenArray,
       ])
-      .sort(),
+      .sort(([one], [other]) => String(one).localeCompare(String(other))),
   };
 }
 

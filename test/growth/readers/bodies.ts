@@ -1,9 +1,12 @@
+import { LongLine } from '../../../api/files/long-line.ts';
+import { readShortLine } from '../../../api/files/read-short-line.ts';
 import { FormReader } from '../../../api/http/bodies/form-reader.ts';
 import { JsonBodyReader, parseSmallJson } from '../../../shared/preparing/json-body.ts';
 import { checkContents, checkParts } from '../../../shared/preparing/chat/check-parts.ts';
 import { countMedia, hasFiles, listTexts } from '../../../shared/preparing/chat/prompt-content.ts';
 import { translateFunctions } from '../../../shared/preparing/chat/translate-functions.ts';
 import { measureSound } from '../../../shared/preparing/documents/sound-length.ts';
+import { UploadForm } from '../../../api/http/bodies/upload-form.ts';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { ChatRequest } from '../../../shared/contract/chat.ts';
 import { isDataUri, parseDataUri, readDataType } from '../../../shared/contract/data-uri.ts';
@@ -23,6 +26,23 @@ import { readsItems, readsText, type Reader } from '../reader.ts';
 const bodyBytes = 32 * 1024;
 const json = ['[', '{"a":', '"\\u00', '\\ud800', '1,', '"a":1,', '[],', '{},'];
 const jsonFrames = [{ head: '[' }, { head: '{"a":"' }];
+
+const lineFrames = [
+  ...jsonFrames,
+  { head: '{"custom_id":"' },
+  { head: '{"body":{"input":[', tail: '1]}}' },
+  { head: '{"body":{"messages":[', tail: '1]}}' },
+  { head: '{"body":{"prompt":"', tail: '"}}' },
+];
+
+function readLine(text: string): unknown {
+  try {
+    return readShortLine(text);
+  } catch {
+    // Most of these texts are not JSON.
+    return null;
+  }
+}
 
 function inChunks(text: string, push: (chunk: Buffer) => unknown): void {
   const bytes = Buffer.from(text);
@@ -117,6 +137,16 @@ const readForm = async (
 
 const part = (name: string): string => `--${boundary}\r\nContent-Disposition: form-data; ${name}\r\n\r\n`;
 
+const readUpload = async (text: string): Promise<unknown> => {
+  const form = new UploadForm(`multipart/form-data; boundary=${boundary}`, {
+    onFile: () => undefined,
+    onField: () => undefined,
+  });
+  const bytes = Buffer.from(text, 'latin1');
+  for (let at = 0; at < bytes.length; at += 4_096) await form.push(bytes.subarray(at, at + 4_096));
+  return await form.end();
+};
+
 const forms: Reader[] = [
   readsText('form', readForm, {
     maxSize: bodyBytes,
@@ -127,6 +157,14 @@ const forms: Reader[] = [
       { head: `--${boundary}\r\nContent-Disposition: form-data; name="` },
       { head: `--${boundary}\r\nContent-Disposition: form-data; name=a; filename*=` },
       { head: `--${boundary}\r\nContent-Type: ` },
+    ],
+  }),
+  readsText('upload', readUpload, {
+    maxSize: bodyBytes,
+    tokens: ['\r\n', '--', `\r\n--${boundary}`, part('name="purpose"'), part('name="a"')],
+    frames: [
+      { head: part('name="file"; filename="a.jsonl"'), tail: `\r\n--${boundary}--\r\n` },
+      { head: part('name="purpose"'), tail: `\r\n--${boundary}--\r\n` },
     ],
   }),
   readsText('type of a form', (type) => readForm(`--a\r\n`, type), {
@@ -165,6 +203,16 @@ export const bodyReaders: readonly Reader[] = [
       return reader.end();
     },
     { maxSize: bodyBytes, tokens: json, frames: jsonFrames },
+  ),
+  readsText('short line of a file', readLine, { maxSize: bodyBytes, tokens: json, frames: lineFrames }),
+  readsText(
+    'long line of a file',
+    (text) => {
+      const line = new LongLine();
+      inChunks(text, (chunk) => line.push(chunk));
+      return line.end();
+    },
+    { maxSize: bodyBytes, tokens: json, frames: lineFrames },
   ),
   readsText(
     'UTF-8',
