@@ -1,6 +1,6 @@
 import test from 'ava';
 import { estimateFile, type EstimateCatalog } from '../../../api/files/estimate-file.ts';
-import type { BatchEndpoint } from '../../../api/contract/batch-terms.ts';
+import type { BatchEndpoint } from '../../../shared/contract/batch-terms.ts';
 import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
 import type { LineGroup } from '../../../shared/work/files/file-verdict.ts';
 
