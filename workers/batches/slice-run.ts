@@ -6,6 +6,7 @@ import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
 import { createFileLinks } from '../../shared/responses/file-links.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
@@ -138,7 +139,7 @@ export class SliceRun {
       await this.#results.flush();
       return { isDone: false, pauseMs };
     }
-    const failed = this.#failDeadly(ready);
+    const failed = await this.#failDeadly(ready);
     const mayRun = await this.#runReady(ready.slice(failed));
     if (mayRun === 'wait' || this.#again > 0) {
       await this.#results.flush();
@@ -251,7 +252,7 @@ export class SliceRun {
    * If workers have died with this slice until only its first line ran, that line fails.
    * @returns the number of lines that failed
    */
-  #failDeadly(ready: readonly ReadyLine[]): number {
+  async #failDeadly(ready: readonly ReadyLine[]): Promise<number> {
     const [first] = ready;
     const { deaths } = this.slice;
     if (first === undefined || deaths < 2 || this.#partOf(ready.length, deaths - 1) > 1) return 0;
@@ -259,7 +260,7 @@ export class SliceRun {
     const error = new AppError('upstream_error', {
       message: 'The line failed because its worker crashed on every attempt. It was not charged.',
     });
-    void this.#add({ ...writeFailure(first, error), reservedNano: 0n, charge: null });
+    await this.#add({ ...writeFailure(first, error), reservedNano: 0n, charge: null });
     return 1;
   }
 
@@ -352,7 +353,10 @@ export class SliceRun {
       failed.push(line);
     };
     if (lines[0]?.work.kind === 'embedding') {
-      await embedLines(this.#dependencies, lines, context, (line) => void end(line));
+      await embedLines(this.#dependencies, lines, context, (line) => {
+        // A failure to write is reported at the end of the slice.
+        runInBackground(Promise.resolve(end(line)), 'adding a line', this.#log);
+      });
     } else {
       await Promise.all(
         lines.map(async (line) => {
