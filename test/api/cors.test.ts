@@ -86,7 +86,15 @@ test('a page may read a response and the headers that clients need', async (t) =
   const expected = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
   expected.push('x-ratelimit-reset-requests', 'retry-after', 'retry-after-ms', 'x-should-retry');
   expected.push('idempotent-replayed');
-  expected.push('allow', 'etag', 'vary', 'www-authenticate', 'location', 'preference-applied');
+  expected.push(
+    'allow',
+    'etag',
+    'vary',
+    'www-authenticate',
+    'x-incomplete',
+    'location',
+    'preference-applied',
+  );
   expected.push('accept-ranges', 'content-disposition', 'content-range', 'last-modified');
   t.deepEqual(exposed.toSorted(), expected.toSorted());
   t.false(response.headers.has('access-control-allow-credentials'));
