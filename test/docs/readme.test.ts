@@ -45,7 +45,7 @@ withCurl(
     const stack = await useStack(t, { mail: true, env: { WEB_CAPTCHA: 'off', REDIS_URL: url } });
     const { apiKey } = await stack.createAccount();
     const commands = findCurlCommands(readme);
-    t.is(commands.length, 12);
+    t.is(commands.length, 14);
     const cwd = await mkdtemp(join(tmpdir(), 'mg-readme-'));
     t.teardown(() => rm(cwd, { recursive: true }));
     let id = '';
@@ -76,7 +76,7 @@ withCurl(
         }
         session.CSRF = csrf_token ?? session.CSRF;
       }
-      if (command.includes('/events')) t.regex(stdout, /^event: succeeded$/m);
+      if (command.includes('/events')) t.regex(stdout, /^event: (succeeded|completed)$/m);
       else if (command.includes('"stream": true')) t.regex(stdout, /^data: \{.*data: \[DONE\]\n\n$/s);
       else t.notThrows(() => JSON.parse(stdout), command);
     }

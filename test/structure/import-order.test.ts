@@ -82,7 +82,11 @@ test('Koa is known only from the context of a request on', (t) => {
 
 test('what only one of api, workers and scripts uses is kept there', (t) => {
   /** A typed caller of Lua scripts stays beside those whose Lua it includes. */
-  const kept = new Set(['shared/money/pre-admit-script.ts']);
+  const kept = new Set([
+    'shared/money/pre-admit-script.ts',
+    'shared/work/batches/keep-batch-scripts.ts',
+    'shared/work/batches/slice-scripts.ts',
+  ]);
   /** Rooms for the api and for workers that run batch files, which do not import them yet. */
   const forWorkers = /^shared\/(?:preparing|responses)\//;
   const users = new Map<string, Set<string>>();
