@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
+import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
@@ -21,6 +21,7 @@ import {
   prepareLine,
   type LinePreparationDeps,
 } from './prepare-line.ts';
+import type { LineWriter } from './line-writer.ts';
 import { InputLost, readSlice, type SliceLine } from './read-slice.ts';
 import { fitLines, type ReadyLine, type ReservedLine } from './ready-line.ts';
 import { writeRefusal } from './result-lines.ts';
@@ -41,13 +42,22 @@ export interface BatchDeps extends JobDeps {
   readonly bucketUrl: string | null;
 }
 
+/** What the slices of a worker share. */
+export interface SliceDeps extends BatchDeps {
+  /**
+   * Held by the slice whose lines are read and checked. One after the other, so that the first calls begin early: that
+   * takes only CPU for embeddings.
+   */
+  readonly reading: FairBudget;
+}
+
 /** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
 export type SliceEnd = { readonly isDone: true } | { readonly isDone: false; readonly pauseMs: number };
 
 /** Runs one slice of a batch: reads its lines, runs them as single requests are run, and writes their results. */
 export class SliceRun {
   readonly slice: TakenSlice;
-  readonly #dependencies: BatchDeps;
+  readonly #dependencies: SliceDeps;
   readonly #plan: BatchPlan;
   readonly #log: Logger;
   readonly #results: SliceResults;
@@ -57,8 +67,9 @@ export class SliceRun {
   readonly #withdrawn = new AbortController();
   #refusal: RefusalCode | null;
   #isStopping = false;
+  #isReading = true;
 
-  constructor(dependencies: BatchDeps, slice: TakenSlice, plan: BatchPlan) {
+  constructor(dependencies: SliceDeps, slice: TakenSlice, plan: BatchPlan) {
     this.slice = slice;
     this.#dependencies = dependencies;
     this.#plan = plan;
@@ -77,6 +88,11 @@ export class SliceRun {
         else dependencies.faults.note(part, error);
       },
     });
+  }
+
+  /** Whether its lines are not being run yet. */
+  get isReading(): boolean {
+    return this.#isReading;
   }
 
   /** Lines that have not begun are written to the error file with this code instead. */
@@ -120,7 +136,7 @@ export class SliceRun {
   async #runLines(): Promise<SliceEnd> {
     let ready: ReadyLine[];
     try {
-      ready = await this.#readLines();
+      ready = await this.#readInTurn();
     } catch (error) {
       if (error instanceof SliceLost || this.#lost.signal.aborted) throw error;
       this.#dependencies.faults.note(`reading the input of batch ${this.slice.batchId}`, error);
@@ -135,6 +151,22 @@ export class SliceRun {
     }
     await this.#results.end();
     return { isDone: true };
+  }
+
+  async #readInTurn(): Promise<ReadyLine[]> {
+    // Lines of other kinds may have images that take long to load.
+    if (this.#plan.endpoint !== '/v1/embeddings') return await this.#readLines();
+    const { signal } = this.#lost;
+    const turn = await this.#dependencies.reading.acquire(this.slice.accountId, 1, {
+      signal,
+      waitMs: Infinity,
+      createError: () => new AppError('queue_full'),
+    });
+    try {
+      return await this.#readLines();
+    } finally {
+      turn.release();
+    }
   }
 
   /** Reads and checks the lines that are not settled yet. Lines with errors get them as their results. */
@@ -186,8 +218,9 @@ export class SliceRun {
       return null;
     }
     try {
-      const prepared = await prepareLine(deps, endpoint, body, { accountId, signal: this.#lost.signal });
-      return { ...names, ...prepared };
+      const options = { accountId, signal: this.#lost.signal };
+      const { model, estimate, work } = await prepareLine(deps, endpoint, body, options);
+      return { index, id, customId, model, estimate, work };
     } catch (error) {
       if (this.#lost.signal.aborted) throw error;
       const failure = toAppError(error);
@@ -320,8 +353,10 @@ export class SliceRun {
       ended.add(line.index);
       return this.#add(line);
     };
+    this.#isReading = false;
     if (lines[0]?.work.kind === 'embedding') {
-      await embedLines(this.#dependencies, lines, context, (line) => void end(line));
+      const write: LineWriter['write'] = (maxBytes, writeLine) => this.#results.write(maxBytes, writeLine);
+      await embedLines(this.#dependencies, lines, { ...context, write }, (line) => void end(line));
     } else {
       await Promise.all(
         lines.map(async (line) => {

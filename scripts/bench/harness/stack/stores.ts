@@ -75,7 +75,12 @@ export async function startStores(programs: Programs, options: StoresOptions = {
     redis.disconnect();
     await mongo.close();
   });
-  return { env, pids: { redis: redisProgram.pid, mongo: mongoProgram.pid, s3: s3Program.pid }, redis, db: mongo.db };
+  return {
+    env,
+    pids: { redis: redisProgram.pid, mongo: mongoProgram.pid, s3: s3Program.pid },
+    redis,
+    db: mongo.db,
+  };
 }
 
 async function startRedis(programs: Programs, dir: string, signal: AbortSignal) {

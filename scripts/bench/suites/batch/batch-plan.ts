@@ -70,7 +70,8 @@ export const batchScenarios: readonly BatchScenario[] = [
 ];
 
 /** How long a full call takes. */
-export const fullCallMs = ({ perCallMs, perInputMs }: VendorPace): number => perCallMs + perInputMs * fullCall;
+export const fullCallMs = ({ perCallMs, perInputMs }: VendorPace): number =>
+  perCallMs + perInputMs * fullCall;
 
 /** The most memory that a process had, and what it had before, in MB. */
 export interface PeakMemory {

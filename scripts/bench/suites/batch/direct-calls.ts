@@ -34,10 +34,7 @@ interface EmbeddingsResponse {
   readonly data: readonly { readonly embedding: string | readonly number[] }[];
 }
 
-async function call(
-  { vendor, format, dimensions }: DirectOptions,
-  input: readonly string[],
-): Promise<void> {
+async function call({ vendor, format, dimensions }: DirectOptions, input: readonly string[]): Promise<void> {
   const response = await fetch(`${vendor.url}/v1/embeddings`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${vendor.target.apiKeys[0]}` },

@@ -45,7 +45,15 @@ export async function measureBatch(options: MeasureBatchOptions): Promise<BatchR
   onStep(`${scenario.batches} batches of ${lines} lines`);
   const alone = await bench.run(files, lines, false);
   if (!scenario.isDisturbed)
-    return { scenario: scenario.name, uploadMs, direct, alone, callerAloneP99Ms: null, beside: null, cancelled: null };
+    return {
+      scenario: scenario.name,
+      uploadMs,
+      direct,
+      alone,
+      callerAloneP99Ms: null,
+      beside: null,
+      cancelled: null,
+    };
   onStep('a caller alone');
   const callerAlone = await bench.callAlone();
   onStep('beside a caller');
@@ -280,7 +288,10 @@ class MemoryWatch {
   stop(): Record<'api' | 'worker', PeakMemory> {
     clearInterval(this.#timer);
     this.#read();
-    const of = (name: string): PeakMemory => ({ beforeMb: this.#beforeMb[name]!, peakMb: this.#peakMb[name]! });
+    const of = (name: string): PeakMemory => ({
+      beforeMb: this.#beforeMb[name]!,
+      peakMb: this.#peakMb[name]!,
+    });
     return { api: of('api'), worker: of('worker') };
   }
 

@@ -1,5 +1,13 @@
 import { divideCpu, type CpuUse } from '../../harness/clocks/cpu-clock.ts';
-import { formatMs, formatNote, formatReport, formatCount, formatWhole, othersColumn, Table } from '../../harness/table.ts';
+import {
+  formatMs,
+  formatNote,
+  formatReport,
+  formatCount,
+  formatWhole,
+  othersColumn,
+  Table,
+} from '../../harness/table.ts';
 import {
   fullCallMs,
   ratioTo,
@@ -46,9 +54,7 @@ export function formatBatch({ title, pace }: BatchScenario, result: BatchResult)
   const share = (run: BatchRun, target: number, what: string): string[] => {
     if (direct === null) return [];
     const ratio = ratioTo(direct, run);
-    return [
-      formatNote(what, `${(100 * ratio).toFixed(1)} %`, `of the direct run; target ${100 * target} %`),
-    ];
+    return [formatNote(what, `${(100 * ratio).toFixed(1)} %`, `of the direct run; target ${100 * target} %`)];
   };
   const { api, worker } = alone.memory;
   const limitMs = callerAloneP99Ms === null ? 0 : fullCallMs(pace) + 3 * callerAloneP99Ms;
