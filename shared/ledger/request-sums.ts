@@ -100,5 +100,7 @@ function addStats<K extends string>(
   a: Readonly<Record<K, number>>,
   b: Readonly<Record<K, number>>,
 ): Record<K, number> {
-  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as Record<K, number>;
+  const sums = {} as Record<K, number>;
+  for (const name of names) sums[name] = a[name] + b[name];
+  return sums;
 }

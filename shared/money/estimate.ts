@@ -28,16 +28,18 @@ export function findWorstCase(
 
 /** Creates the estimate of a request that cannot run with fewer units than it requests. */
 export function estimateWhole(
-  base: Pick<Estimate, 'model' | 'promptTokens' | 'user'>,
+  { model, promptTokens, user }: Pick<Estimate, 'model' | 'promptTokens' | 'user'>,
   worst: WorstCase,
   units: number,
 ): Estimate {
   return {
-    ...base,
+    model,
+    promptTokens,
     fixedNano: worst.fixedNano,
     nanoPerUnit: worst.nanoPerCompletionToken,
     requestedUnits: units,
     minUnits: units,
     sharePermille: 1_000,
+    user,
   };
 }

@@ -27,22 +27,37 @@ export function presentEmbeddings(response: EmbeddingResponseParts): Buffer | Ch
   if (response.vectors.length >= minChunkedBytes) {
     return chunkResponse(response);
   }
-  const head = writeHead(response);
-  const count = countVectors(response);
-  const tail = writeTail(response);
-  const target = Buffer.allocUnsafe(head.length + count * maxBytesPerItem(response) + tail.length);
-  head.copy(target);
-  const end = writeItems(response, 0, count, target, head.length);
-  tail.copy(target, end);
-  return target.subarray(0, end + tail.length);
+  const target = Buffer.allocUnsafe(maxEmbeddingsBytes(response));
+  return target.subarray(0, writeEmbeddings(response, target, 0));
+}
+
+/** How many bytes `writeEmbeddings` needs at most. */
+export const maxEmbeddingsBytes = (response: EmbeddingResponseParts): number =>
+  maxBytesAroundItems +
+  maxBytesPerUnit * (response.requestId.length + response.model.length) +
+  countVectors(response) * maxBytesPerItem(response);
+
+/** Of the names and numbers around the vectors, without the request id and the model. */
+const maxBytesAroundItems = 512;
+/** A UTF-16 unit that JSON escapes. */
+const maxBytesPerUnit = 6;
+
+/**
+ * Serializes an embedding response of any size into `target`.
+ * @returns the offset of the next byte
+ */
+export function writeEmbeddings(response: EmbeddingResponseParts, target: Buffer, at: number): number {
+  const start = at + target.write(writeHead(response), at);
+  const end = writeItems(response, 0, countVectors(response), target, start);
+  return end + target.write(writeTail(response), end);
 }
 
 function chunkResponse(response: EmbeddingResponseParts): ChunkedBody {
   const count = countVectors(response);
   const maxItemBytes = maxBytesPerItem(response);
   const perChunk = Math.max(1, Math.floor(bytesPerChunk / maxItemBytes));
-  const head = writeHead(response);
-  const tail = writeTail(response);
+  const head = Buffer.from(writeHead(response));
+  const tail = Buffer.from(writeTail(response));
   let from = 0;
   let isDone = false;
   return {
@@ -96,12 +111,12 @@ function writeItems(
   return end;
 }
 
-function writeHead({ requestId, model, header }: EmbeddingResponseParts): Buffer {
+function writeHead({ requestId, model, header }: EmbeddingResponseParts): string {
   const head = { id: requestId, created: header.created, object: 'list', model };
-  return Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`);
+  return `${JSON.stringify(head).slice(0, -1)},"data":[`;
 }
 
-function writeTail({ header }: EmbeddingResponseParts): Buffer {
+function writeTail({ header }: EmbeddingResponseParts): string {
   const usage = {
     prompt_tokens: header.promptTokens,
     total_tokens: header.promptTokens,
@@ -109,5 +124,5 @@ function writeTail({ header }: EmbeddingResponseParts): Buffer {
     cost_request: toRubNumber(BigInt(header.costNano)),
     free_request: header.free,
   };
-  return Buffer.from(`],"usage":${JSON.stringify(usage)}}`);
+  return `],"usage":${JSON.stringify(usage)}}`;
 }

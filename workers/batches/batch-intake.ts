@@ -9,8 +9,9 @@ import { retryThroughOutage } from '../../shared/platform/redis/retry-through-ou
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { queueOfModel, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { BatchPlans } from './batch-plan.ts';
-import { SliceRun, type BatchDeps } from './slice-run.ts';
+import { SliceRun, type BatchDeps, type SliceDeps } from './slice-run.ts';
 import { SliceLost } from './slice-results.ts';
 
 /** Slices that a worker has at a time, per queue. Enough to fill calls while the results of earlier ones are written. */
@@ -32,8 +33,11 @@ export interface BatchIntakeOptions {
 /** Takes slices of batches and runs them. Accounts take turns. */
 export class BatchIntake implements Running {
   readonly #options: BatchIntakeOptions;
+  readonly #dependencies: SliceDeps;
   readonly #plans: BatchPlans;
   readonly #active = new Set<ActiveSlice>();
+  /** The queues that probably have more slices to take. */
+  readonly #unfinished = new Set<QueueName>();
   readonly #stopping = new AbortController();
   readonly #loops: Promise<void>[];
   readonly #renewalTimer: NodeJS.Timeout;
@@ -41,8 +45,11 @@ export class BatchIntake implements Running {
 
   constructor(options: BatchIntakeOptions) {
     this.#options = options;
-    const { redis, log } = options.dependencies;
+    const dependencies = { ...options.dependencies, reading: new FairBudget({ capacity: 1 }) };
+    const { redis, log } = dependencies;
+    this.#dependencies = dependencies;
     this.#plans = new BatchPlans(redis);
+    dependencies.embeddings.setForecast(() => this.#expectsLines('embedding'));
     this.#loops = options.queues.map((queue) => this.#take(queue));
     this.#renewalTimer = setInterval(
       () => runInBackground(this.#renew(), 'renewing slices of batches', log),
@@ -117,19 +124,28 @@ export class BatchIntake implements Running {
         capacity.set(name, maxSlicesPerModel[queue] - this.#count(queue, name));
     capacity.set(anyModel, maxSlices[queue] - this.#count(queue, anyModel));
     const granted = await turns.take(batchQueueOf(queue), count, capacity);
+    this.#unfinished.delete(queue);
     if (granted.length === 0) return null;
     const used = await Promise.all(granted.map((turn) => this.#useTurn(queue, turn)));
-    return used.filter(Boolean).length;
+    if (used.some(({ left }) => left > 0)) this.#unfinished.add(queue);
+    return used.filter(({ isTaken }) => isTaken).length;
   }
 
-  /** @returns whether there was a slice to take */
-  async #useTurn(queue: QueueName, turn: JobTurn): Promise<boolean> {
+  async #useTurn(queue: QueueName, turn: JobTurn): Promise<UsedTurn> {
     const { turns, dependencies } = this.#options;
     const line = { queue: batchQueueOf(queue), model: turn.model };
     const { left, slice } = await takeSlice(dependencies.redis, line, turn.accountId, dependencies.workerId);
     if (slice !== null) this.#start(queue, turn.model, slice);
     await turns.settle(line.queue, turn, left, slice !== null);
-    return slice !== null;
+    return { left, isTaken: slice !== null };
+  }
+
+  /** Whether lines of a queue are being read, or are about to be. */
+  #expectsLines(queue: QueueName): boolean {
+    if (this.#unfinished.has(queue)) return true;
+    for (const one of this.#active)
+      if (one.queue === queue && (one.run === null || one.run.isReading)) return true;
+    return false;
   }
 
   #count(queue: QueueName, model: string | null): number {
@@ -155,7 +171,7 @@ export class BatchIntake implements Running {
       const { accountId, batchId } = slice;
       const plan = await retryThroughOutage(() => this.#plans.find(accountId, batchId));
       if (plan === null) return;
-      active.run = new SliceRun(dependencies, slice, plan);
+      active.run = new SliceRun(this.#dependencies, slice, plan);
       if (this.#stopping.signal.aborted) active.run.stop();
       const end = await active.run.run();
       if (!end.isDone) await this.#return(slice, end.pauseMs);
@@ -205,6 +221,13 @@ export class BatchIntake implements Running {
       }),
     );
   }
+}
+
+interface UsedTurn {
+  /** Batches that still have lines to take. */
+  readonly left: number;
+  /** Whether there was a slice to take. */
+  readonly isTaken: boolean;
 }
 
 /** A slice that this worker has. */

@@ -1,5 +1,5 @@
 import { computeCost, noUsage } from '../../shared/catalog/cost.ts';
-import { presentEmbeddings } from '../../shared/responses/present-embeddings.ts';
+import { maxEmbeddingsBytes, writeEmbeddings } from '../../shared/responses/present-embeddings.ts';
 import {
   dropVectors,
   type EmbeddingTask,
@@ -8,9 +8,15 @@ import {
 import type { JobDeps } from '../runs/job-context.ts';
 import { measureInputs } from '../runs/measure-inputs.ts';
 import { toError, toRequest, writeFailure, type LineCallContext } from './line-call.ts';
+import type { LineWriter } from './line-writer.ts';
 import { findMaxCharge, type ReservedLine } from './ready-line.ts';
-import { writeAnswer } from './result-lines.ts';
+import { writeAround } from './result-lines.ts';
 import type { FinishedLine } from './slice-results.ts';
+
+export interface EmbedContext extends LineCallContext {
+  /** Writes a result, which is then passed on at once. */
+  readonly write: LineWriter['write'];
+}
 
 /**
  * Embeds lines together. Each line succeeds or fails alone.
@@ -20,7 +26,7 @@ import type { FinishedLine } from './slice-results.ts';
 export async function embedLines(
   dependencies: JobDeps,
   lines: readonly ReservedLine[],
-  context: LineCallContext,
+  context: EmbedContext,
   onLine: (line: FinishedLine) => void,
 ): Promise<void> {
   const groups = new Map<string, ReservedLine[]>();
@@ -38,7 +44,7 @@ export async function embedLines(
 async function embedGroup(
   dependencies: JobDeps,
   lines: readonly ReservedLine[],
-  context: LineCallContext,
+  context: EmbedContext,
   onLine: (line: FinishedLine) => void,
 ): Promise<void> {
   const [first] = lines;
@@ -76,15 +82,17 @@ function finishLine(
   dependencies: JobDeps,
   line: ReservedLine,
   ended: EmbeddedLine,
-  context: LineCallContext,
+  context: EmbedContext,
 ): FinishedLine | null {
   try {
     const { work } = line;
     if (work.kind !== 'embedding') throw new TypeError('only embeddings are called together');
     const request = toRequest(line, context);
     const { log, withdrawn } = context;
-    const part = { request, ...work.job };
-    const result = { ...ended, hasDisconnected: false };
+    const { inputs, inputTokens, dimensions } = work.job;
+    const part = { request, inputs, inputTokens, dimensions };
+    const { outcomes, reachedModel } = ended;
+    const result = { outcomes, reachedModel, hasDisconnected: false };
     const isWithdrawn =
       withdrawn.aborted && ended.outcomes.some((one) => 'error' in one && one.error === withdrawn.reason);
     if (isWithdrawn && ended.outcomes.every((one) => 'error' in one)) return null;
@@ -115,29 +123,18 @@ function finishLine(
     };
     const vectors =
       embedded.length === 1 ? embedded[0]!.vector : Buffer.concat(embedded.map((one) => one.vector));
-    const response = presentEmbeddings({
-      requestId: line.id,
-      model: request.model,
-      header,
-      vectors,
-      format: work.format,
+    const response = { requestId: line.id, model: request.model, header, vectors, format: work.format };
+    const { head, tail } = writeAround(line, 200);
+    const maxBytes = maxBytesPerUnit * head.length + maxEmbeddingsBytes(response) + tail.length;
+    const piece = context.write(maxBytes, (target, at) => {
+      const end = writeEmbeddings(response, target, at + target.write(head, at));
+      return end + target.write(tail, end);
     });
-    return { index: line.index, pieces: writeAnswer(line, 200, toPieces(response)), status: 200, ...common };
+    return { index: line.index, pieces: [piece], status: 200, ...common };
   } finally {
     dropVectors(ended);
   }
 }
 
-type Presented = ReturnType<typeof presentEmbeddings>;
-
-/** Writes a long response in pieces. */
-function toPieces(response: Presented): Buffer[] {
-  if (Buffer.isBuffer(response)) return [response];
-  const pieces: Buffer[] = [];
-  const target = Buffer.allocUnsafe(response.maxChunkBytes);
-  for (;;) {
-    const length = response.write(target);
-    if (length === 0) return pieces;
-    pieces.push(Buffer.from(target.subarray(0, length)));
-  }
-}
+/** A UTF-16 unit in UTF-8. */
+const maxBytesPerUnit = 3;

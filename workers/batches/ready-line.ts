@@ -50,7 +50,12 @@ const comfortableUnits = 4_096;
  */
 export function fitLines(lines: readonly ReadyLine[], availableNano: bigint | null): ReservedLine[] {
   const reserve = (line: ReadyLine, units: number): ReservedLine => ({
-    ...line,
+    index: line.index,
+    id: line.id,
+    customId: line.customId,
+    model: line.model,
+    estimate: line.estimate,
+    work: line.work,
     units,
     reservedNano: costOf(line, units),
   });

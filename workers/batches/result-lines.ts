@@ -8,16 +8,20 @@ export interface LineId {
   readonly customId: string;
 }
 
-const newline = Buffer.from('}\n');
-
-/**
- * Writes a line whose request was answered, as in OpenAI's result files.
- * @param body JSON, in pieces
- */
-export function writeAnswer({ id, customId }: LineId, status: number, body: readonly Buffer[]): Buffer[] {
+/** What is written before the body of a response, as in OpenAI's result files, and after it. */
+export function writeAround({ id, customId }: LineId, status: number): { head: string; tail: string } {
   const names = `"id":"${id}","custom_id":${JSON.stringify(customId)}`;
   const response = `"response":{"status_code":${status},"request_id":"${id}","body":`;
-  return [Buffer.from(`{${names},${response}`), ...body, Buffer.from('},"error":null'), newline];
+  return { head: `{${names},${response}`, tail: '},"error":null}\n' };
+}
+
+/**
+ * Writes a line whose request was answered.
+ * @param body JSON, in pieces
+ */
+export function writeAnswer(line: LineId, status: number, body: readonly Buffer[]): Buffer[] {
+  const { head, tail } = writeAround(line, status);
+  return [Buffer.from(head), ...body, Buffer.from(tail)];
 }
 
 /** Writes a line that was not run. */

@@ -16,9 +16,10 @@ import { createFileId } from '../../shared/work/files/file-id.ts';
 import type { FinishDeps } from '../../shared/work/settlement/finish-request.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { LineSet } from './line-set.ts';
+import { joinPieces, LineWriter } from './line-writer.ts';
 
-/** Results are written once they have this size, or after this time. */
-const flushBytes = 4 * 1024 * 1024;
+/** Results are written once they have this size, or after this time. A little less than a buffer of the writer. */
+const flushBytes = 4 * 1024 * 1024 - 128 * 1024;
 const flushMs = 2_000;
 const storePauseMs = { first: 250, max: 5_000 };
 const resultType = 'application/jsonl';
@@ -77,10 +78,14 @@ export class SliceResults {
   #step: number;
   #waiting: FinishedLine[] = [];
   #waitingBytes = 0;
+  /** Has memory of the waiting lines. */
+  #writer = new LineWriter();
   #timer: NodeJS.Timeout | null = null;
   /** The parts that are being written, one after the other. */
   #writing: Promise<void> = Promise.resolve();
   #failure: unknown = null;
+  /** Whether an attempt to store results has failed. It may still read them, so their memory is not used again. */
+  #hasFailed = false;
 
   constructor(options: SliceResultsOptions) {
     this.#options = options;
@@ -91,6 +96,11 @@ export class SliceResults {
   /** Whether a line was settled by this or an earlier attempt, or has its result. */
   has(index: number): boolean {
     return this.#done.has(index);
+  }
+
+  /** Writes a line that is added next. As `LineWriter.write`. */
+  write(maxBytes: number, write: (target: Buffer, at: number) => number): Buffer {
+    return this.#writer.write(maxBytes, write);
   }
 
   /**
@@ -129,14 +139,17 @@ export class SliceResults {
   async #enqueue(isLast: boolean): Promise<void> {
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;
-    const lines = this.#waiting;
+    const [lines, writer] = [this.#waiting, this.#writer];
     this.#waiting = [];
     this.#waitingBytes = 0;
+    this.#writer = new LineWriter();
     if (lines.length > 0 || isLast) {
       this.#step += 1;
       const [step, done] = [this.#step, this.#done.toString()];
       this.#writing = this.#writing.then(async () => {
-        if (this.#failure === null) await this.#write(lines, { step, done, isLast });
+        if (this.#failure !== null) return;
+        await this.#write(lines, { step, done, isLast });
+        if (!this.#hasFailed) writer.release();
       });
       this.#writing = this.#writing.catch((error: unknown) => {
         this.#failure ??= error;
@@ -182,7 +195,7 @@ export class SliceResults {
     const nowMs = Date.now();
     const fileId = createFileId(nowMs, plan.resultLifetimeSeconds);
     if (lines.length === 0) return { fileId, object: null };
-    const body = Buffer.concat(lines.flatMap(({ pieces }) => pieces));
+    const body = joinPieces(lines.flatMap(({ pieces }) => pieces));
     const key = createApiFileKey(nowMs + plan.resultLifetimeSeconds * 1_000);
     await this.#retry(() => dependencies.objects.put(key, body, resultType, signal));
     return { fileId, object: { key, byteLength: body.length } };
@@ -199,6 +212,7 @@ export class SliceResults {
       } catch (error) {
         if (signal.aborted) throw new SliceLost();
         if (error instanceof TypeError || error instanceof RangeError) throw error;
+        this.#hasFailed = true;
         onFault(error);
         await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       }

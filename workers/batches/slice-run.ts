@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import type { BudgetShare } from '../../shared/fairness/fair-budget.ts';
+import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
@@ -23,6 +23,7 @@ import {
   prepareLine,
   type LinePreparationDeps,
 } from './prepare-line.ts';
+import type { LineWriter } from './line-writer.ts';
 import { InputLost, readSlice, type SliceLine } from './read-slice.ts';
 import { fitLines, type ReadyLine, type ReservedLine } from './ready-line.ts';
 import { writeRefusal } from './result-lines.ts';
@@ -50,13 +51,22 @@ export interface BatchDeps extends JobDeps {
   readonly bucketUrl: string | null;
 }
 
+/** What the slices of a worker share. */
+export interface SliceDeps extends BatchDeps {
+  /**
+   * Held by the slice whose lines are read and checked. One after the other, so that the first calls begin early: that
+   * takes only CPU for embeddings.
+   */
+  readonly reading: FairBudget;
+}
+
 /** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
 export type SliceEnd = { readonly isDone: true } | { readonly isDone: false; readonly pauseMs: number };
 
 /** Runs one slice of a batch: reads its lines, runs them as single requests are run, and writes their results. */
 export class SliceRun {
   readonly slice: TakenSlice;
-  readonly #dependencies: BatchDeps;
+  readonly #dependencies: SliceDeps;
   readonly #plan: BatchPlan;
   readonly #log: Logger;
   readonly #results: SliceResults;
@@ -69,8 +79,9 @@ export class SliceRun {
   /** How many lines were called, and how many of them run again later. */
   #called = 0;
   #again = 0;
+  #isReading = true;
 
-  constructor(dependencies: BatchDeps, slice: TakenSlice, plan: BatchPlan) {
+  constructor(dependencies: SliceDeps, slice: TakenSlice, plan: BatchPlan) {
     this.slice = slice;
     this.#dependencies = dependencies;
     this.#plan = plan;
@@ -89,6 +100,11 @@ export class SliceRun {
         else dependencies.faults.note(part, error);
       },
     });
+  }
+
+  /** Whether its lines are not being run yet. */
+  get isReading(): boolean {
+    return this.#isReading;
   }
 
   /** Lines that have not begun are written to the error file with this code instead. */
@@ -132,7 +148,7 @@ export class SliceRun {
   async #runLines(): Promise<SliceEnd> {
     let ready: ReadyLine[];
     try {
-      ready = await this.#readLines();
+      ready = await this.#readInTurn();
     } catch (error) {
       if (error instanceof SliceLost || this.#lost.signal.aborted) throw error;
       this.#dependencies.faults.note(`reading the input of batch ${this.slice.batchId}`, error);
@@ -159,6 +175,22 @@ export class SliceRun {
 
   get #isOutage(): boolean {
     return this.#again === this.#called && this.#called >= minOutageLines;
+  }
+
+  async #readInTurn(): Promise<ReadyLine[]> {
+    // Lines of other kinds may have images that take long to load.
+    if (this.#plan.endpoint !== '/v1/embeddings') return await this.#readLines();
+    const { signal } = this.#lost;
+    const turn = await this.#dependencies.reading.acquire(this.slice.accountId, 1, {
+      signal,
+      waitMs: Infinity,
+      createError: () => new AppError('queue_full'),
+    });
+    try {
+      return await this.#readLines();
+    } finally {
+      turn.release();
+    }
   }
 
   /** Reads and checks the lines that are not settled yet. Lines with errors get them as their results. */
@@ -210,8 +242,9 @@ export class SliceRun {
       return null;
     }
     try {
-      const prepared = await prepareLine(deps, endpoint, body, { accountId, signal: this.#lost.signal });
-      return { ...names, ...prepared };
+      const options = { accountId, signal: this.#lost.signal };
+      const { model, estimate, work } = await prepareLine(deps, endpoint, body, options);
+      return { index, id, customId, model, estimate, work };
     } catch (error) {
       if (this.#lost.signal.aborted) throw error;
       const failure = toAppError(error);
@@ -352,8 +385,10 @@ export class SliceRun {
       if (line.mayRetry !== true || (line.charge?.costNano ?? 0n) > 0n) return this.#add(line);
       failed.push(line);
     };
+    this.#isReading = false;
     if (lines[0]?.work.kind === 'embedding') {
-      await embedLines(this.#dependencies, lines, context, (line) => {
+      const write: LineWriter['write'] = (maxBytes, writeLine) => this.#results.write(maxBytes, writeLine);
+      await embedLines(this.#dependencies, lines, { ...context, write }, (line) => {
         // A failure to write is reported at the end of the slice.
         runInBackground(Promise.resolve(end(line)), 'adding a line', this.#log);
       });

@@ -1,6 +1,5 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { countSlots } from '../../shared/routing/route-candidate.ts';
-import type { CallClass } from '../routing/call-class.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
 import type { CallPlan, SharedCallLimits } from './waiting-inputs.ts';
 
@@ -64,18 +63,57 @@ function findShare(waiting: number, allSlots: number): number {
   return Math.max(minShare, Math.ceil((2 * waiting) / allSlots));
 }
 
+/** How many of the waiting inputs go with a call, and, if that is decided along with it, with each of the next ones. */
+export interface PlannedCall {
+  readonly plan: CallPlan;
+  readonly shareOfNext: number | null;
+}
+
+/** The least part of a full call that batch lines make. */
+const minBatchFill = 0.5;
+
 /**
- * Plans how many of the waiting inputs of a class go with a call. Calls for batch lines are full.
+ * Plans a call for batch lines. It is full, except at the end of a batch: the last lines are spread evenly over as many
+ * rounds of calls as full calls would take, because a last round of few full calls would leave slots unused.
+ * @param expectsLines whether more lines will wait soon
+ */
+export function planBatchCall(
+  model: CatalogModel,
+  waiting: number,
+  expectsLines: boolean,
+  decision: ShareDecision | null,
+): PlannedCall {
+  const limits = findLimits(model);
+  if (expectsLines) return { plan: fullCall(limits), shareOfNext: null };
+  const share =
+    decision !== null && waiting <= decision.waiting
+      ? decision.share
+      : findLastShare(waiting, countBatchSlots(countSlots(model.routes)), limits.maxInputs);
+  return { plan: { ...limits, maxInputs: share, enough: share }, shareOfNext: share };
+}
+
+function findLastShare(waiting: number, slots: number, maxInputs: number): number {
+  const rounds = Math.max(1, Math.ceil(waiting / (slots * maxInputs)));
+  return Math.min(
+    maxInputs,
+    Math.max(Math.ceil(maxInputs * minBatchFill), Math.ceil(waiting / (slots * rounds))),
+  );
+}
+
+/** The slots that batch calls may use: see acquire.lua. */
+const countBatchSlots = (slots: number): number =>
+  slots < 2 ? slots : slots - Math.max(1, Math.floor(slots / 8));
+
+/**
+ * Plans a call that callers or jobs wait for.
  * @param decision as for `chooseShare`
  */
 export function planCall(
-  callClass: CallClass,
   model: CatalogModel,
   waiting: number,
   granted: GrantedCall,
   decision: ShareDecision | null,
-): { readonly plan: CallPlan; readonly shareOfNext: number | null } {
-  if (callClass === 'batch') return { plan: fullCall(findLimits(model)), shareOfNext: null };
+): PlannedCall {
   const { share, isEven, shareOfNext } = chooseShare(model, waiting, granted, decision);
   const limits = findLimits(model);
   const maxInputs = Math.min(limits.maxInputs, isEven ? share : 2 * share);

@@ -4,7 +4,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { callClasses, type CallClass } from '../routing/call-class.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
-import { findLimits, minShare, planCall, type ShareDecision } from './call-share.ts';
+import { findLimits, minShare, planBatchCall, planCall, type ShareDecision } from './call-share.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { EmbeddingCaller, type CallDeps } from './embedding-caller.ts';
 import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-task.ts';
@@ -27,6 +27,8 @@ const deadlineCheckMs = 1_000;
 export interface SchedulerOptions {
   readonly modelId: string;
   readonly findModel: () => CatalogModel | undefined;
+  /** Whether more lines of batches will be embedded soon. Until then, calls for them are full. */
+  readonly expectsLines?: () => boolean;
 }
 
 /**
@@ -172,7 +174,10 @@ export class EmbeddingScheduler {
     let inputs: readonly PendingInput[] | null = null;
     const failures = this.#caller.createFailures();
     const chooseInputs = (granted: GrantedCall): readonly PendingInput[] => {
-      const { plan, shareOfNext } = planCall(callClass, model!, waiting.size, granted, decision);
+      const { plan, shareOfNext } =
+        callClass === 'batch'
+          ? planBatchCall(model!, waiting.size, this.#options.expectsLines?.() ?? true, decision)
+          : planCall(model!, waiting.size, granted, decision);
       inputs = this.#waiting.take(callClass, granted.accountId, plan, findLimits(model!));
       runInBackground(abortWhenAbandoned(inputs, stop), 'watching a call', this.#log);
       slotRequests.delete(stop);

@@ -8,6 +8,7 @@ export class EmbeddingSchedulers {
   readonly #catalog: CatalogStore;
   readonly #dependencies: CallDeps;
   readonly #schedulers = new Map<string, EmbeddingScheduler>();
+  #expectsLines = (): boolean => true;
 
   constructor(catalog: CatalogStore, dependencies: CallDeps) {
     this.#catalog = catalog;
@@ -19,11 +20,17 @@ export class EmbeddingSchedulers {
     return [...this.#schedulers.values()].reduce((sum, scheduler) => sum + scheduler.waiting, 0);
   }
 
+  /** @param expectsLines whether more lines of batches will be embedded soon */
+  setForecast(expectsLines: () => boolean): void {
+    this.#expectsLines = expectsLines;
+  }
+
   async embed(modelId: string, task: EmbeddingTask): Promise<EmbeddingOutcomes> {
     let scheduler = this.#schedulers.get(modelId);
     if (scheduler === undefined) {
       const findModel = (): ReturnType<CatalogStore['find']> => this.#catalog.find(modelId);
-      scheduler = new EmbeddingScheduler(this.#dependencies, { modelId, findModel });
+      const expectsLines = (): boolean => this.#expectsLines();
+      scheduler = new EmbeddingScheduler(this.#dependencies, { modelId, findModel, expectsLines });
       this.#schedulers.set(modelId, scheduler);
     }
     return await scheduler.embed(task);

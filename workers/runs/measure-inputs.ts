@@ -19,6 +19,7 @@ import { logImplausible } from './plausible-usage.ts';
  * or if routes lead to different models.
  */
 function findMixedLengths(outcomes: readonly InputOutcome[]): FailedInput | undefined {
+  if (outcomes.length < 2) return undefined;
   const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
   return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
 }

@@ -1,4 +1,5 @@
 import type { Suite } from '../harness/suite.ts';
+import { batchSuite } from './batch/batch-suite.ts';
 import { capacitySuite } from './capacity/capacity-suite.ts';
 import { fairnessSuite } from './fairness/fairness-suite.ts';
 import { jobsSuite } from './jobs/jobs-suite.ts';
@@ -13,6 +14,7 @@ export const suites: readonly Suite[] = [
   moneySuite,
   memorySuite,
   jobsSuite,
+  batchSuite,
   capacitySuite,
   fairnessSuite,
   peersSuite,

@@ -35,7 +35,7 @@ export interface Stack extends Stores {
   /** The api process, with the keys of all accounts. */
   readonly gateway: Target;
   /** Keyed by the process names in CPU reports. */
-  readonly pids: Readonly<Record<Role | 'redis' | 'mongo', number>>;
+  readonly pids: Readonly<Record<Role | 'redis' | 'mongo' | 's3', number>>;
   readonly api: Program;
   readonly worker: Program;
   /** Of all accounts. */

@@ -26,7 +26,7 @@ interface StoresOptions {
 export interface Stores {
   /** Environment for a process that uses them. */
   readonly env: NodeJS.ProcessEnv;
-  readonly pids: Readonly<Record<'redis' | 'mongo', number>>;
+  readonly pids: Readonly<Record<'redis' | 'mongo' | 's3', number>>;
   readonly redis: RedisClient;
   readonly db: MongoConnection['db'];
 }
@@ -75,7 +75,12 @@ export async function startStores(programs: Programs, options: StoresOptions = {
     redis.disconnect();
     await mongo.close();
   });
-  return { env, pids: { redis: redisProgram.pid, mongo: mongoProgram.pid }, redis, db: mongo.db };
+  return {
+    env,
+    pids: { redis: redisProgram.pid, mongo: mongoProgram.pid, s3: s3Program.pid },
+    redis,
+    db: mongo.db,
+  };
 }
 
 async function startRedis(programs: Programs, dir: string, signal: AbortSignal) {
