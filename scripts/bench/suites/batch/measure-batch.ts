@@ -208,9 +208,9 @@ class BatchBench {
   /** One caller of another account, who sends one request after the other. */
   #startCaller(): RunningCaller {
     const tookMs: number[] = [];
-    let isStopping = false;
+    const stopping = new AbortController();
     const call = async (): Promise<void> => {
-      for (let i = 0; !isStopping; i++) {
+      for (let i = 0; !stopping.signal.aborted; i++) {
         const startedAtMs = performance.now();
         await this.#caller.embed(this.#body(`caller ${i} ${startedAtMs}`));
         tookMs.push(performance.now() - startedAtMs);
@@ -225,7 +225,7 @@ class BatchBench {
         return tookMs.length;
       },
       stop: async () => {
-        isStopping = true;
+        stopping.abort();
         await ended;
         const sorted = tookMs.toSorted((a, b) => a - b);
         return { probes: sorted.length, p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };

@@ -46,6 +46,7 @@ function toRow(name: string, lines: number, measuredMs: number, cpu: CpuUse): Ro
 
 export function formatBatch({ title, pace }: BatchScenario, result: BatchResult): string {
   const { direct, alone, beside, cancelled, callerAloneP99Ms } = result;
+  const caller = beside?.beside ?? null;
   const rows = [
     ...(direct === null ? [] : [toRow('direct', alone.lines, direct.measuredMs, direct.cpu)]),
     toRow('batch', alone.lines, alone.measuredMs, alone.cpu),
@@ -64,12 +65,12 @@ export function formatBatch({ title, pace }: BatchScenario, result: BatchResult)
       ...table.format(rows),
       ...share(alone, targets.ratio, 'ratio'),
       ...(beside === null ? [] : share(beside, targets.ratioBeside, 'beside')),
-      ...(beside?.beside == null || callerAloneP99Ms === null
+      ...(caller === null || callerAloneP99Ms === null
         ? []
         : [
             formatNote(
               'caller',
-              `${formatMs(beside.beside.p99Ms)} ms`,
+              `${formatMs(caller.p99Ms)} ms`,
               `p99 of an innocent caller; alone ${formatMs(callerAloneP99Ms)} ms; limit ${formatMs(limitMs)} ms`,
             ),
           ]),
