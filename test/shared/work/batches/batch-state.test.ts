@@ -258,6 +258,18 @@ test('lines that were settled before the worker died stay settled', async (t) =>
   t.like(await takeOne(batch), { number: 1, attempt: 2, step: 1, done: 'Aw', deaths: 1 });
 });
 
+test('a worker that takes a slice again after losing it goes on with the new attempt', async (t) => {
+  const batch = await createBatch();
+  const lost = await takeOne(batch, 'frozen');
+  await expireLeases(batch);
+  const shard = shardOf(batch.accountId);
+  await recoverSlices(services.redis, shard);
+  const again = await takeOne(batch, 'frozen');
+  t.like(again, { number: lost.number, attempt: 2 });
+  t.deepEqual(await renewSlices(services.redis, shard, [again, lost]), [null, 'gone']);
+  t.deepEqual(await renewSlices(services.redis, shard, [lost, again]), ['gone', null]);
+});
+
 test('lines are reserved only as far as the balance and the maximum cost go', async (t) => {
   const batch = await createBatch({ maxCostNano: 1_000n });
   const [one, two] = [await takeOne(batch), await takeOne(batch)];
@@ -293,7 +305,11 @@ test('cancelling lets running lines end, and refuses all others', async (t) => {
   const batch = await createBatch();
   const running = await takeOne(batch, 'busy');
   const cancellation = await store.cancel(batch.accountId, batch.id);
-  t.deepEqual(cancellation, { outcome: 'cancelled', line: { ...line, model: anyModel, weight: 1 }, workerIds: ['busy'] });
+  t.deepEqual(cancellation, {
+    outcome: 'cancelled',
+    line: { ...line, model: anyModel, weight: 1 },
+    workerIds: ['busy'],
+  });
   t.deepEqual(await store.cancel(batch.accountId, batch.id), { outcome: 'ended' });
   t.is((await find(batch)).status, 'cancelling');
   t.deepEqual(await reserveLines(services.redis, running, 1n), {
@@ -302,7 +318,7 @@ test('cancelling lets running lines end, and refuses all others', async (t) => {
   });
   const shard = shardOf(batch.accountId);
   const renewed = await renewSlices(services.redis, shard, [running]);
-  t.is(renewed.get(`${batch.id} ${running.number}`), 'batch_cancelled');
+  t.deepEqual(renewed, ['batch_cancelled']);
   const rest = await takeOne(batch);
   t.like(rest, { from: 100, to: 250, refusal: 'batch_cancelled' });
   const refused = { models: [{ model: 'vectors', costNano: 0n, event: null, succeeded: 0, failed: 15 }] };
