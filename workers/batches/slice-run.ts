@@ -342,7 +342,11 @@ export class SliceRun {
       return this.#add(line);
     };
     if (lines[0]?.work.kind === 'embedding') {
-      await embedLines(this.#dependencies, lines, context, end);
+      const adding: Promise<void>[] = [];
+      await embedLines(this.#dependencies, lines, context, (line) => {
+        adding.push(Promise.resolve(end(line)));
+      });
+      await Promise.all(adding);
     } else {
       await Promise.all(
         lines.map(async (line) => {
