@@ -170,7 +170,11 @@ export class LedgerStore {
       { _id: { $gte: `${batchId}/`, $lt: `${batchId}0` } },
       { projection: { amountNano: 1 } },
     );
-    for await (const { _id, amountNano } of entries) if (_id.endsWith(`/${model}`)) sum += amountNano;
+    for await (const { _id, amountNano } of entries) {
+      // `{batch}/{slice}.{step}/{model}`; a model may have slashes.
+      const [, , ...names] = _id.split('/');
+      if (names.join('/') === model) sum += amountNano;
+    }
     return sum;
   }
 

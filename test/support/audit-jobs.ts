@@ -42,3 +42,11 @@ export async function expireJobLeases(redis: RedisClient): Promise<void> {
     for (const member of await redis.zrange(key, '0', '-1')) await redis.zadd(key, 1, member);
   }
 }
+
+/** Expires the leases of all workers on their slices of batches, as happens ten seconds after the workers have died. */
+export async function expireSliceLeases(redis: RedisClient): Promise<void> {
+  for (let shard = 0; shard < shardCount; shard++) {
+    const key = redisKeys.batchLeases(shard);
+    for (const member of await redis.zrange(key, '0', '-1')) await redis.zadd(key, 1, member);
+  }
+}

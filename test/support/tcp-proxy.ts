@@ -7,6 +7,8 @@ export interface TcpProxy {
   readonly port: number;
   /** The number of occurrences of this text in all requests so far, including unanswered ones. */
   countSent(text: string): number;
+  /** The number of connections that were reset as soon as they were accepted. */
+  readonly refused: number;
   /** From now on replies are held back: on all connections, or on those whose requests contain this text. */
   hold(text?: string): void;
   /** From now on connections are accepted but nothing passes in either direction, as with a frozen server. */
@@ -32,6 +34,7 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
   let heldText: string | null = null;
   let isHanging = false;
   let isCut = false;
+  let refused = 0;
   let delayMs = 0;
   const passOrHold = (isHeld: boolean, pass: () => void): void => {
     if (isHeld) held.push(pass);
@@ -39,6 +42,7 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
   };
   const server = createServer((client) => {
     if (isCut) {
+      refused += 1;
       client.resetAndDestroy();
       return;
     }
@@ -89,6 +93,9 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
   return {
     port: (server.address() as AddressInfo).port,
     countSent: (text) => Buffer.concat(sent).toString('latin1').split(text).length - 1,
+    get refused() {
+      return refused;
+    },
     hold(text = '') {
       heldText = text;
     },

@@ -210,10 +210,10 @@ export class BatchIntake implements Running {
             shard,
             ofShard.map(({ slice }) => slice),
           );
-          for (const { slice, run } of ofShard) {
-            const reason = reasons.get(`${slice.batchId} ${slice.number}`);
+          for (const [i, { run }] of ofShard.entries()) {
+            const reason = reasons[i]!;
             if (reason === 'gone') run?.lose();
-            else if (reason !== undefined) run?.refuse(reason);
+            else if (reason !== null) run?.refuse(reason);
           }
         } catch (error) {
           log.debug({ err: error }, 'renewing the leases of slices failed');

@@ -77,7 +77,7 @@ async function embedGroup(
 
 const neverAborted = new AbortController().signal;
 
-/** Returns null for a line that was withdrawn before a model was called. */
+/** Returns null for a line of which inputs were withdrawn before a model was called for them. */
 function finishLine(
   dependencies: JobDeps,
   line: ReservedLine,
@@ -93,9 +93,10 @@ function finishLine(
     const part = { request, inputs, inputTokens, dimensions };
     const { outcomes, reachedModel } = ended;
     const result = { outcomes, reachedModel, hasDisconnected: false };
+    // Some of its inputs may have vectors. They are not charged, and run again with the others.
     const isWithdrawn =
       withdrawn.aborted && ended.outcomes.some((one) => 'error' in one && one.error === withdrawn.reason);
-    if (isWithdrawn && ended.outcomes.every((one) => 'error' in one)) return null;
+    if (isWithdrawn) return null;
     const { outcome, embedded } = measureInputs(dependencies, part, { signal: withdrawn, log }, result);
     const cost = outcome.charged ? computeCost(request.pricing, outcome.usage) : 0n;
     const max = findMaxCharge(line);

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
 import { createApiFileKey } from '../../shared/platform/storage/file-name.ts';
 import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
@@ -185,7 +186,9 @@ export class SliceResults {
       const first = await settleLines(redis, slice, lines);
       if (first.outcome !== 'unknown') return first;
       await hotAccounts.load(slice.accountId);
-      return await settleLines(redis, slice, lines);
+      const second = await settleLines(redis, slice, lines);
+      if (second.outcome === 'unknown') throw new AppError('service_unavailable');
+      return second;
     });
   }
 

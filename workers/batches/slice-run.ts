@@ -6,11 +6,11 @@ import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
 import { createFileLinks } from '../../shared/responses/file-links.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
 import { reserveLines, stopBatch, type TakenSlice } from './slice-scripts.ts';
+import { maxDeaths } from '../../shared/work/jobs/end-job-scripts.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { embedLines } from './embed-lines.ts';
@@ -33,6 +33,7 @@ import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
 const memoryPerByte = 4;
 /** After a worker has died with a slice, this part of its lines runs at a time, so that fewer run with the one at fault. */
 const partAfterDeath = 8;
+const deadlyMessage = 'The line failed because its worker crashed on every attempt. It was not charged.';
 /** How long to wait for money that other lines have reserved, and then to leave the batch alone. */
 const moneyWaitMs = 4_000;
 const moneyPollMs = 500;
@@ -62,6 +63,12 @@ export interface SliceDeps extends BatchDeps {
 
 /** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
 export type SliceEnd = { readonly isDone: true } | { readonly isDone: false; readonly pauseMs: number };
+
+type LineNames = Pick<ReadyLine, 'index' | 'id' | 'customId'>;
+
+/** How many of the lines run at a time. */
+const partOf = (lines: number, deaths: number): number =>
+  Math.max(1, Math.ceil(lines / partAfterDeath ** deaths));
 
 /** Runs one slice of a batch: reads its lines, runs them as single requests are run, and writes their results. */
 export class SliceRun {
@@ -146,20 +153,28 @@ export class SliceRun {
   }
 
   async #runLines(): Promise<SliceEnd> {
-    let ready: ReadyLine[];
-    try {
-      ready = await this.#readInTurn();
-    } catch (error) {
-      if (error instanceof SliceLost || this.#lost.signal.aborted) throw error;
-      this.#dependencies.faults.note(`reading the input of batch ${this.slice.batchId}`, error);
-      await this.#results.flush();
-      return { isDone: false, pauseMs };
+    const parts = this.#readParts();
+    for (;;) {
+      let next: IteratorResult<ReadyLine[], void>;
+      try {
+        next = await this.#readNext(parts);
+      } catch (error) {
+        if (error instanceof SliceLost || this.#lost.signal.aborted) throw error;
+        this.#dependencies.faults.note(this.#readingPart, error);
+        await this.#results.flush();
+        return { isDone: false, pauseMs };
+      }
+      if (next.done === true) break;
+      const mayRun = await this.#runReady(next.value);
+      const isWaiting = mayRun === 'wait';
+      // After deaths, each part is settled before the next one runs, so that it does not run again.
+      if (isWaiting || this.slice.deaths > 0) await this.#results.flush();
+      if (isWaiting) return { isDone: false, pauseMs: this.#findPause(mayRun) };
     }
-    const failed = await this.#failDeadly(ready);
-    const mayRun = await this.#runReady(ready.slice(failed));
-    if (mayRun === 'wait' || this.#again > 0) {
+    this.#dependencies.faults.clear(this.#readingPart);
+    if (this.#again > 0) {
       await this.#results.flush();
-      return { isDone: false, pauseMs: this.#findPause(mayRun) };
+      return { isDone: false, pauseMs: this.#findPause('done') };
     }
     await this.#results.end();
     return { isDone: true };
@@ -177,9 +192,10 @@ export class SliceRun {
     return this.#again === this.#called && this.#called >= minOutageLines;
   }
 
-  async #readInTurn(): Promise<ReadyLine[]> {
+  /** Slices of embeddings are read one after the other, so that the first call starts early. */
+  async #readNext(parts: AsyncGenerator<ReadyLine[], void>): Promise<IteratorResult<ReadyLine[], void>> {
     // Lines of other kinds may have images that take long to load.
-    if (this.#plan.endpoint !== '/v1/embeddings') return await this.#readLines();
+    if (this.#endpoint !== '/v1/embeddings') return await parts.next();
     const { signal } = this.#lost;
     const turn = await this.#dependencies.reading.acquire(this.slice.accountId, 1, {
       signal,
@@ -187,27 +203,58 @@ export class SliceRun {
       createError: () => new AppError('queue_full'),
     });
     try {
-      return await this.#readLines();
+      return await parts.next();
     } finally {
       turn.release();
     }
   }
 
-  /** Reads and checks the lines that are not settled yet. Lines with errors get them as their results. */
-  async #readLines(): Promise<ReadyLine[]> {
-    const { objects } = this.#dependencies;
+  get #readingPart(): string {
+    return `reading the input of batch ${this.slice.batchId}`;
+  }
+
+  /**
+   * Reads and checks the lines that are not settled yet. Lines with errors get them as their results.
+   *
+   * Usually all lines run together. After deaths of their workers, they are checked and run in smaller and smaller parts.
+   * If workers have died although only the first line ran, that line fails.
+   */
+  async *#readParts(): AsyncGenerator<ReadyLine[], void> {
+    const { deaths } = this.slice;
+    const deps = { ...this.#dependencies.preparation, catalog: this.#pricedCatalog() };
+    const isSuspect = deaths > 0 && this.#refusal === null;
+    const lines = isSuspect ? await this.#countLines() : Infinity;
+    const part = partOf(lines, deaths);
+    let isDeadly = isSuspect && deaths >= maxDeaths && partOf(lines, deaths - 1) === 1;
+    let ready: ReadyLine[] = [];
+    let count = 0;
+    for await (const line of this.#readUnsettled()) {
+      const one = await this.#readLine(deps, line, isDeadly);
+      if (one !== null) ready.push(one);
+      count += 1;
+      if (count < part && !isDeadly) continue;
+      yield ready;
+      ready = [];
+      count = 0;
+      isDeadly = false;
+    }
+    yield ready;
+  }
+
+  async #countLines(): Promise<number> {
+    let count = 0;
+    const lines = this.#readUnsettled();
+    while ((await lines.next()).done !== true) count += 1;
+    return count;
+  }
+
+  async *#readUnsettled(): AsyncGenerator<SliceLine, void> {
     const { inputKey: key, inputBytes: byteLength } = this.#plan;
     const { from, to } = this.slice;
-    const endpoint = this.#plan.endpoint as BatchEndpoint;
-    const deps = { ...this.#dependencies.preparation, catalog: this.#pricedCatalog() };
-    const options = { maxLineBytes: maxLineBytes(endpoint), signal: this.#lost.signal };
-    const ready: ReadyLine[] = [];
+    const options = { maxLineBytes: maxLineBytes(this.#endpoint), signal: this.#lost.signal };
     try {
-      for await (const line of readSlice(objects, { key, from, to, byteLength }, options)) {
-        if (this.#results.has(line.index)) continue;
-        const one = await this.#readLine(deps, endpoint, line);
-        if (one !== null) ready.push(one);
-      }
+      for await (const line of readSlice(this.#dependencies.objects, { key, from, to, byteLength }, options))
+        if (!this.#results.has(line.index)) yield line;
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
       this.#log.error(
@@ -215,30 +262,31 @@ export class SliceRun {
         'the input of a batch is lost; its remaining lines are missing from the results',
       );
     }
-    return ready;
   }
 
-  async #readLine(
-    deps: LinePreparationDeps,
-    endpoint: BatchEndpoint,
-    line: SliceLine,
-  ): Promise<ReadyLine | null> {
-    const { accountId, batchId, number } = this.slice;
+  get #endpoint(): BatchEndpoint {
+    return this.#plan.endpoint as BatchEndpoint;
+  }
+
+  async #readLine(deps: LinePreparationDeps, line: SliceLine, isDeadly: boolean): Promise<ReadyLine | null> {
+    const endpoint = this.#endpoint;
+    const { accountId, batchId, number, deaths } = this.slice;
     const { index } = line;
     const id = `batch_req_${batchId.slice('batch_'.length)}_${number}_${index}`;
     if (line.byteLength > maxLineBytes(endpoint)) {
-      const tooLong = { index, id, customId: findCustomId(line) ?? '' };
-      await this.#add({
-        ...writeFailure(tooLong, new AppError('payload_too_large')),
-        reservedNano: 0n,
-        charge: null,
-      });
+      await this.#fail({ index, id, customId: findCustomId(line) ?? '' }, new AppError('payload_too_large'));
       return null;
     }
     const { customId, body } = await parseLine(line, accountId);
     const names = { index, id, customId };
     if (this.#refusal !== null) {
       await this.#refuseLine(names);
+      return null;
+    }
+    if (isDeadly) {
+      this.#log.error({ custom_id: customId, deaths }, 'a line fails because its workers died');
+      const error = new AppError('upstream_error', { message: deadlyMessage });
+      await this.#add({ ...writeFailure(names, error), reservedNano: 0n, charge: null });
       return null;
     }
     try {
@@ -249,10 +297,7 @@ export class SliceRun {
       if (this.#lost.signal.aborted) throw error;
       const failure = toAppError(error);
       if (failure.code === 'internal_error') this.#log.error({ err: error }, 'checking a line failed');
-      const finished: FinishedLine = { ...writeFailure(names, failure), reservedNano: 0n, charge: null };
-      this.#called += 1;
-      if (finished.mayRetry === true) await this.#retryLater([finished]);
-      else await this.#add(finished);
+      await this.#fail(names, failure);
       return null;
     }
   }
@@ -281,33 +326,11 @@ export class SliceRun {
     };
   }
 
-  /**
-   * If workers have died with this slice until only its first line ran, that line fails.
-   * @returns the number of lines that failed
-   */
-  async #failDeadly(ready: readonly ReadyLine[]): Promise<number> {
-    const [first] = ready;
-    const { deaths } = this.slice;
-    if (first === undefined || deaths < 2 || this.#partOf(ready.length, deaths - 1) > 1) return 0;
-    this.#log.error({ custom_id: first.customId, deaths }, 'a line fails because its workers died');
-    const error = new AppError('upstream_error', {
-      message: 'The line failed because its worker crashed on every attempt. It was not charged.',
-    });
-    await this.#add({ ...writeFailure(first, error), reservedNano: 0n, charge: null });
-    return 1;
-  }
-
-  /** How many lines run at a time. */
-  #partOf(lines: number, deaths: number): number {
-    return Math.max(1, Math.ceil(lines / partAfterDeath ** deaths));
-  }
-
   async #runReady(ready: readonly ReadyLine[]): Promise<'done' | 'wait'> {
     let rest = ready;
-    const part = this.#partOf(ready.length, this.slice.deaths);
     while (rest.length > 0) {
       if (this.#isStopping) return 'wait';
-      const reserved = this.#refusal === null ? await this.#reserve(rest.slice(0, part)) : [];
+      const reserved = this.#refusal === null ? await this.#reserve(rest) : [];
       if (reserved === 'wait') return 'wait';
       if (this.#refusal !== null) {
         for (const line of rest) await this.#refuseLine(line);
@@ -388,10 +411,12 @@ export class SliceRun {
     this.#isReading = false;
     if (lines[0]?.work.kind === 'embedding') {
       const write: LineWriter['write'] = (maxBytes, writeLine) => this.#results.write(maxBytes, writeLine);
+      const adding: Promise<void>[] = [];
       await embedLines(this.#dependencies, lines, { ...context, write }, (line) => {
-        // A failure to write is reported at the end of the slice.
-        runInBackground(Promise.resolve(end(line)), 'adding a line', this.#log);
+        const added = end(line);
+        if (added !== undefined) adding.push(added);
       });
+      await Promise.all(adding);
     } else {
       await Promise.all(
         lines.map(async (line) => {
@@ -416,11 +441,14 @@ export class SliceRun {
     for (const line of failed) await this.#add(line);
   }
 
-  async #refuseLine(line: {
-    readonly index: number;
-    readonly id: string;
-    readonly customId: string;
-  }): Promise<void> {
+  async #fail(line: LineNames, error: AppError): Promise<void> {
+    const finished: FinishedLine = { ...writeFailure(line, error), reservedNano: 0n, charge: null };
+    this.#called += 1;
+    if (finished.mayRetry === true) await this.#retryLater([finished]);
+    else await this.#add(finished);
+  }
+
+  async #refuseLine(line: LineNames): Promise<void> {
     const pieces = writeRefusal(line, this.#refusal!);
     await this.#add({ index: line.index, pieces, status: null, reservedNano: 0n, charge: null });
   }

@@ -313,14 +313,14 @@ type ReturnReply = ['gone' | 'paused'] | ['returned', BatchQueueName, string, st
 
 /**
  * Renews the leases of taken slices of one shard.
- * @returns by batch and number (`id number`), why their workers must not go on: `gone`, or the code of the lines that
- * have not begun
+ * @returns for each slice, why its worker must not go on: `gone`, or the code of the lines that have not begun; null if it
+ * may go on. A worker may have two attempts at a slice for a moment, if it has lost the first one.
  */
 export async function renewSlices(
   redis: RedisClient,
   shard: number,
   slices: readonly SliceAttempt[],
-): Promise<ReadonlyMap<string, RefusalCode | 'gone'>> {
+): Promise<(RefusalCode | 'gone' | null)[]> {
   const items = slices.map(({ accountId, batchId: id, number, attempt }) => ({
     accountId,
     id,
@@ -329,10 +329,7 @@ export async function renewSlices(
   }));
   const values = { prefix: redisKeys.jobsOf(shard) };
   const reply = await callRedis(() => renewScript.run(redis, values, items));
-  return new Map(
-    (reply as [string, number, RefusalCode | 'gone'][]).map(([id, number, reason]) => [
-      `${id} ${number}`,
-      reason,
-    ]),
-  );
+  const reasons = slices.map((): RefusalCode | 'gone' | null => null);
+  for (const [position, reason] of reply as [number, RefusalCode | 'gone'][]) reasons[position - 1] = reason;
+  return reasons;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AfterSettlement, Receipt } from '../../shared/work/settlement/finish-request.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
@@ -192,11 +193,17 @@ function estimateImageTokens({ request }: ImageJob, images: number, model: Catal
   return images * Math.min(tokensPerOutputImage, model?.maxOutputTokens ?? Infinity);
 }
 
-/** Stores the images if URLs were requested, each under an unguessable key. */
+const storePauseMs = { first: 250, max: 5_000 };
+
+/**
+ * Stores the images if URLs were requested, each under an unguessable key. A line of a batch waits while the object store
+ * is unavailable, because nobody waits for it and the vendor has billed it.
+ * @throws AppError `service_unavailable` if they could not be stored
+ */
 async function storeImages(
   { objects }: JobDeps,
   job: ImageJob,
-  { line }: RequestRun,
+  { line, stopping }: Pick<RequestRun, 'line' | 'stopping'>,
   images: readonly GeneratedImage[],
 ): Promise<(string | null)[]> {
   if (job.responseFormat === 'b64_json') return images.map(() => null);
@@ -206,12 +213,16 @@ async function storeImages(
         line === undefined
           ? createFileKey(contentType)
           : createLastingFileKey(contentType, line.imagesDueAtMs);
-      try {
-        await objects.put(key, bytes, contentType);
-      } catch (error) {
-        throw new AppError('service_unavailable', { cause: error });
+      for (let pauseMs = storePauseMs.first; ; pauseMs = Math.min(storePauseMs.max, 2 * pauseMs)) {
+        try {
+          await objects.put(key, bytes, contentType);
+          return key;
+        } catch (error) {
+          if (line === undefined || stopping.aborted)
+            throw new AppError('service_unavailable', { cause: error });
+          await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
+        }
       }
-      return key;
     }),
   );
 }
