@@ -85,5 +85,5 @@ export const retryBatchExample: OperationExample = {
 };
 export const batchEventsExample: OperationExample = {
   path: { batch_id: id },
-  response: `event: in_progress\nid: 1.20480.0\ndata: ${JSON.stringify(running)}\n\n`,
+  response: `id: in_progress.20480.0.e5f60718\nevent: in_progress\ndata: ${JSON.stringify(running)}\n\n`,
 };

@@ -23,7 +23,7 @@ test('a path of another API, or a wrong base URL, is a 404 that states what to u
     ['POST', '/v1/messages', /Use POST \/v1\/chat\/completions/],
     ['POST', '/v1beta/models/gemini-2.5-pro:generateContent', /Use POST \/v1\/chat\/completions/],
     ['POST', '/v1/audio/transcriptions', /POST \/v1\/chat\/completions/],
-    ['POST', '/v1/files', /as file\.file_data/],
+    ['POST', '/v1/uploads', /as file\.file_data/],
     ['POST', '/v1/assistants', /Send all messages with each request to POST \/v1\/chat\/completions/],
     [
       'POST',
@@ -31,7 +31,6 @@ test('a path of another API, or a wrong base URL, is a 404 that states what to u
       /Send all messages with each request to POST \/v1\/chat\/completions/,
     ],
     ['POST', '/v1/vector_stores', /POST \/v1\/embeddings/],
-    ['POST', '/v1/batches', /POST \/v1\/embeddings accepts 2048 inputs/],
     ['POST', '/v1/moderations', /not supported/],
     ['POST', '/chat/completions', /lacks \/v1\. Check the base URL, which must end in \/v1/],
     ['GET', '/models/gpt', /lacks \/v1/],

@@ -1,15 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
-import { retryThroughOutage } from '../../shared/platform/redis/retry-through-outage.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
 import { createFileLinks } from '../../shared/responses/file-links.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
-import { reserveLines, stopBatch, type TakenSlice } from './slice-scripts.ts';
+import { createPricedCatalog } from './priced-catalog.ts';
+import { reserveForLines } from './reserve-for-lines.ts';
+import type { TakenSlice } from './slice-scripts.ts';
 import { maxDeaths } from '../../shared/work/jobs/end-job-scripts.ts';
 import type { JobDeps } from '../runs/job-context.ts';
 import type { BatchPlan } from './batch-plan.ts';
@@ -17,7 +15,6 @@ import { embedLines } from './embed-lines.ts';
 import { callLine, writeFailure, type LineCallContext } from './line-call.ts';
 import {
   findCustomId,
-  isModelOf,
   maxLineBytes,
   parseLine,
   prepareLine,
@@ -25,7 +22,7 @@ import {
 } from './prepare-line.ts';
 import type { LineWriter } from './line-writer.ts';
 import { InputLost, readSlice, type SliceLine } from './read-slice.ts';
-import { fitLines, type ReadyLine, type ReservedLine } from './ready-line.ts';
+import type { ReadyLine, ReservedLine } from './ready-line.ts';
 import { writeRefusal } from './result-lines.ts';
 import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
 
@@ -34,9 +31,7 @@ const memoryPerByte = 4;
 /** After a worker has died with a slice, this part of its lines runs at a time, so that fewer run with the one at fault. */
 const partAfterDeath = 8;
 const deadlyMessage = 'The line failed because its worker crashed on every attempt. It was not charged.';
-/** How long to wait for money that other lines have reserved, and then to leave the batch alone. */
-const moneyWaitMs = 4_000;
-const moneyPollMs = 500;
+/** For how long a batch is left alone whose lines cannot be read or paid now. */
 const pauseMs = 5_000;
 /**
  * If a call fails because of its vendor, its line runs again, after a pause. If all lines of a slice fail, the vendor
@@ -221,7 +216,10 @@ export class SliceRun {
    */
   async *#readParts(): AsyncGenerator<ReadyLine[], void> {
     const { deaths } = this.slice;
-    const deps = { ...this.#dependencies.preparation, catalog: this.#pricedCatalog() };
+    const deps = {
+      ...this.#dependencies.preparation,
+      catalog: createPricedCatalog(this.#dependencies.catalog, this.#plan),
+    };
     const isSuspect = deaths > 0 && this.#refusal === null;
     const lines = isSuspect ? await this.#countLines() : Infinity;
     const part = partOf(lines, deaths);
@@ -302,30 +300,6 @@ export class SliceRun {
     }
   }
 
-  /** The catalog with the prices at the creation of the batch. Models that it did not have then do not exist. */
-  #pricedCatalog(): ModelCatalog {
-    const { catalog } = this.#dependencies;
-    const { prices } = this.#plan;
-    const endpoint = this.#plan.endpoint as BatchEndpoint;
-    const models = new Map<string, CatalogModel | undefined>();
-    return {
-      current: catalog.current,
-      isActive: (model) => catalog.isActive(model),
-      find: (name) => {
-        if (models.has(name)) return models.get(name);
-        const model = catalog.find(name);
-        const price = model === undefined ? undefined : prices.get(model.id);
-        let found: CatalogModel | undefined;
-        if (model !== undefined && price !== undefined)
-          found = { ...model, pricing: price.pricing, priceVersion: price.version };
-        // A model of another type has no price here. The line is told of its type.
-        else if (model !== undefined && !isModelOf(endpoint, model)) found = model;
-        models.set(name, found);
-        return found;
-      },
-    };
-  }
-
   async #runReady(ready: readonly ReadyLine[]): Promise<'done' | 'wait'> {
     let rest = ready;
     while (rest.length > 0) {
@@ -344,49 +318,15 @@ export class SliceRun {
   }
 
   /** Reserves money for as many of these lines as it goes. */
-  async #reserve(lines: readonly ReadyLine[]): Promise<ReservedLine[] | 'wait'> {
-    const { redis, hotAccounts } = this.#dependencies;
-    const untilMs = performance.now() + moneyWaitMs;
-    let wanted = fitLines(lines, null);
-    for (;;) {
-      const amount = wanted.reduce((sum, { reservedNano }) => sum + reservedNano, 0n);
-      const reservation = await retryThroughOutage(() => reserveLines(redis, this.slice, amount));
-      switch (reservation.outcome) {
-        case 'ok':
-          return wanted;
-        case 'gone':
-          throw new SliceLost();
-        case 'stopped':
-          this.refuse(reservation.refusal);
-          return [];
-        case 'unknown':
-          await retryThroughOutage(() => hotAccounts.load(this.slice.accountId));
-          break;
-        case 'short': {
-          wanted = fitLines(lines, reservation.availableNano);
-          if (wanted.length > 0) break;
-          if (fitLines(lines.slice(0, 1), reservation.laterNano).length === 0) {
-            await this.#stopForMoney();
-            return [];
-          }
-          // Other lines and requests of the account have reserved it, and will need less of it.
-          if (performance.now() > untilMs || this.#withdrawn.signal.aborted)
-            return this.#refusal === null ? 'wait' : [];
-          wanted = fitLines(lines, null);
-          await delay(moneyPollMs);
-          break;
-        }
-        default:
-          reservation satisfies never;
-      }
+  async #reserve(lines: readonly ReadyLine[]): Promise<readonly ReservedLine[] | 'wait'> {
+    const withdrawn = this.#withdrawn.signal;
+    const reserved = await reserveForLines(this.#dependencies, this.slice, lines, withdrawn);
+    if (reserved === 'wait') return this.#refusal === null ? 'wait' : [];
+    if ('refusal' in reserved) {
+      this.refuse(reserved.refusal);
+      return [];
     }
-  }
-
-  async #stopForMoney(): Promise<void> {
-    const { accountId, batchId } = this.slice;
-    const refusal = 'insufficient_balance';
-    await retryThroughOutage(() => stopBatch(this.#dependencies.redis, accountId, batchId, refusal));
-    this.refuse(refusal);
+    return reserved.lines;
   }
 
   /** Runs lines. @returns those that were withdrawn before they began */

@@ -21,8 +21,8 @@ const substitutes: readonly (readonly [path: RegExp, hint: string])[] = [
   ],
   [/^\/v1\/audio\b/, `There are no audio endpoints. Use ${chat} with a model that supports audio.`],
   [
-    /^\/v1\/(?:files|uploads)\b/,
-    `File uploads are not supported. Send each file in its message to ${chat}, as file.file_data.`,
+    /^\/v1\/uploads\b/,
+    `Uploads in parts are not supported. Send the input of a batch with POST /v1/files, and any other file in its message to ${chat}, as file.file_data.`,
   ],
   [
     /^\/v1\/(?:assistants|threads|conversations)\b/,
@@ -31,10 +31,6 @@ const substitutes: readonly (readonly [path: RegExp, hint: string])[] = [
   [
     /^\/v1\/vector_stores\b/,
     'Vector stores are not supported. Create vectors with POST /v1/embeddings, and store and search them yourself.',
-  ],
-  [
-    /^\/v1\/batches\b/,
-    'Batches are not supported. Send the requests one by one; POST /v1/embeddings accepts 2048 inputs per request.',
   ],
   [
     /^\/v1\/(?:moderations|fine_tuning|realtime|evals|containers|videos|organization)\b/,

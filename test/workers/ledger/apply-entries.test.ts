@@ -18,7 +18,7 @@ const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
   costNano,
   shortfallNano: 0n,
   free: false,
-  ordinal: seq,
+  ordinal: seq + 1,
   totalNano: null,
   event: {
     v: 1,

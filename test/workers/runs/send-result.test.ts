@@ -298,14 +298,14 @@ test('storing the result of a durable job is retried while Redis is down, and fa
     },
     mover: { queueFrames: () => (moved += 1) },
   } as never;
-  const afterSettlement = await sendResult(stores, request, undefined as never, [Buffer.from('answer')]);
+  const afterSettlement = await sendResult(stores, request, {} as never, [Buffer.from('answer')]);
   t.is(tries, 2);
   // The response must not move to the object store before the attempt has settled the job.
   t.is(moved, 0);
   afterSettlement?.();
   t.is(moved, 1);
   failures.push(new AppError('too_many_jobs'));
-  await t.throwsAsync(sendResult(stores, request, undefined as never, [Buffer.from('answer')]), {
+  await t.throwsAsync(sendResult(stores, request, {} as never, [Buffer.from('answer')]), {
     code: 'too_many_jobs',
   });
   t.is(tries, 3);

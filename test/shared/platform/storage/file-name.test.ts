@@ -2,6 +2,7 @@ import test from 'ava';
 import {
   createApiFileKey,
   createFileKey,
+  createLastingFileKey,
   fileLifetimeMs,
   fileNameOf,
   findDueTime,
@@ -52,6 +53,15 @@ test('the key of a file of the API contains the time at which it is due, and key
   t.is(new Set(Array.from({ length: 100 }, () => createApiFileKey(now))).size, 100);
 });
 
+test('an image of a batch has a link that works until the time in its name', (t) => {
+  const key = createLastingFileKey('image/png', now);
+  const name = fileNameOf(key);
+  t.true(name.startsWith('until-'));
+  t.like(parseFileName(name), { key, createdAtMs: null, dueAtMs: now, contentType: 'image/png' });
+  t.is(findDueTime(key), now);
+  t.is(parseFileName(name.replace('until-', 'until-until-')), null);
+});
+
 test('a file of the API has no public link', (t) => {
   const key = createApiFileKey(now);
   const name = fileNameOf(key);
@@ -59,7 +69,7 @@ test('a file of the API has no public link', (t) => {
   t.is(parseFileName(name.replace('batch-files/', '')), null);
   t.deepEqual(findObjectHeaders(key), {});
   for (const other of [
-    `${key}.png`,
+    `${key}.gif`,
     `${key}\n`,
     key.toUpperCase(),
     `x${key}`,
