@@ -4,11 +4,11 @@ import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import type { Estimate } from '../../shared/money/estimate.ts';
 import type { BatchFault } from '../../shared/work/batches/batch-record.ts';
 import type { BatchPrice } from '../../shared/work/batches/batch-store.ts';
-import type { FileRecord, FileSegment } from '../../shared/work/files/file-record.ts';
 import type { FileVerdict } from '../../shared/work/files/file-verdict.ts';
 import { batchQueueOf } from '../../shared/work/jobs/job-line.ts';
 import { queueOfModel, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { estimateFile, type FileEstimate } from '../files/estimate-file.ts';
+import type { WrittenFile } from '../files/file-writer.ts';
 import type { BatchWork } from './batches.ts';
 
 /** Lines that a worker takes at a time: enough embeddings for a full call, and chats that run next to each other. */
@@ -22,12 +22,6 @@ const queueOfEndpoint: Readonly<Record<BatchEndpoint, QueueName>> = {
   '/v1/images/generations': 'image',
   '/v1/images/edits': 'image',
 };
-
-/** An input file, checked, with its object. */
-export interface BatchInput {
-  readonly file: FileRecord & { readonly verdict: FileVerdict };
-  readonly segment: FileSegment;
-}
 
 export interface BatchOptions {
   readonly endpoint: BatchEndpoint;
@@ -47,7 +41,7 @@ export interface PlannedBatch {
 /** Plans a batch at the current prices. */
 export function planBatch(
   catalog: Pick<CatalogStore, 'current' | 'find' | 'isActive'>,
-  { file, segment }: BatchInput,
+  { file, segment }: WrittenFile,
   { endpoint, maxCostNano, ...options }: BatchOptions,
 ): PlannedBatch {
   const { verdict } = file;

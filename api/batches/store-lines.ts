@@ -1,10 +1,9 @@
 import { maxFileSeconds } from '../../shared/contract/batch-terms.ts';
 import { noMemory } from '../http/bodies/body-errors.ts';
-import { FileWriter } from '../files/file-writer.ts';
+import { FileWriter, type WrittenFile } from '../files/file-writer.ts';
 import type { ApiContext } from '../http/request/context.ts';
 import { keyHolderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
-import type { BatchInput } from './plan-batch.ts';
 
 /** Two parts of the object, and a line. */
 const memoryBytes = 12_000_000;
@@ -20,7 +19,7 @@ export async function storeLines(
   context: ApiContext,
   name: string,
   lines: Iterable<Buffer> | AsyncIterable<Buffer>,
-): Promise<BatchInput> {
+): Promise<WrittenFile> {
   const { accountId } = keyHolderOf(context);
   const { signal } = context.state;
   const memory = await services.uploadMemory.acquire(accountId, memoryBytes, {

@@ -4,7 +4,7 @@ import { nextWorkTurn } from '../../shared/fairness/work-turns.ts';
 import type { ApiContext } from '../http/request/context.ts';
 import { keyHolderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
-import type { BatchInput } from './plan-batch.ts';
+import type { WrittenFile } from '../files/file-writer.ts';
 import { storeLines } from './store-lines.ts';
 
 type Requests = NonNullable<CreateBatchRequest['requests']>;
@@ -18,7 +18,7 @@ export async function storeRequests(
   context: ApiContext,
   requests: Requests,
   endpoint: BatchEndpoint,
-): Promise<BatchInput> {
+): Promise<WrittenFile> {
   const lines = writeLines(requests, endpoint, keyHolderOf(context).accountId);
   return await storeLines(services, context, 'requests.jsonl', lines);
 }

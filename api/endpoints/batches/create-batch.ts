@@ -9,8 +9,9 @@ import { modelTypes } from '../../../shared/contract/models.ts';
 import { admit } from '../../admission/admit.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
 import { noSuchInput, toBatchId } from '../../batches/batches.ts';
-import { planBatch, type BatchInput, type BatchOptions } from '../../batches/plan-batch.ts';
+import { planBatch, type BatchOptions } from '../../batches/plan-batch.ts';
 import { storeRequests } from '../../batches/store-requests.ts';
+import type { WrittenFile } from '../../files/file-writer.ts';
 import { operations } from '../../contract/operations.ts';
 import { checkWebhookUrl, webhookUrlHeader } from '../../contract/webhook-url.ts';
 import { defineEndpoint } from '../../endpoint.ts';
@@ -67,7 +68,7 @@ async function findInput(
   services: Services,
   context: ApiContext,
   { input_file_id: id, requests, endpoint }: CreateBatchRequest,
-): Promise<BatchInput> {
+): Promise<WrittenFile> {
   const { accountId } = keyHolderOf(context);
   if (requests !== null && requests !== undefined) {
     if (id !== null && id !== undefined)
@@ -97,7 +98,7 @@ async function findInput(
 export async function createFrom(
   services: Services,
   context: ApiContext,
-  input: BatchInput,
+  input: WrittenFile,
   options: BatchOptions,
 ): Promise<BatchRecord> {
   const { work, estimate } = planBatch(services.catalog, input, options);

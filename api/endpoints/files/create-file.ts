@@ -1,5 +1,5 @@
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
-import type { ModelType } from '../../../shared/contract/models.ts';
+import { modelTypes } from '../../../shared/contract/models.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { FileSummary } from '../../../shared/work/files/file-record.ts';
@@ -28,8 +28,6 @@ const maxNameChars = 255;
 const fileSuffix = '.jsonl';
 /** Without control characters, which no header may contain. */
 const namePattern = /^[^\p{Cc}]*\.jsonl$/iu;
-/** A batch may run any of these. */
-const modelTypes: readonly ModelType[] = ['chat', 'vision', 'embedding', 'image'];
 
 /** Stores a file as it arrives, and checks its lines on the way. Nothing of an upload that fails is kept. */
 export const createFile = defineEndpoint(

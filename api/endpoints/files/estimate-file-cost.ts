@@ -8,21 +8,13 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { estimateFile, type ModelEstimate } from '../../files/estimate-file.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
-import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
-import { noSuchFile, readFileId } from './find-file.ts';
+import { findFile } from './find-file.ts';
 
 export const estimateFileCost = defineEndpoint(
   operations.estimateFileCost,
   [authenticate, limitCalls],
   (services) => async (context) => {
-    const { accountId } = keyHolderOf(context);
-    const id = readFileId(context);
-    const file = await readFromRedis(services, readerOf(context), 'one', () =>
-      services.files.find(accountId, id),
-    );
-    if (file === null) throw noSuchFile();
-    const { verdict } = file;
+    const { id, verdict } = await findFile(services, context);
     if (verdict === null)
       throw invalidField(['path', 'file_id'], 'Only files with the purpose "batch" can be estimated.');
     checkFaults(verdict);

@@ -8,7 +8,7 @@ import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { keyHolderOf } from '../../http/request/holder.ts';
 import { encodePieces, readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import { sendBody } from '../../responses/send-body.ts';
-import { noSuchFile, readFileId } from './find-file.ts';
+import { findFile, noSuchFile, readFileId } from './find-file.ts';
 import { presentFile } from './present-file.ts';
 
 export const listFiles = defineEndpoint(
@@ -43,13 +43,7 @@ export const retrieveFile = defineEndpoint(
   operations.retrieveFile,
   [authenticate, limitCalls],
   (services) => async (context) => {
-    const { accountId } = keyHolderOf(context);
-    const id = readFileId(context);
-    const file = await readFromRedis(services, readerOf(context), 'one', () =>
-      services.files.find(accountId, id),
-    );
-    if (file === null) throw noSuchFile();
-    context.body = presentFile(file);
+    context.body = presentFile(await findFile(services, context));
   },
 );
 
