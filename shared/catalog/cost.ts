@@ -75,6 +75,19 @@ function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
     if (promptTokens < override.min_prompt_tokens) continue;
     if (reached === null || override.min_prompt_tokens > reached.min_prompt_tokens) reached = override;
   }
+  const source = reached ?? pricing;
+  let known = knownTokenPrices.get(source);
+  if (known === undefined) {
+    known = readTokenPrices(pricing, reached);
+    knownTokenPrices.set(source, known);
+  }
+  return known;
+}
+
+/** By the override that applies, or by the pricing if none does. */
+const knownTokenPrices = new WeakMap<PriceOverride | Pricing, TokenPrices>();
+
+function readTokenPrices(pricing: Pricing, reached: PriceOverride | null): TokenPrices {
   const prompt = firstSet(
     reached?.prompt,
     pricing.prompt,
@@ -171,15 +184,16 @@ export function computeWorstCase(pricing: Pricing, usage: Usage): WorstCase {
     return { fixedNano: computeCost(pricing, usage), nanoPerCompletionToken: 0n };
   // A vendor may count more tokens than we do and reach a price override that is just above our count.
   const promptBound = Math.ceil(usage.promptTokens * maxVendorCountRatio);
-  const thresholds = (pricing.overrides ?? []).map((override) => override.min_prompt_tokens);
-  const lengths = [
-    usage.promptTokens,
-    ...thresholds.filter((min) => min > usage.promptTokens && min <= promptBound),
-  ];
-  const tiers = lengths.map((length) => tokenPrices(pricing, length));
-  const max = (values: bigint[]): bigint => values.reduce((a, b) => (a > b ? a : b));
-  const perPromptToken = max(tiers.flatMap((tier) => [tier.prompt, tier.cacheRead, tier.cacheWrite]));
-  const perCompletionToken = max(tiers.map((tier) => tier.completion));
+  let perPromptToken = 0n;
+  let perCompletionToken = 0n;
+  const include = (promptTokens: number): void => {
+    const { prompt, cacheRead, cacheWrite, completion } = tokenPrices(pricing, promptTokens);
+    for (const price of [prompt, cacheRead, cacheWrite]) if (price > perPromptToken) perPromptToken = price;
+    if (completion > perCompletionToken) perCompletionToken = completion;
+  };
+  include(usage.promptTokens);
+  for (const { min_prompt_tokens: min } of pricing.overrides ?? [])
+    if (min > usage.promptTokens && min <= promptBound) include(min);
   return {
     fixedNano: divideUp(BigInt(usage.promptTokens) * perPromptToken, perMillion),
     nanoPerCompletionToken: divideUp(perCompletionToken, perMillion),

@@ -26,6 +26,8 @@ export interface PrepareOptions {
   readonly checkEarly?: (model: CatalogModel, readsFiles: boolean) => Promise<void>;
   /** Called after waiting for each event-loop turn. */
   readonly checkTurn?: (model: CatalogModel) => Promise<void>;
+  /** The turns in which text is tokenized, if several requests share them. Without it, they are the request's own. */
+  readonly countingTurn?: CountingTurn;
 }
 
 /**
@@ -33,9 +35,10 @@ export interface PrepareOptions {
  * for a large body, so it stops if the request is no longer needed or a check fails.
  */
 export function createCountingTurn(
-  { accountId, signal, checkTurn }: PrepareOptions,
+  { accountId, signal, checkTurn, countingTurn }: PrepareOptions,
   model: CatalogModel,
 ): CountingTurn {
+  if (countingTurn !== undefined) return countingTurn;
   const check = async (): Promise<void> => {
     signal.throwIfAborted();
     await checkTurn?.(model);

@@ -171,7 +171,7 @@ export class BatchIntake implements Running {
       const { accountId, batchId } = slice;
       const plan = await retryThroughOutage(() => this.#plans.find(accountId, batchId));
       if (plan === null) return;
-      active.run = new SliceRun(this.#dependencies, slice, plan);
+      active.run = new SliceRun(this.#dependencies, slice, plan, active.model);
       if (this.#stopping.signal.aborted) active.run.stop();
       const end = await active.run.run();
       if (!end.isDone) await this.#return(slice, end.pauseMs);

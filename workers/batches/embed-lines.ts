@@ -125,12 +125,11 @@ function finishLine(
     const vectors =
       embedded.length === 1 ? embedded[0]!.vector : Buffer.concat(embedded.map((one) => one.vector));
     const response = { requestId: line.id, model: request.model, header, vectors, format: work.format };
-    const { head, tail } = writeAround(line, 200);
-    const maxBytes = maxBytesPerUnit * head.length + maxEmbeddingsBytes(response) + tail.length;
-    const piece = context.write(maxBytes, (target, at) => {
-      const end = writeEmbeddings(response, target, at + target.write(head, at));
-      return end + target.write(tail, end);
-    });
+    const { head: before, tail: after } = writeAround(line, 200);
+    const maxBytes = maxBytesPerUnit * (before.length + after.length) + maxEmbeddingsBytes(response);
+    const piece = context.write(maxBytes, (target, at) =>
+      writeEmbeddings(response, target, at, { before, after }),
+    );
     return { index: line.index, pieces: [piece], status: 200, ...common };
   } finally {
     dropVectors(ended);

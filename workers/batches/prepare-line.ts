@@ -9,6 +9,7 @@ import { isRecord } from '../../shared/encoding/json-record.ts';
 import { prepareChat, type ChatPreparationDeps } from '../../shared/preparing/chat/prepare-chat.ts';
 import { prepareEmbedding } from '../../shared/preparing/embeddings/prepare-embedding.ts';
 import type { AnyImageRequest } from '../../shared/preparing/images/check-image-request.ts';
+import type { PrepareOptions } from '../../shared/preparing/preparation.ts';
 import { validateBody } from '../../shared/preparing/validate-body.ts';
 import { prepareImages } from '../../shared/preparing/images/prepare-images.ts';
 import { readJson } from '../upstreams/read-json.ts';
@@ -54,7 +55,8 @@ export interface ParsedLine {
 
 /** @throws SyntaxError; the file was checked, so it should not */
 export async function parseLine({ bytes: all }: SliceLine, accountId: string): Promise<ParsedLine> {
-  const bytes = all.subarray(0, 3).equals(byteOrderMark) ? all.subarray(3) : all;
+  const bytes =
+    all[0] === byteOrderMark[0] && all.subarray(0, 3).equals(byteOrderMark) ? all.subarray(3) : all;
   const value: unknown =
     bytes.length <= smallLineBytes
       ? JSON.parse(bytes.toString('utf8'))
@@ -86,7 +88,7 @@ export async function prepareLine(
   deps: LinePreparationDeps,
   endpoint: BatchEndpoint,
   body: unknown,
-  options: { readonly accountId: string; readonly signal: AbortSignal },
+  options: Pick<PrepareOptions, 'accountId' | 'signal' | 'countingTurn'>,
 ): Promise<Pick<ReadyLine, 'model' | 'estimate' | 'work'>> {
   checkResponseFormat(body);
   // Fills in defaults in place.

@@ -29,7 +29,7 @@ export class InputLost extends Error {
 }
 
 /**
- * Reads the lines of a slice, in order. Reads beyond the end of the slice to the end of its last line.
+ * Reads the lines of a slice, in order, all those of a read at once. Reads beyond the end of the slice to the end of its last line.
  * @param maxLineBytes of a longer line, only this many bytes are kept
  * @throws InputLost, or any error of the object store
  */
@@ -37,7 +37,7 @@ export async function* readSlice(
   objects: Pick<ObjectStore, 'getRange'>,
   { key, from, to, byteLength }: ByteSlice,
   { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal: AbortSignal },
-): AsyncGenerator<SliceLine> {
+): AsyncGenerator<SliceLine[], void> {
   const line = new LineBuffer(maxLineBytes);
   // A line that begins before the slice belongs to the previous one. It ends at the first line break from here on.
   let isSkipping = from > 0;
@@ -49,9 +49,13 @@ export async function* readSlice(
     const chunk = await objects.getRange(key, at, wanted, signal);
     if (chunk === null || chunk.length < wanted)
       throw new InputLost(`the object ends before byte ${at + wanted}`);
+    const lines: SliceLine[] = [];
     let start = 0;
     while (start < chunk.length) {
-      if (!isSkipping && line.byteLength === 0 && lineStart >= to) return;
+      if (!isSkipping && line.byteLength === 0 && lineStart >= to) {
+        yield lines;
+        return;
+      }
       const end = chunk.indexOf(newline, start);
       const stop = end === -1 ? chunk.length : end;
       if (!isSkipping) line.add(chunk.subarray(start, stop));
@@ -63,12 +67,13 @@ export async function* readSlice(
         continue;
       }
       const read = line.take();
-      if (read !== null) yield { index: index++, ...read };
+      if (read !== null) lines.push({ index: index++, ...read });
     }
+    yield lines;
     at += chunk.length;
   }
   const last = isSkipping ? null : line.take();
-  if (last !== null) yield { index, ...last };
+  if (last !== null) yield [{ index, ...last }];
 }
 
 /** Collects the pieces of a line, up to a maximum. */
@@ -101,5 +106,7 @@ class LineBuffer {
 }
 
 /** Space, tab and carriage return. */
-const isBlank = (bytes: Buffer): boolean =>
-  bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+function isBlank(bytes: Buffer): boolean {
+  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  return true;
+}

@@ -111,7 +111,7 @@ export class SliceResults {
   add(line: FinishedLine): void | Promise<void> {
     this.#done.add(line.index);
     this.#waiting.push(line);
-    this.#waitingBytes += line.pieces.reduce((sum, { length }) => sum + length, 0);
+    for (const { length } of line.pieces) this.#waitingBytes += length;
     if (this.#waitingBytes >= flushBytes) return this.flush();
     this.#timer ??= setTimeout(() => this.#flushLater(), flushMs);
   }

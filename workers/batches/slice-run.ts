@@ -1,4 +1,5 @@
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
+import { CountingTurn } from '../../shared/catalog/count-tokens.ts';
 import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
@@ -76,6 +77,9 @@ export class SliceRun {
   readonly #lost = new AbortController();
   /** Aborted when lines that have not begun must not begin any more. */
   readonly #withdrawn = new AbortController();
+  readonly #whenWithdrawn: Promise<void>;
+  readonly #model: string;
+  readonly #countingTurn: CountingTurn;
   #refusal: RefusalCode | null;
   #isStopping = false;
   /** How many lines were called, and how many of them run again later. */
@@ -83,13 +87,17 @@ export class SliceRun {
   #again = 0;
   #isReading = true;
 
-  constructor(dependencies: SliceDeps, slice: TakenSlice, plan: BatchPlan) {
+  /** @param model in whose turn the slice was taken */
+  constructor(dependencies: SliceDeps, slice: TakenSlice, plan: BatchPlan, model: string) {
     this.slice = slice;
+    this.#model = model;
     this.#dependencies = dependencies;
     this.#plan = plan;
     this.#log = dependencies.log.child({ batchId: slice.batchId, slice: slice.number });
     this.#refusal = slice.refusal;
+    this.#countingTurn = new CountingTurn(() => this.#lost.signal.throwIfAborted(), slice.accountId);
     for (const { signal } of [this.#lost, this.#withdrawn]) setMaxListeners(0, signal);
+    this.#whenWithdrawn = once(this.#withdrawn.signal, 'abort').then(() => undefined);
     const part = `writing results of batch ${slice.batchId}`;
     this.#results = new SliceResults({
       dependencies,
@@ -187,20 +195,31 @@ export class SliceRun {
     return this.#again === this.#called && this.#called >= minOutageLines;
   }
 
-  /** Slices of embeddings are read one after the other, so that the first call starts early. */
+  /** Slices of embeddings are read one after the other, and not before their model can take more lines. */
   async #readNext(parts: AsyncGenerator<ReadyLine[], void>): Promise<IteratorResult<ReadyLine[], void>> {
     // Lines of other kinds may have images that take long to load.
     if (this.#endpoint !== '/v1/embeddings') return await parts.next();
-    const { signal } = this.#lost;
-    const turn = await this.#dependencies.reading.acquire(this.slice.accountId, 1, {
-      signal,
-      waitMs: Infinity,
-      createError: () => new AppError('queue_full'),
-    });
+    const turn = await this.#takeReadingTurn();
     try {
       return await parts.next();
     } finally {
       turn.release();
+    }
+  }
+
+  async #takeReadingTurn(): Promise<BudgetShare> {
+    const { embeddings, reading } = this.#dependencies;
+    const { signal } = this.#lost;
+    for (;;) {
+      const turn = await reading.acquire(this.slice.accountId, 1, {
+        signal,
+        waitMs: Infinity,
+        createError: () => new AppError('queue_full'),
+      });
+      const whenWanted = this.#withdrawn.signal.aborted ? null : embeddings.whenLinesWanted(this.#model);
+      if (whenWanted === null) return turn;
+      turn.release();
+      await Promise.race([whenWanted, this.#whenWithdrawn]);
     }
   }
 
@@ -226,33 +245,33 @@ export class SliceRun {
     let isDeadly = isSuspect && deaths >= maxDeaths && partOf(lines, deaths - 1) === 1;
     let ready: ReadyLine[] = [];
     let count = 0;
-    for await (const line of this.#readUnsettled()) {
-      const one = await this.#readLine(deps, line, isDeadly);
-      if (one !== null) ready.push(one);
-      count += 1;
-      if (count < part && !isDeadly) continue;
-      yield ready;
-      ready = [];
-      count = 0;
-      isDeadly = false;
-    }
+    for await (const read of this.#readUnsettled())
+      for (const line of read) {
+        const one = await this.#readLine(deps, line, isDeadly);
+        if (one !== null) ready.push(one);
+        count += 1;
+        if (count < part && !isDeadly) continue;
+        yield ready;
+        ready = [];
+        count = 0;
+        isDeadly = false;
+      }
     yield ready;
   }
 
   async #countLines(): Promise<number> {
     let count = 0;
-    const lines = this.#readUnsettled();
-    while ((await lines.next()).done !== true) count += 1;
+    for await (const lines of this.#readUnsettled()) count += lines.length;
     return count;
   }
 
-  async *#readUnsettled(): AsyncGenerator<SliceLine, void> {
+  async *#readUnsettled(): AsyncGenerator<SliceLine[], void> {
     const { inputKey: key, inputBytes: byteLength } = this.#plan;
     const { from, to } = this.slice;
     const options = { maxLineBytes: maxLineBytes(this.#endpoint), signal: this.#lost.signal };
     try {
-      for await (const line of readSlice(this.#dependencies.objects, { key, from, to, byteLength }, options))
-        if (!this.#results.has(line.index)) yield line;
+      for await (const lines of readSlice(this.#dependencies.objects, { key, from, to, byteLength }, options))
+        yield lines.filter(({ index }) => !this.#results.has(index));
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
       this.#log.error(
@@ -288,7 +307,7 @@ export class SliceRun {
       return null;
     }
     try {
-      const options = { accountId, signal: this.#lost.signal };
+      const options = { accountId, signal: this.#lost.signal, countingTurn: this.#countingTurn };
       const { model, estimate, work } = await prepareLine(deps, endpoint, body, options);
       return { index, id, customId, model, estimate, work };
     } catch (error) {

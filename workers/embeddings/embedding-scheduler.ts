@@ -4,6 +4,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { callClasses, type CallClass } from '../routing/call-class.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
+import { countSlots } from '../../shared/routing/route-candidate.ts';
 import { findLimits, minShare, planBatchCall, planCall, type ShareDecision } from './call-share.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { EmbeddingCaller, type CallDeps } from './embedding-caller.ts';
@@ -23,6 +24,8 @@ import { findVectorSpace } from './vector-space.ts';
  * free slot.
  */
 const deadlineCheckMs = 1_000;
+/** How long batch lines wait for others that fill their call. Reading lines from a file takes less, unless the store is slow. */
+const fillMs = 250;
 
 export interface SchedulerOptions {
   readonly modelId: string;
@@ -53,6 +56,10 @@ export class EmbeddingScheduler {
     batch: new Set(),
   };
   #deadlines: NodeJS.Timeout | null = null;
+  /** Whether batch lines wait for others that fill their call. */
+  #isFilling = false;
+  #whenLinesWanted: Promise<void> | null = null;
+  #endLinesWait: () => void = () => undefined;
 
   constructor(dependencies: CallDeps, options: SchedulerOptions) {
     this.#options = options;
@@ -75,6 +82,31 @@ export class EmbeddingScheduler {
   /** Inputs that are not part of a call yet. */
   get waiting(): number {
     return this.#waiting.size;
+  }
+
+  /**
+   * Null if more batch lines can be read for this model: those that wait fill less than a call for each slot. Otherwise
+   * resolves when they might. More would take memory, and the time to read them delays the responses of running calls.
+   */
+  get whenLinesWanted(): Promise<void> | null {
+    if (this.#wantsLines) return null;
+    return (this.#whenLinesWanted ??= new Promise((resolve) => {
+      this.#endLinesWait = resolve;
+    }));
+  }
+
+  get #wantsLines(): boolean {
+    const model = this.#options.findModel();
+    if (model === undefined) return true;
+    const perRound = countSlots(model.routes) * findLimits(model).maxInputs;
+    return this.#waiting.of('batch').size < perRound;
+  }
+
+  /** To be called when fewer inputs wait. */
+  #callForLines(): void {
+    if (this.#whenLinesWanted === null || !this.#wantsLines) return;
+    this.#whenLinesWanted = null;
+    this.#endLinesWait();
   }
 
   /**
@@ -125,6 +157,7 @@ export class EmbeddingScheduler {
       this.#shared.remove(input);
     }
     this.#cancelSlotRequests();
+    this.#callForLines();
   }
 
   /**
@@ -147,6 +180,12 @@ export class EmbeddingScheduler {
    * inputs arrive
    */
   #tryCall(callClass: CallClass, freeSlots = 1, share: number | null = null): void {
+    const isPart = this.#waiting.of(callClass).size < (share ?? this.#findMinShare(callClass));
+    if (callClass === 'batch' && isPart && this.#canFill()) return;
+    this.#requestSlots(callClass, freeSlots, share);
+  }
+
+  #requestSlots(callClass: CallClass, freeSlots: number, share: number | null): void {
     const { size: waiting, queueCount } = this.#waiting.of(callClass);
     const perCall = share ?? this.#findMinShare(callClass);
     const calls = Math.min(freeSlots, Math.max(queueCount, Math.ceil(waiting / perCall)));
@@ -159,6 +198,18 @@ export class EmbeddingScheduler {
       const calling = (): Promise<void> => this.#call(callClass, stop, decision);
       setImmediate(() => runInBackground(calling(), 'calling for embeddings', this.#log));
     }
+  }
+
+  /** Whether a call for the waiting batch lines should wait for others, which come soon. It is tried again then. */
+  #canFill(): boolean {
+    if (this.#options.expectsLines?.() !== true || this.#waiting.of('batch').size === 0) return false;
+    if (this.#isFilling) return true;
+    this.#isFilling = true;
+    setTimeout(() => {
+      this.#isFilling = false;
+      this.#requestSlots('batch', 1, null);
+    }, fillMs);
+    return true;
   }
 
   /** The least number of waiting inputs for which another call is worth a slot. Calls for batch lines are full. */
@@ -183,6 +234,7 @@ export class EmbeddingScheduler {
       slotRequests.delete(stop);
       this.#tryCall(callClass, Math.max(1, granted.spareSlots), shareOfNext);
       this.#cancelSlotRequests();
+      this.#callForLines();
       return inputs;
     };
     try {
@@ -205,6 +257,7 @@ export class EmbeddingScheduler {
         inputs = waiting.drain();
         slotRequests.delete(stop);
         this.#cancelSlotRequests();
+        this.#callForLines();
       }
       await this.#faultSearch.fail(inputs, error, failures);
     } finally {
@@ -224,6 +277,8 @@ export class EmbeddingScheduler {
 
   #failOverdue(): void {
     const nowMs = Date.now();
+    // Its slots may have changed.
+    this.#callForLines();
     for (const request of this.#requests) {
       if (nowMs > request.task.deadlineAtMs)
         this.#dropAbandoned(request.expire(new AppError('deadline_exceeded')));

@@ -25,6 +25,11 @@ export class EmbeddingSchedulers {
     this.#expectsLines = expectsLines;
   }
 
+  /** As `EmbeddingScheduler.whenLinesWanted`, for a model by any of its names. */
+  whenLinesWanted(name: string): Promise<void> | null {
+    return this.#schedulers.get(this.#catalog.find(name)?.id ?? name)?.whenLinesWanted ?? null;
+  }
+
   async embed(modelId: string, task: EmbeddingTask): Promise<EmbeddingOutcomes> {
     let scheduler = this.#schedulers.get(modelId);
     if (scheduler === undefined) {

@@ -52,10 +52,13 @@ export function findFailure(
   { signal }: Pick<RequestRun, 'signal'>,
 ): Failure | null {
   if (hasDisconnected) return { error: signal.reason as unknown, isCausedByCaller: true };
-  const failedOutcomes = outcomes.filter((outcome) => 'error' in outcome);
-  const rejected = failedOutcomes.find(({ error }) => isInputRejection(error));
-  if (rejected !== undefined) return { ...rejected, isCausedByCaller: true };
-  const otherFailure = failedOutcomes[0] ?? findMixedLengths(outcomes);
+  let failed: FailedInput | undefined;
+  for (const outcome of outcomes) {
+    if (!('error' in outcome)) continue;
+    if (isInputRejection(outcome.error)) return { error: outcome.error, isCausedByCaller: true };
+    failed ??= outcome;
+  }
+  const otherFailure = failed ?? findMixedLengths(outcomes);
   return otherFailure === undefined ? null : { ...otherFailure, isCausedByCaller: false };
 }
 
@@ -90,23 +93,32 @@ export function measureInputs(
   const embedded = outcomes.filter((outcome) => 'vector' in outcome);
   const error = failure === null ? null : describePartFailure(failure, embedded.length, inputs.length);
   if (error?.code === 'internal_error') run.log.error({ err: failure?.error }, 'embedding failed');
-  const sum = (of: (one: EmbeddedInput) => number): number =>
-    embedded.reduce((total, one) => total + of(one), 0);
   // A request that failed for a reason that the caller did not cause is not charged, even if some inputs were embedded.
   const charged = failure === null || (failure.isCausedByCaller && embedded.length > 0);
-  const countedInputs = inputs.flatMap((_, i) => (!charged || 'vector' in outcomes[i]! ? [i] : []));
-  const reported = sum((one) => one.tokens);
-  const isReported =
-    charged && isPlausibleReport(dependencies, request, run, { reported, inputs: countedInputs.length });
-  const promptTokens = isReported ? reported : countedInputs.reduce((total, i) => total + inputTokens[i]!, 0);
+  const sums = { inputs: 0, reported: 0, ownTokens: 0, characters: 0, billedMs: 0, counted: false };
+  for (let i = 0; i < inputs.length; i++) {
+    const one = outcomes[i];
+    const vector = one !== undefined && 'vector' in one ? one : null;
+    if (vector !== null) {
+      sums.reported += vector.tokens;
+      sums.billedMs += vector.billedMs;
+      sums.counted ||= vector.counted;
+    }
+    if (charged && vector === null) continue;
+    sums.inputs += 1;
+    sums.ownTokens += inputTokens[i]!;
+    sums.characters += inputs[i]!.length;
+  }
+  const isReported = charged && isPlausibleReport(dependencies, request, run, sums);
+  const promptTokens = isReported ? sums.reported : sums.ownTokens;
   const outcome = {
     usage: {
       ...noUsage,
       promptTokens,
-      characters: countedInputs.reduce((total, i) => total + inputs[i]!.length, 0),
-      durationMs: sum((one) => one.billedMs),
+      characters: sums.characters,
+      durationMs: sums.billedMs,
     },
-    counted: !isReported || embedded.some((one) => one.counted),
+    counted: !isReported || sums.counted,
     error,
     charged,
     reachedModel: reachedModel || isModelFailure(error),

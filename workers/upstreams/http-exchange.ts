@@ -27,6 +27,14 @@ interface Reader {
   reject(error: unknown): void;
 }
 
+/** A buffer that the rest of the body is copied to as it arrives. */
+interface BodyTarget {
+  readonly buffer: Buffer;
+  length: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
 /**
  * One call: undici's handler on one side, the response's reader on the other. The first event among end, error, timeout
  * and abort determines the outcome; later ones are ignored.
@@ -47,6 +55,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   /** Runs until the first byte of the body, then between chunks while a reader waits. */
   #silenceTimer: NodeJS.Timeout | undefined;
   #reader: Reader | null = null;
+  #target: BodyTarget | null = null;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #releasedBytes: number | null = null;
@@ -99,6 +108,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (!this.#hasBody) {
       this.#hasBody = true;
       this.#endSilence();
+      if (this.#target !== null) this.#watchBody();
     }
     if (this.#releasedBytes !== null) {
       this.#releasedBytes += chunk.length;
@@ -108,6 +118,11 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
       return;
     }
     if (this.#isDone) {
+      return;
+    }
+    if (this.#target !== null) {
+      this.#silenceTimer?.refresh();
+      this.#target.length += chunk.copy(this.#target.buffer, this.#target.length);
       return;
     }
     if (this.#reader !== null) {
@@ -128,6 +143,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     this.#finish();
     this.#reader?.resolve(null);
     this.#reader = null;
+    this.#target?.resolve();
+    this.#target = null;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
@@ -154,9 +171,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (this.#isDone || this.#releasedBytes !== null) {
       return Promise.resolve(null);
     }
-    if (this.#hasBody) {
-      this.#watchSilence(this.#timeouts.betweenChunksMs, 'the response stopped: nothing more');
-    }
+    if (this.#hasBody) this.#watchBody();
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
     });
@@ -172,11 +187,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (declared > first.length) {
       // The length is known, so copy the chunks directly into the result; the body is never in memory twice.
       const whole = Buffer.allocUnsafe(declared);
-      let length = 0;
-      for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
-        length += chunk.copy(whole, length);
-      }
-      return whole.subarray(0, length);
+      return whole.subarray(0, await this.#fill(whole, first.copy(whole)));
     }
     const chunks = new ChunkList();
     for (let chunk: Buffer | null = first; chunk !== null; chunk = await this.next()) {
@@ -191,13 +202,30 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
   async readLarge<T>(maxBytes: number, read: (body: Buffer) => T): Promise<T> {
     const declared = this.#readDeclaredLength(maxBytes);
     if (!(declared >= minLargeBodyBytes)) return read(await this.readAll(maxBytes));
-    return await bodies.use(declared, async (buffer) => {
-      let length = 0;
-      for (let chunk = await this.next(); chunk !== null; chunk = await this.next()) {
-        length += chunk.copy(buffer, length);
-      }
-      return read(buffer.subarray(0, length));
-    });
+    return await bodies.use(declared, async (buffer) =>
+      read(buffer.subarray(0, await this.#fill(buffer, 0))),
+    );
+  }
+
+  /**
+   * Copies the rest of the body to a buffer that has room for it. The socket is not paused meanwhile: of a large body,
+   * each turn of the event loop would otherwise bring only a few chunks, however busy the process is.
+   * @returns how many bytes the buffer has, including those before `start`
+   */
+  async #fill(buffer: Buffer, start: number): Promise<number> {
+    let length = start;
+    while (this.#unread.length > 0) length += (await this.next())!.copy(buffer, length);
+    if (this.#isDone) {
+      await this.#readEnd();
+      return length;
+    }
+    const target = { buffer, length, resolve: ignore, reject: ignore as (error: unknown) => void };
+    const whenFilled = new Promise<void>((resolve, reject) => Object.assign(target, { resolve, reject }));
+    this.#target = target;
+    if (this.#hasBody) this.#watchBody();
+    if (this.#controller?.paused === true) this.#controller.resume();
+    await whenFilled;
+    return target.length;
   }
 
   async readStart(maxBytes: number): Promise<Buffer> {
@@ -253,6 +281,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     return new UpstreamError('unavailable', `${this.#host} sent more than ${maxBytes} bytes`);
   }
 
+  #watchBody(): void {
+    this.#watchSilence(this.#timeouts.betweenChunksMs, 'the response stopped: nothing more');
+  }
+
   #watchSilence(ms: number, what: string): void {
     this.#endSilence();
     this.#silenceTimer = setTimeout(() => {
@@ -303,6 +335,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     }
     this.#reader?.reject(error);
     this.#reader = null;
+    this.#target?.reject(error);
+    this.#target = null;
   }
 
   #finish(): void {
@@ -312,6 +346,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, HttpResponse {
     this.#signal.removeEventListener('abort', this.#onAbort);
   }
 }
+
+const ignore = (): void => undefined;
 
 function toError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted');

@@ -50,11 +50,7 @@ export async function writeObjectFile<Record extends ObjectRecord | PartRecord>(
 ): Promise<Record> {
   const handle = await open(path, 'wx');
   try {
-    let size = 0;
-    for await (const chunk of chunks) {
-      await handle.writeFile(chunk);
-      size += chunk.length;
-    }
+    const size = await writeChunks(handle, chunks);
     const record = describe(size);
     const json = Buffer.from(JSON.stringify(record));
     const length = Buffer.alloc(4);
@@ -65,6 +61,30 @@ export async function writeObjectFile<Record extends ObjectRecord | PartRecord>(
   } finally {
     await handle.close();
   }
+}
+
+/** Chunks of a socket have up to 64 KB. Writing each by itself takes longer than hashing it. */
+const bytesPerWrite = 512 * 1024;
+
+/** @returns how many bytes there were */
+async function writeChunks(handle: FileHandle, chunks: AsyncIterable<Buffer>): Promise<number> {
+  let size = 0;
+  let pending: Buffer | null = null;
+  let pendingBytes = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    for (let at = 0; at < chunk.length;) {
+      pending ??= Buffer.allocUnsafeSlow(bytesPerWrite);
+      const copied = chunk.copy(pending, pendingBytes, at);
+      at += copied;
+      pendingBytes += copied;
+      if (pendingBytes < pending.length) continue;
+      await handle.writeFile(pending);
+      pendingBytes = 0;
+    }
+  }
+  if (pending !== null && pendingBytes > 0) await handle.writeFile(pending.subarray(0, pendingBytes));
+  return size;
 }
 
 /** Reads the record of an object's open file. The object's bytes are at 0 to `size`. */

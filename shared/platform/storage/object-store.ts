@@ -64,6 +64,21 @@ const streamedPutMs = 120_000;
 /** Timeout of each attempt to read an object while a caller waits. Three attempts take 12 s. */
 const maxReadMs = 4_000;
 
+/** The SDK hashes smaller bodies itself. A megabyte takes it almost a millisecond of the event loop. */
+const minHashedBytes = 128 * 1024;
+
+/** Hashes a body in another thread, for the signature of the request. */
+async function addPayloadHash(command: PutObjectCommand, body: Buffer): Promise<void> {
+  const hash = Buffer.from(await crypto.subtle.digest('SHA-256', body)).toString('hex');
+  command.middlewareStack.add(
+    (next) => async (args) => {
+      (args.request as { headers: Record<string, string> }).headers['x-amz-content-sha256'] = hash;
+      return await next(args);
+    },
+    { step: 'build', name: 'payloadHash' },
+  );
+}
+
 /** The bucket of generated files, on any S3-compatible server. */
 export class ObjectStore {
   readonly #client: S3Client;
@@ -174,7 +189,9 @@ export class ObjectStore {
     const input = { Bucket: this.#bucket, Key: key, Body: body, ContentType: contentType };
     const timeout = AbortSignal.timeout(this.#putMs);
     const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
-    await this.#client.send(new PutObjectCommand({ ...input, ...findObjectHeaders(key) }), { abortSignal });
+    const command = new PutObjectCommand({ ...input, ...findObjectHeaders(key) });
+    if (body.length >= minHashedBytes) await addPayloadHash(command, body);
+    await this.#client.send(command, { abortSignal });
   }
 
   /**
