@@ -49,7 +49,11 @@ export const Batch = Type.Object(
     errors: Nullable(
       Type.Object(
         { object: Type.Literal('list'), data: Type.Array(BatchError) },
-        { description: 'Why the batch has `failed`: the faults of its input file, at most 50.' },
+        {
+          description:
+            'Why the batch has `failed`: the faults of its input file, at most 50, or `input_lost` if the file was lost while ' +
+            'the batch ran.',
+        },
       ),
     ),
     input_file_id: Type.String(),

@@ -1,15 +1,20 @@
 import test from 'ava';
 import OpenAI, { toFile } from 'openai';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import { parseFileName } from '../../shared/platform/storage/file-name.ts';
+import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
+import { FileStore } from '../../shared/work/files/file-store.ts';
+import { makeZip } from '../support/make-zip.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
+import { toNano } from '../support/observe.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Batches as their callers use them: with the official SDK, from a file or sent at once. */
 
 /** Each test that holds calls has a model of its own. */
-const heldChats = ['read-early', 'cancelled', 'deleted-input', 'flaky'] as const;
+const heldChats = ['read-early', 'cancelled', 'expired', 'deleted-input', 'flaky'] as const;
 
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
@@ -159,6 +164,13 @@ async function createBatch(client: OpenAI, lines: readonly Line[], options: Opti
   })) as Batch;
 }
 
+async function createFromContent(client: OpenAI, content: string | Buffer): Promise<Batch> {
+  const file = await toFile(Buffer.from(content), 'lines.jsonl');
+  const { id: input_file_id } = await client.files.create({ file, purpose: 'batch' });
+  const options = { input_file_id, endpoint: '/v1/embeddings', completion_window: '24h' } as const;
+  return (await client.batches.create(options)) as Batch;
+}
+
 /** Sends requests with the batch instead of a file. */
 const createInline = async (client: OpenAI, endpoint: string, requests: readonly Line[], rest: object = {}) =>
   await client.post<Batch>('/batches', {
@@ -191,18 +203,24 @@ test('chats that are sent with the batch run, and each gets the response of a si
 test('images are links that live as long as the output file', async (t) => {
   const client = clientOf(await stack.createAccount());
   const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256' };
-  const { id } = await createInline(client, '/v1/images/generations', [
+  const lines = [
     { custom_id: 'one', body },
     { custom_id: 'two', body: { ...body, n: 2 } },
     { custom_id: 'base64', body: { ...body, response_format: 'b64_json' } },
-  ]);
+  ];
+  const output_expires_after = { anchor: 'created_at', seconds: 172_800 };
+  const { id } = await createInline(client, '/v1/images/generations', lines, { output_expires_after });
   const batch = await waitForBatch(client, id);
   t.like(batch, { status: 'completed', request_counts: { total: 3, completed: 2, failed: 1 } });
   t.is(batch.cost, 4.5);
-  const lines = await readLines(client, batch.output_file_id);
-  const images = lines.flatMap((line) => line.response!.body['data'] as { url: string; b64_json: null }[]);
+  const results = await readLines(client, batch.output_file_id);
+  const images = results.flatMap((line) => line.response!.body['data'] as { url: string; b64_json: null }[]);
   t.is(images.length, 3);
+  const output = await client.files.retrieve(batch.output_file_id!);
+  t.is(output.expires_at! - output.created_at, 172_800);
   for (const { url } of images) {
+    const { dueAtMs } = parseFileName(url.slice(url.lastIndexOf('/') + 1))!;
+    t.true(dueAtMs! >= output.expires_at! * 1_000);
     const response = await fetch(url);
     t.is(response.status, 200);
     t.is(response.headers.get('content-type'), 'image/png');
@@ -250,7 +268,52 @@ test('one batch may name several models', async (t) => {
   t.is(lines.get('line-5')!.response!.body['model'], 'vectors');
 });
 
-const faulty: readonly (readonly [name: string, text: string, code: string, line: number | null])[] = [
+test('a line whose body is larger than a single request may be fails with 413, and the others run', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const ask = (content: string) => ({ model: 'chat', messages: [{ role: 'user', content }] });
+  const batch = await createBatch(
+    client,
+    [
+      { custom_id: 'first', body: ask('one') },
+      { custom_id: 'too-large', body: ask('word '.repeat(6_500_000)) },
+      { custom_id: 'last', body: ask('two') },
+    ],
+    { endpoint: '/v1/chat/completions', max_cost: 1 },
+  );
+  const ended = await waitForBatch(client, batch.id);
+  t.like(ended, { status: 'completed', request_counts: { total: 3, completed: 2, failed: 1 } });
+  const [failed] = await readLines(client, ended.error_file_id);
+  t.like(failed, { custom_id: 'too-large', error: null, response: { status_code: 413 } });
+  t.like(failed!.response!.body, { error: { code: 'payload_too_large' } });
+});
+
+test('each line of an output file has the encoding that its request asks for', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const formats = [undefined, 'float', 'base64'];
+  const { id } = await createBatch(
+    client,
+    formats.map((encoding_format, i) => embeddingLine(i, { input: 'the same text', encoding_format })),
+  );
+  const ended = await waitForBatch(client, id);
+  const lines = byId(await readLines(client, ended.output_file_id));
+  const [byDefault, floats, base64] = count(3).map((i) => {
+    const { data } = lines.get(`line-${i}`)!.response!.body as unknown as {
+      readonly data: readonly { readonly embedding: number[] | string }[];
+    };
+    return data[0]!.embedding;
+  });
+  t.true(Array.isArray(floats));
+  t.deepEqual(byDefault, floats);
+  const bytes = Buffer.from(Float32Array.from(floats as number[]).buffer);
+  t.is(base64, bytes.toString('base64'));
+});
+
+const faulty: readonly (readonly [
+  name: string,
+  content: string | Buffer,
+  code: string,
+  line: number | null,
+])[] = [
   [
     'a duplicate custom_id',
     [embeddingLine(1), embeddingLine(2), embeddingLine(1)].map((line) => JSON.stringify(line)).join('\n'),
@@ -267,24 +330,43 @@ const faulty: readonly (readonly [name: string, text: string, code: string, line
   ],
   ['a line that is not JSON', `${JSON.stringify(embeddingLine(1))}\n{"custom_id": `, 'invalid_json_line', 2],
   ['no line', '\n\n', 'empty_file', null],
+  [
+    'a zip archive with the name of a JSONL file',
+    makeZip({ 'lines.jsonl': Buffer.from(JSON.stringify(embeddingLine(1))) }),
+    'invalid_json_line',
+    1,
+  ],
 ];
 
-for (const [name, text, code, line] of faulty) {
+for (const [name, content, code, line] of faulty) {
   test(`${name}: the batch fails at once, and says where`, async (t) => {
     const client = clientOf(await stack.createAccount());
-    const file = await toFile(Buffer.from(text), 'lines.jsonl');
-    const { id } = await client.files.create({ file, purpose: 'batch' });
-    const batch = (await client.batches.create({
-      input_file_id: id,
-      endpoint: '/v1/embeddings',
-      completion_window: '24h',
-    })) as Batch;
+    const batch = await createFromContent(client, content);
     t.is(batch.status, 'failed');
     t.truthy(batch.failed_at);
     t.like(batch.errors!.data![0], { code, line });
     t.deepEqual((await client.batches.retrieve(batch.id)).errors, batch.errors);
   });
 }
+
+test('a fault in line 49,999 of 50,000 fails the batch at once, and nothing is charged', async (t) => {
+  const account = await stack.createAccount();
+  const client = clientOf(account);
+  const lines = count(50_000).map((i) => Buffer.from(`${JSON.stringify(embeddingLine(i))}\n`));
+  lines[49_997] = lines[49_997]!.subarray(1);
+  // A byte that UTF-8 does not have.
+  lines[49_998]![lines[49_998]!.indexOf('text')] = 0xff;
+  const batch = await createFromContent(client, Buffer.concat(lines));
+  t.like(batch, { status: 'failed', cost: 0, reserved: 0, request_counts: { total: 50_000, completed: 0 } });
+  t.deepEqual(
+    batch.errors!.data!.map((fault) => [fault.code, fault.line]),
+    [
+      ['invalid_json_line', 49_998],
+      ['invalid_json_line', 49_999],
+    ],
+  );
+  t.is((await stack.readAccount(account.id)).reservedNano, 0n);
+});
 
 test('what is finished can be read while the batch runs, and the file ids appear with its end', async (t) => {
   const held = vendor.hold('gpt-read-early');
@@ -343,6 +425,35 @@ test('cancelling lets running lines end, keeps finished results, and lists all o
   t.deepEqual(await client.batches.cancel(id), { ...ended });
 });
 
+test('when the window of a batch ends, lines that have not run are listed as expired and cost nothing', async (t) => {
+  const held = vendor.hold('gpt-expired');
+  t.teardown(() => held.end());
+  const account = await stack.createAccount({ balance: '100' });
+  const client = clientOf(account);
+  const body = { model: 'expired', messages: [{ role: 'user', content: 'hello' }], max_tokens: 20 };
+  const lines = count(1_000).map((i) => ({ custom_id: `line-${i}`, body }));
+  const { id } = await createInline(client, '/v1/chat/completions', lines);
+  await waitFor('a running line', () => held.waiting > 0);
+  await stack.redis.zadd(redisKeys.batchWindows(shardOf(account.id)), 'XX', 1, `${account.id} ${id}`);
+  await waitForBatch(client, id, ({ status }) => status === 'finalizing');
+  held.end();
+  const ended = await waitForBatch(client, id);
+  t.like(ended, { status: 'expired', reserved: 0 });
+  t.truthy(ended.expired_at);
+  const [output, errors] = [
+    await readLines(client, ended.output_file_id),
+    await readLines(client, ended.error_file_id),
+  ];
+  t.deepEqual(ended.request_counts, { total: 1_000, completed: output.length, failed: errors.length });
+  t.true(output.length > 0 && errors.length > 0);
+  t.true(errors.every((line) => line.response === null && line.error!.code === 'batch_expired'));
+  const ids = [...output, ...errors].map((line) => line.custom_id);
+  t.deepEqual(ids.toSorted(), lines.map((line) => line.custom_id).toSorted());
+  const { balanceNano, reservedNano } = await stack.readAccount(account.id);
+  t.is(reservedNano, 0n);
+  t.is(100_000_000_000n - balanceNano, toNano(ended.cost));
+});
+
 test('when the maximum cost is reached, the remaining lines are listed as not paid, and the batch is completed', async (t) => {
   const client = clientOf(await stack.createAccount());
   const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256' };
@@ -396,6 +507,51 @@ test('the same Idempotency-Key creates one batch', async (t) => {
   t.is((await client.batches.list()).data.length, 1);
 });
 
+test('X-Webhook-Url names the receiver of a batch’s event, also if the batch fails at once', async (t) => {
+  const account = await stack.createAccount();
+  const client = clientOf(account);
+  const url = 'https://receiver.test/hook';
+  const options = { headers: { 'x-webhook-url': url } };
+  const body = { endpoint: '/v1/embeddings', completion_window: '24h' };
+  const twice = [embeddingLine(0), embeddingLine(0)];
+  for (const [requests, status] of [
+    [[embeddingLine(0)], 'completed'],
+    [twice, 'failed'],
+  ] as const) {
+    const { id } = await client.post<Batch>('/batches', { body: { ...body, requests }, ...options });
+    t.is((await waitForBatch(client, id)).status, status);
+    t.is(await stack.redis.hget(redisKeys.batch(account.id, id), 'url'), url);
+    const hooks = redisKeys.batchHooks(shardOf(account.id));
+    await waitFor(
+      'the webhook to be queued',
+      async () => (await stack.redis.zscore(hooks, `${account.id} ${id}`)) === null,
+    );
+  }
+  const headers = { 'x-webhook-url': 'http://127.0.0.1/hook' };
+  const refused = client.post('/batches', { body: { ...body, requests: twice }, headers });
+  t.is(((await t.throwsAsync(refused)) as { code?: string }).code, 'unsafe_url');
+});
+
+test('repeated requests leave no input behind, and a batch that is refused does not either', async (t) => {
+  const account = await stack.createAccount();
+  const client = clientOf(account);
+  const body = { endpoint: '/v1/embeddings', completion_window: '24h', requests: [embeddingLine(0)] };
+  const create = async () =>
+    await client.post<Batch>('/batches', { body, headers: { 'idempotency-key': 'one-input' } });
+  const [first, second] = await Promise.all([create(), create()]);
+  t.is(first.id, second.id);
+  const poor = clientOf(await stack.createAccount({ balance: '0.000000001' }));
+  const refused = poor.post('/batches', { body });
+  t.is(((await t.throwsAsync(refused)) as { status?: number }).status, 402);
+  t.deepEqual((await poor.files.list()).data, []);
+  await waitForBatch(client, first.id);
+  const inputs = (await client.files.list({ purpose: 'batch' })).data;
+  t.deepEqual(
+    inputs.map(({ id }) => id),
+    [first.input_file_id],
+  );
+});
+
 test('batches are listed page by page, and those of another account do not exist', async (t) => {
   const client = clientOf(await stack.createAccount());
   const ids: string[] = [];
@@ -403,9 +559,21 @@ test('batches are listed page by page, and those of another account do not exist
   const listed: string[] = [];
   for await (const batch of client.batches.list({ limit: 2 })) listed.push(batch.id);
   t.deepEqual(listed, ids.toReversed());
+  const [id] = ids;
+  const ended = await waitForBatch(client, id!);
   const stranger = clientOf(await stack.createAccount());
-  for (const call of [stranger.batches.retrieve(ids[0]!), stranger.batches.cancel(ids[0]!)])
+  t.deepEqual((await stranger.batches.list()).data, []);
+  t.deepEqual((await stranger.batches.list({ after: id! })).data, []);
+  for (const call of [
+    stranger.batches.retrieve(id!),
+    stranger.batches.cancel(id!),
+    stranger.post(`/batches/${id}/retry`),
+    stranger.get(`/batches/${id}/events`),
+    stranger.files.content(ended.output_file_id!),
+    stranger.files.delete(ended.output_file_id!),
+  ])
     t.is(((await t.throwsAsync(call)) as { status?: number }).status, 404);
+  t.is((await client.batches.retrieve(id!)).status, 'completed');
   const input = await upload(client, [embeddingLine(0)]);
   const created = stranger.batches.create({
     input_file_id: input,
@@ -415,18 +583,28 @@ test('batches are listed page by page, and those of another account do not exist
   t.is(((await t.throwsAsync(created)) as { status?: number }).status, 404);
 });
 
-test('the input file may be deleted while the batch runs', async (t) => {
+test('the input file may be deleted while the batch runs: its bytes are kept until the end, and no longer', async (t) => {
   const held = vendor.hold('gpt-deleted-input');
   t.teardown(() => held.end());
-  const client = clientOf(await stack.createAccount());
+  const account = await stack.createAccount();
+  const client = clientOf(account);
   const body = { model: 'deleted-input', messages: [{ role: 'user', content: 'hello' }], max_tokens: 20 };
   const lines = count(300).map((i) => ({ custom_id: `line-${i}`, body }));
   const batch = await createInline(client, '/v1/chat/completions', lines);
   await waitFor('a running line', () => held.waiting > 0);
+  const content = await new FileStore(stack.redis).findContent(account.id, batch.input_file_id);
+  const { key } = content!.segments[0]!;
+  const objects = new ObjectStore(stack.config.s3);
+  t.teardown(() => objects.close());
+  const isStored = async () => (await objects.describe(key, new AbortController().signal)) !== null;
   t.true((await client.files.delete(batch.input_file_id)).deleted);
+  const trash = redisKeys.fileTrash(shardOf(account.id));
+  t.is(await stack.redis.zscore(trash, key), null);
+  t.true(await isStored());
   held.end();
   const ended = await waitForBatch(client, batch.id);
   t.is(ended.request_counts!.completed, 300);
+  await waitFor('the bytes to be deleted', async () => !(await isStored()));
 });
 
 test('events follow a batch to its end', async (t) => {

@@ -449,6 +449,7 @@ test.serial('while the object store is away, an upload is a 503 and leaves nothi
     after.filter((key) => !before.includes(key)),
     [],
   );
+  t.is(await countUploads(), 0);
   t.is((await upload(client)).status, 'processed');
 });
 

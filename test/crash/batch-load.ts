@@ -60,11 +60,10 @@ export class BatchCaller {
   }
 
   /** Without an Idempotency-Key, so a lost response leaves a second batch. */
-  async create({ account, name, endpoint, isInline, lines }: BatchInput): Promise<BatchBody> {
+  async create(batch: BatchInput): Promise<BatchBody> {
+    const { account, name, endpoint, isInline, lines } = batch;
     const common = { endpoint, completion_window: '24h', metadata: { name } };
-    const input = isInline
-      ? { requests: lines }
-      : { input_file_id: await this.#upload(account, endpoint, lines) };
+    const input = isInline ? { requests: lines } : { input_file_id: await this.upload(batch) };
     return await this.#callJson<BatchBody>(account, '/v1/batches', () => ({
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -72,7 +71,12 @@ export class BatchCaller {
     }));
   }
 
-  async #upload(account: TestAccount, endpoint: string, lines: readonly BatchLine[]): Promise<string> {
+  /** @returns the id of the input file */
+  async upload({
+    account,
+    endpoint,
+    lines,
+  }: Pick<BatchInput, 'account' | 'endpoint' | 'lines'>): Promise<string> {
     const text = lines
       .map((line) => `${JSON.stringify({ method: 'POST', url: endpoint, ...line })}\n`)
       .join('');

@@ -7,6 +7,8 @@ import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { apiFilePrefix } from '../../shared/platform/storage/file-name.ts';
 import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
+import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import { FileStore } from '../../shared/work/files/file-store.ts';
 import { describeJobHolds, expireSliceLeases } from '../support/audit-jobs.ts';
 import { testOnOneRedis } from '../support/own-stores.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
@@ -97,7 +99,7 @@ async function checkPaidOnce(t: ExecutionContext, input: BatchInput, failed = 0)
   t.deepEqual(await verifyLedger(stores, 30_000), []);
 }
 
-test('if a worker dies between storing results and settling them, the lines run again, are charged once and appear once', async (t) => {
+test('if a worker dies between storing results and settling them, the lines run again, are charged once and appear once, and the lost results are deleted', async (t) => {
   const objects = new ObjectStore(stack.config.s3);
   t.teardown(() => objects.close());
   const listFiles = (): Promise<string[]> =>
@@ -115,6 +117,9 @@ test('if a worker dies between storing results and settling them, the lines run 
   // The input, and the results, whose worker does not get the reply.
   await waitFor('the results', async () => (await listFiles()).length === before.length + 2);
   t.is((await readBatch(input.account)).request_counts.completed, 0);
+  const inputKey = await stack.redis.hget(redisKeys.batch(input.account.id, batch.id), 'key');
+  const known = new Set([...before, inputKey!]);
+  const [lost] = (await listFiles()).filter((key) => !known.has(key));
   await first.kill();
   stack.s3Proxy!.release();
   await expireSliceLeases(stack.redis);
@@ -124,6 +129,17 @@ test('if a worker dies between storing results and settling them, the lines run 
   t.true(vendor.requests.counters.total >= calls + 2);
   await checkPaidOnce(t, input);
   t.is(await second.terminate(), 0);
+  // As happens a day later.
+  const trash = redisKeys.fileTrash(shardOf(input.account.id));
+  const trashed = await stack.redis.zrange(trash, '0', '-1');
+  t.true(trashed.includes(lost!));
+  for (const key of trashed) await stack.redis.zadd(trash, 'XX', 1, key);
+  await waitFor('the trash to be empty', async () => (await stack.redis.zcard(trash)) === 0);
+  const output = await new FileStore(stack.redis).findContent(input.account.id, ended.output_file_id!);
+  const kept = output!.segments.map(({ key }) => key);
+  t.true(kept.length > 0);
+  const left = await listFiles();
+  t.deepEqual(left.toSorted(), [...before, inputKey!, ...kept].toSorted());
 });
 
 test('if the object store is unavailable when images arrive, their lines wait for it and succeed', async (t) => {

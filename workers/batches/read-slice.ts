@@ -45,6 +45,8 @@ export async function* readSlice(
   let lineStart = at;
   let index = 0;
   while (at < byteLength) {
+    // A line that began before the slice goes on behind it: none begins within it.
+    if (isSkipping && at >= to) return;
     const wanted = Math.min(readBytes, byteLength - at);
     const chunk = await objects.getRange(key, at, wanted, signal);
     if (chunk === null || chunk.length < wanted)

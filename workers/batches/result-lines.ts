@@ -36,5 +36,6 @@ const refusals: Readonly<Record<RefusalCode, string>> = {
     'balance, and retry the batch.',
   batch_cancelled: 'The batch was cancelled before this line ran. It was not charged.',
   batch_expired: 'The batch expired before this line ran. It was not charged.',
+  input_lost: 'The input file of the batch was lost before this line ran. It was not charged.',
   account_banned: errorKinds.account_banned.en,
 };

@@ -5,8 +5,11 @@
 -- only from money that nothing else has reserved; the rest is the shortfall. Callers limit the cost of each line to its
 -- maximum.
 --
--- Replies {'settled', isEnded, why, workers…}, or {'gone'} if another worker has the slice, {'unknown'} if the account is
--- not in Redis.
+-- The objects with the results are in the trash, and leave it. If their time has come, they may be deleted already, so that
+-- the lines must run again.
+--
+-- Replies {'settled', isEnded, why}, {'gone'} if another worker has the slice or the objects may be deleted, or {'unknown'}
+-- if the account is not in Redis.
 
 local prefix = KEYS[1] -- of the keys of the account's shard
 local minutes = KEYS[2] -- hash: the account's requests by minute of the hour
@@ -20,11 +23,11 @@ local isLast = ARGV[7] -- '1' if all lines of the slice are
 local release = tonumber(ARGV[8]) -- nano-roubles that were reserved for these lines
 local reasoningTokens = tonumber(ARGV[9]) -- of these lines
 local outputFile = ARGV[10] -- id of the output file if the batch has none yet
-local outputKey = ARGV[11] -- object with the lines for the output file; '' if there are none
-local outputBytes = tonumber(ARGV[12]) -- of that object
+local outputKey = ARGV[11] -- object with the lines for the output file; '' if there are no lines at all
+local outputBytes = tonumber(ARGV[12]) -- of that object; 0 if it was not stored, because there are none for the output file
 local errorFile = ARGV[13] -- id of the error file if the batch has none yet
-local errorKey = ARGV[14] -- object with the lines for the error file; '' if there are none
-local errorBytes = tonumber(ARGV[15]) -- of that object
+local errorKey = ARGV[14] -- object with the lines for the error file, likewise
+local errorBytes = tonumber(ARGV[15]) -- of that object, likewise
 
 -- include '../../shared/work/batches/batch-functions.lua'
 -- include '../../shared/work/settlement/recent-minutes.lua'
@@ -34,6 +37,9 @@ local slice = findHeld(accountId, id, number, attempt)
 if not slice then return {'gone'} end
 local why = redis.call('HGET', batch, 'why') or ''
 if step <= slice.step then return {'settled', 0, why} end
+for key, bytes in pairs({[outputKey] = outputBytes, [errorKey] = errorBytes}) do
+  if bytes > 0 and not isStillStored(key) then return {'gone'} end
+end
 local account = prefix .. 'account:' .. accountId
 local balance, reserved = unpack(redis.call('HMGET', account, 'bal', 'res'))
 if not balance then return {'unknown'} end
@@ -86,7 +92,10 @@ redis.call('HSET', account, 'bal', whole(balance - total))
 redis.call('HINCRBY', batch, 'cost', whole(total))
 redis.call('HINCRBY', batch, 'rt', reasoningTokens)
 local function addResults(field, file, suffix, key, bytes)
-  if key == '' then return end
+  if bytes == 0 then
+    forgetObject(key)
+    return
+  end
   if redis.call('HSETNX', batch, field, file) == 1 then
     createGrowingFile(accountId, file, id .. suffix, 'batch_output')
   end

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
+import { batchWindowMs } from '../../shared/contract/batch-terms.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
 import { createApiFileKey } from '../../shared/platform/storage/file-name.ts';
@@ -14,6 +15,7 @@ import {
   type TakenSlice,
 } from './slice-scripts.ts';
 import { createFileId } from '../../shared/work/files/file-id.ts';
+import { FileStore } from '../../shared/work/files/file-store.ts';
 import type { FinishDeps } from '../../shared/work/settlement/finish-request.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { LineSet } from './line-set.ts';
@@ -52,6 +54,13 @@ export interface FinishedLine {
   readonly mayRetry?: boolean;
 }
 
+/** The names of a part's objects, for the output file and for the error file. */
+interface PartObjects {
+  readonly keys: readonly [output: string, errors: string];
+  /** Resolves once the names are in the trash, from which the settlement takes them. */
+  readonly begun: Promise<void>;
+}
+
 /** Another worker has the slice, or the batch has ended. Nothing of the slice may be written any more. */
 export class SliceLost extends Error {
   override readonly name = 'SliceLost';
@@ -75,10 +84,13 @@ export interface SliceResultsOptions {
  */
 export class SliceResults {
   readonly #options: SliceResultsOptions;
+  readonly #files: FileStore;
   readonly #done: LineSet;
   #step: number;
   #waiting: FinishedLine[] = [];
   #waitingBytes = 0;
+  /** The objects of the waiting lines. Begun with the first one, so that nothing waits for that. */
+  #objects: PartObjects | null = null;
   /** Has memory of the waiting lines. */
   #writer = new LineWriter();
   #timer: NodeJS.Timeout | null = null;
@@ -90,6 +102,7 @@ export class SliceResults {
 
   constructor(options: SliceResultsOptions) {
     this.#options = options;
+    this.#files = new FileStore(options.dependencies.redis);
     this.#done = new LineSet(options.slice.done);
     this.#step = options.slice.step;
   }
@@ -111,6 +124,7 @@ export class SliceResults {
   add(line: FinishedLine): void | Promise<void> {
     this.#done.add(line.index);
     this.#waiting.push(line);
+    this.#objects ??= this.#beginObjects();
     for (const { length } of line.pieces) this.#waitingBytes += length;
     if (this.#waitingBytes >= flushBytes) return this.flush();
     this.#timer ??= setTimeout(() => this.#flushLater(), flushMs);
@@ -140,8 +154,9 @@ export class SliceResults {
   async #enqueue(isLast: boolean): Promise<void> {
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;
-    const [lines, writer] = [this.#waiting, this.#writer];
+    const [lines, writer, objects] = [this.#waiting, this.#writer, this.#objects];
     this.#waiting = [];
+    this.#objects = null;
     this.#waitingBytes = 0;
     this.#writer = new LineWriter();
     if (lines.length > 0 || isLast) {
@@ -149,7 +164,7 @@ export class SliceResults {
       const [step, done] = [this.#step, this.#done.toString()];
       this.#writing = this.#writing.then(async () => {
         if (this.#failure !== null) return;
-        await this.#write(lines, { step, done, isLast });
+        await this.#write(lines, objects, { step, done, isLast });
         if (!this.#hasFailed) writer.release();
       });
       this.#writing = this.#writing.catch((error: unknown) => {
@@ -160,15 +175,24 @@ export class SliceResults {
     if (this.#failure !== null) throw this.#failure;
   }
 
+  #beginObjects(): PartObjects {
+    const { slice, plan } = this.#options;
+    // A file is created with the first part that is settled, which may be a later one.
+    const dueAtMs = Date.now() + plan.resultLifetimeSeconds * 1_000 + batchWindowMs;
+    const keys = [createApiFileKey(dueAtMs), createApiFileKey(dueAtMs)] as const;
+    const begun = this.#files.beginSegments(slice.accountId, keys);
+    // It is tried again when the part is written.
+    begun.catch(() => undefined);
+    return { keys, begun };
+  }
+
   async #write(
     lines: readonly FinishedLine[],
+    objects: PartObjects | null,
     { step, done, isLast }: Pick<SettledLines, 'step' | 'done' | 'isLast'>,
   ): Promise<void> {
     const { slice, onRefusal } = this.#options;
-    const [output, errors] = await Promise.all([
-      this.#store(lines.filter((line) => !isFailed(line))),
-      this.#store(lines.filter(isFailed)),
-    ]);
+    const [output, errors] = await this.#store(lines, objects);
     const releaseNano = lines.reduce((sum, { reservedNano }) => sum + reservedNano, 0n);
     const reasoningTokens = lines.reduce((sum, { charge }) => sum + (charge?.reasoningTokens ?? 0), 0);
     const models = sumByModel(lines, slice, step, this.#options.plan);
@@ -192,16 +216,38 @@ export class SliceResults {
     });
   }
 
-  /** Stores lines as one object. Their memory is needed until they are settled anyway. */
-  async #store(lines: readonly FinishedLine[]): Promise<ResultPart> {
-    const { dependencies, plan, signal } = this.#options;
-    const nowMs = Date.now();
-    const fileId = createFileId(nowMs, plan.resultLifetimeSeconds);
-    if (lines.length === 0) return { fileId, object: null };
-    const body = joinPieces(lines.flatMap(({ pieces }) => pieces));
-    const key = createApiFileKey(nowMs + plan.resultLifetimeSeconds * 1_000);
-    await this.#retry(() => dependencies.objects.put(key, body, resultType, signal));
-    return { fileId, object: { key, byteLength: body.length } };
+  /** Stores lines as one object for each file. Their memory is needed until they are settled anyway. */
+  async #store(
+    lines: readonly FinishedLine[],
+    objects: PartObjects | null,
+  ): Promise<[output: ResultPart, errors: ResultPart]> {
+    const { dependencies, slice, plan, signal } = this.#options;
+    const nameFile = (): string => createFileId(Date.now(), plan.resultLifetimeSeconds);
+    if (objects === null)
+      return [
+        { fileId: nameFile(), object: null },
+        { fileId: nameFile(), object: null },
+      ];
+    const { keys } = objects;
+    const join = (some: readonly FinishedLine[]): Buffer => joinPieces(some.flatMap(({ pieces }) => pieces));
+    const bodies = [join(lines.filter((line) => !isFailed(line))), join(lines.filter(isFailed))] as const;
+    let begun: Promise<void> | null = objects.begun;
+    await this.#retry(async () => {
+      // Again before each further attempt: the objects may be due if the store was unavailable for long.
+      const beginning = begun ?? this.#files.beginSegments(slice.accountId, keys);
+      begun = null;
+      await beginning;
+      await Promise.all(
+        bodies.map(async (body, i) => {
+          if (body.length > 0) await dependencies.objects.put(keys[i]!, body, resultType, signal);
+        }),
+      );
+    });
+    const toPart = (i: 0 | 1): ResultPart => ({
+      fileId: nameFile(),
+      object: { key: keys[i], byteLength: bodies[i].length },
+    });
+    return [toPart(0), toPart(1)];
   }
 
   /** Retries until it succeeds: the vendor has billed the results. @throws SliceLost when another worker has the slice */

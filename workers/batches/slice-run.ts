@@ -1,12 +1,13 @@
 import { once, setMaxListeners } from 'node:events';
 import { CountingTurn } from '../../shared/catalog/count-tokens.ts';
-import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
+import { batchWindowMs, type BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import type { BudgetShare, FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { createFileLinks } from '../../shared/responses/file-links.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
 import { createPricedCatalog } from './priced-catalog.ts';
+import { reportLostInput } from './report-lost-input.ts';
 import { reserveForLines } from './reserve-for-lines.ts';
 import type { TakenSlice } from './slice-scripts.ts';
 import { maxDeaths } from '../../shared/work/jobs/end-job-scripts.ts';
@@ -274,10 +275,9 @@ export class SliceRun {
         yield lines.filter(({ index }) => !this.#results.has(index));
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
-      this.#log.error(
-        { err: error },
-        'the input of a batch is lost; its remaining lines are missing from the results',
-      );
+      const { redis, objects } = this.#dependencies;
+      await reportLostInput({ redis, objects, log: this.#log }, this.slice, error, this.#lost.signal);
+      this.refuse('input_lost');
     }
   }
 
@@ -355,7 +355,8 @@ export class SliceRun {
       userIp: this.#plan.userIp,
       log: this.#log,
       linkOf: createFileLinks(this.#plan.publicUrl, this.#dependencies.bucketUrl),
-      imagesDueAtMs: Date.now() + this.#plan.resultLifetimeSeconds * 1_000,
+      // The output file may be created later, but within the window of the batch.
+      imagesDueAtMs: Date.now() + this.#plan.resultLifetimeSeconds * 1_000 + batchWindowMs,
       withdrawn: this.#withdrawn.signal,
       stopping: this.#lost.signal,
     };

@@ -5,7 +5,7 @@ import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-c
 import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 import { batchConstants } from '../../shared/work/batches/batch-constants.ts';
 import type { BatchQueueName } from '../../shared/work/jobs/job-line.ts';
-import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
+import type { BatchFault, RefusalCode } from '../../shared/work/batches/batch-record.ts';
 
 /** Bytes of the input file whose lines a worker writes to the error file at a time, without running them. */
 const refusedSliceBytes = 8_000_000;
@@ -28,6 +28,13 @@ const stopScript = new LuaScript(
   new URL('./stop-batch.lua', import.meta.url),
   ['prefix', 'accountId', 'id', 'why'],
   { constants: batchConstants },
+);
+const loseInputScript = new LuaScript(
+  new URL('./lose-input.lua', import.meta.url),
+  [...sliceNames, 'failure'],
+  {
+    constants: batchConstants,
+  },
 );
 const settleScript = new LuaScript(
   new URL('./settle-lines.lua', import.meta.url),
@@ -206,11 +213,17 @@ export async function stopBatch(
   await callRedis(() => stopScript.run(redis, values));
 }
 
+/** Stops a batch whose input is lost. It fails when the lines that have been read have ended. */
+export async function loseInput(redis: RedisClient, slice: SliceAttempt, fault: BatchFault): Promise<void> {
+  const values = { ...valuesOf(slice), failure: JSON.stringify([fault]) };
+  await callRedis(() => loseInputScript.run(redis, values));
+}
+
 /** Lines for one of the files with results. */
 export interface ResultPart {
   /** The id of the file if the batch has none yet. */
   readonly fileId: string;
-  /** Null if there are no lines for it. */
+  /** Its length is 0 if there are no lines for the file, so that it was not stored. Null if there are no lines at all. */
   readonly object: { readonly key: string; readonly byteLength: number } | null;
 }
 
@@ -240,7 +253,10 @@ export interface SettledLines {
 }
 
 export interface LineSettlement {
-  /** `gone`: another worker has the slice, and nothing was changed. `unknown`: the account is not in Redis. */
+  /**
+   * `gone`: another worker has the slice, or the results were stored so long ago that they may be deleted. Nothing was
+   * changed. `unknown`: the account is not in Redis.
+   */
   readonly outcome: 'settled' | 'gone' | 'unknown';
   /** Whether these were the last lines of the batch. */
   readonly hasEnded: boolean;
@@ -248,7 +264,7 @@ export interface LineSettlement {
   readonly refusal: RefusalCode | null;
 }
 
-/** Settles lines whose results are stored. Doing so again changes nothing. */
+/** Settles lines whose results are stored in objects that `FileStore.beginSegments` began. Doing so again changes nothing. */
 export async function settleLines(
   redis: RedisClient,
   slice: SliceAttempt,

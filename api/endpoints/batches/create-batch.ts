@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreateBatchRequest } from '../../../shared/contract/batches.ts';
 import { maxFileSeconds } from '../../../shared/contract/batch-terms.ts';
-import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { AppError, invalidField, toAppError } from '../../../shared/contract/errors.ts';
 import { parseRub } from '../../../shared/encoding/money.ts';
 import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
@@ -30,8 +30,16 @@ export const createBatch = defineEndpoint(
     const options = readOptions(services, context, body);
     // Before anything is stored. It has been done already for a large body.
     if (context.state.preAdmission === undefined) await preAdmitBody(services, context, modelTypes);
-    const input = await findInput(services, context, body);
-    const batch = await createFrom(services, context, input, options);
+    const { requests } = body;
+    const batch =
+      requests === null || requests === undefined
+        ? await createFrom(services, context, await findInput(services, context, body), options)
+        : await createFromStored(
+            services,
+            context,
+            await storeInput(services, context, body, requests),
+            options,
+          );
     context.body = presentBatch(batch, Date.now());
   },
 );
@@ -63,21 +71,28 @@ function readMaxCost(value: number | null): bigint | null {
   return nano;
 }
 
+/** @throws AppError `validation_failed`, and like an upload */
+async function storeInput(
+  services: Services,
+  context: ApiContext,
+  { input_file_id: id, endpoint }: CreateBatchRequest,
+  requests: NonNullable<CreateBatchRequest['requests']>,
+): Promise<WrittenFile> {
+  if (id !== null && id !== undefined)
+    throw invalidField(
+      ['body', 'requests'],
+      'cannot be sent together with input_file_id. Remove one of them',
+    );
+  return await storeRequests(services, context, requests, endpoint);
+}
+
 /** @throws AppError `not_found`, `validation_failed` */
 async function findInput(
   services: Services,
   context: ApiContext,
-  { input_file_id: id, requests, endpoint }: CreateBatchRequest,
+  { input_file_id: id }: CreateBatchRequest,
 ): Promise<WrittenFile> {
   const { accountId } = keyHolderOf(context);
-  if (requests !== null && requests !== undefined) {
-    if (id !== null && id !== undefined)
-      throw invalidField(
-        ['body', 'requests'],
-        'cannot be sent together with input_file_id. Remove one of them',
-      );
-    return await storeRequests(services, context, requests, endpoint);
-  }
   if (id === null || id === undefined)
     throw invalidField(['body', 'input_file_id'], 'is required, unless you send requests', {
       type: 'required',
@@ -106,6 +121,35 @@ export async function createFrom(
   if (admitted.outcome === 'attached')
     return await findOnceCreated(services, admitted.accountId, admitted.requestId);
   return await services.batches.create(admitted.request, work);
+}
+
+/** As `createFrom`, for an input that was stored for this request. If the batch does not have it, it is deleted again. */
+export async function createFromStored(
+  services: Services,
+  context: ApiContext,
+  input: WrittenFile,
+  options: BatchOptions,
+): Promise<BatchRecord> {
+  const { id } = input.file;
+  try {
+    const batch = await createFrom(services, context, input, options);
+    if (batch.inputFileId !== id) await deleteInput(services, context, id);
+    return batch;
+  } catch (error) {
+    // If a store did not reply, the batch may have been created.
+    if (toAppError(error).status < 500) await deleteInput(services, context, id);
+    throw error;
+  }
+}
+
+async function deleteInput({ files, log }: Services, context: ApiContext, id: string): Promise<void> {
+  const { accountId } = keyHolderOf(context);
+  await files.delete(accountId, id).catch((error: unknown) => {
+    log.warn(
+      { accountId, fileId: id, err: error },
+      'the input of a batch that was not created was not deleted',
+    );
+  });
 }
 
 const creationPolls = 50;

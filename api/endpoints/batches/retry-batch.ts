@@ -11,7 +11,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import type { Services } from '../../services.ts';
-import { createFrom } from './create-batch.ts';
+import { createFromStored } from './create-batch.ts';
 import { findBatch, type BatchContext } from './batches.ts';
 
 export const retryBatch = defineEndpoint(
@@ -26,7 +26,7 @@ export const retryBatch = defineEndpoint(
       throw cannotRetry('The batch has no failed lines.');
     const input = await storeRetried(services, context, batch.errorFileId, batch.inputFileId);
     const { endpoint, metadata, maxCostNano, webhookUrl } = batch;
-    const retried = await createFrom(services, context, input, {
+    const retried = await createFromStored(services, context, input, {
       endpoint,
       metadata,
       maxCostNano,

@@ -13,7 +13,7 @@
 -- all remaining lines if they are not run any more, `ok` and `bad` how many lines have succeeded and failed, `cost` and
 -- `res` what they have cost and what is reserved for them (nano-roubles), `max` the most that they may cost, `pt` `ct`
 -- `cr` `rt` prompt, completion, cached and reasoning tokens, `prices` at its creation as JSON, `of` and `ef` the files
--- with its results, `fl` for how long those are kept (s), `ip` the address of its caller,
+-- with its results, `fl` for how long those are kept (s), `errors` why it fails as JSON, `ip` the address of its caller,
 -- `meta` its metadata as JSON, `url` and `pu` its webhook and the public URL of the gateway, `wh` state of the webhook,
 -- and the time of each status, `t:` and the status. `sum:` and a model, as JSON, is the sum of its settled lines.
 --
@@ -168,9 +168,16 @@ local statusOfReason = {batch_cancelled = 'cancelled', batch_expired = 'expired'
 
 -- Ends the batch if all of its lines are settled. Returns whether it has ended.
 local function endIfDone(accountId, id, batch)
-  local status, cursor, size, why = unpack(redis.call('HMGET', batch, 'st', 'cur', 'size', 'why'))
+  local status, cursor, size, why, errors = unpack(redis.call('HMGET', batch, 'st', 'cur', 'size', 'why', 'errors'))
   if endedStatuses[status] then return true end
   if tonumber(cursor) < tonumber(size) or redis.call('EXISTS', slicesOf(accountId, id)) == 1 then return false end
+  if errors then
+    -- Its input is lost, so nobody knows the lines that have no result.
+    local lines, succeeded = unpack(redis.call('HMGET', batch, 'lines', 'ok'))
+    redis.call('HSET', batch, 'bad', whole(tonumber(lines) - tonumber(succeeded)))
+    endBatch(accountId, id, batch, 'failed')
+    return true
+  end
   endBatch(accountId, id, batch, statusOfReason[why] or 'completed')
   return true
 end

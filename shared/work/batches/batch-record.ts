@@ -9,6 +9,7 @@ export const refusalCodes = [
   'batch_cancelled',
   'batch_expired',
   'account_banned',
+  'input_lost',
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 

@@ -8,7 +8,7 @@
 -- other in the order of a list, each entry `key bytes`.
 --
 -- Objects of files that no longer exist are in the trash, a sorted set, from which workers delete them. An object is in
--- the trash before it is written, with a time a day away, so that it is deleted if its file is never created.
+-- the trash before it is written, with a time a day away, so that it is deleted if no file ever gets it.
 
 -- include '../../platform/redis/clock.lua'
 -- include '../../platform/redis/whole.lua'
@@ -25,6 +25,15 @@ local function fileCreatedAt(id) return fileExpiresAt(id) - tonumber(string.sub(
 
 -- Lets workers delete an object now.
 local function trashObject(key) redis.call('ZADD', prefix .. 'file-trash', nowMs, key) end
+
+-- Takes an object from the trash: it belongs to a file, or was never written.
+local function forgetObject(key) redis.call('ZREM', prefix .. 'file-trash', key) end
+
+-- Whether an object that is in the trash cannot have been deleted yet.
+local function isStillStored(key)
+  local dueAt = redis.call('ZSCORE', prefix .. 'file-trash', key)
+  return dueAt and tonumber(dueAt) > nowMs
+end
 
 -- Returns the number of the account's files, and their bytes.
 local function readFilesHeld(accountId)
@@ -50,7 +59,7 @@ local function createFile(accountId, id, name, purpose, key, bytes, verdict)
   local record = fileOf(accountId, id)
   redis.call('HSET', record, 'fn', name, 'p', purpose, 'b', whole(bytes), 'k', key)
   if verdict ~= '' then redis.call('HSET', record, 'v', verdict) end
-  redis.call('ZREM', prefix .. 'file-trash', key)
+  forgetObject(key)
   listFile(accountId, id, purpose)
   changeFilesHeld(accountId, 1, bytes)
 end
@@ -71,7 +80,7 @@ local function appendSegment(accountId, id, key, bytes)
     return nil
   end
   redis.call('RPUSH', segmentsOf(accountId, id), key .. ' ' .. whole(bytes))
-  redis.call('ZREM', prefix .. 'file-trash', key)
+  forgetObject(key)
   redis.call('HSET', record, 'm', whole(nowMs))
   changeFilesHeld(accountId, 0, bytes)
   return redis.call('HINCRBY', record, 'b', whole(bytes))

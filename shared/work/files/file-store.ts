@@ -18,7 +18,7 @@ const maxListed = 1_000;
 const maxPerScript = 64;
 /** Maximum number of objects that a store deletes in one call. */
 const maxTrashed = 1_000;
-/** Longer than any upload can take. Its object is deleted then, unless it belongs to a file. */
+/** Longer than any upload can take. An object that belongs to no file by then is deleted. */
 const maxUploadMs = 25 * 60 * 60_000;
 
 const beginScript = new LuaScript(
@@ -26,6 +26,10 @@ const beginScript = new LuaScript(
   ['prefix', 'accountId', 'key', 'bytes', 'maxFiles', 'maxBytes'],
   { constants: { maxUploadMs } },
 );
+const beginSegmentsScript = new LuaScript(new URL('./begin-segments.lua', import.meta.url), ['prefix'], {
+  itemNames: ['key'],
+  constants: { maxUploadMs },
+});
 const createScript = new LuaScript(new URL('./create-file.lua', import.meta.url), [
   'prefix',
   'accountId',
@@ -142,6 +146,16 @@ export class FileStore {
       | ['ok', nowMs: number]
       | RefusalReply;
     return reply[0] === 'ok' ? { outcome: reply[0], nowMs: reply[1] } : toRefusal(reply);
+  }
+
+  /**
+   * Begins segments of an account's files, before their objects are stored. An object is deleted after a day unless it
+   * belongs to a file by then.
+   */
+  async beginSegments(accountId: string, keys: readonly string[]): Promise<void> {
+    const values = { prefix: redisKeys.filesOf(shardOf(accountId)) };
+    const items = keys.map((key) => ({ key }));
+    await callRedis(() => beginSegmentsScript.run(this.#redis, values, items));
   }
 
   /** Creates a file whose object is stored. The object of a refused file is deleted. */

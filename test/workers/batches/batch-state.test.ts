@@ -1,13 +1,13 @@
 import test from 'ava';
 import { noUsage } from '../../../shared/catalog/cost.ts';
 import type { UsageEvent } from '../../../shared/ledger/usage-event.ts';
-import { runAdmission } from '../../../shared/money/admit-script.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { anyModel } from '../../../shared/work/batches/batch-constants.ts';
 import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
 import { BatchStore, type NewBatch } from '../../../shared/work/batches/batch-store.ts';
 import { recoverSlices, wakeBatches } from '../../../workers/batches/keep-batch-scripts.ts';
 import {
+  loseInput,
   renewSlices,
   reserveLines,
   returnSlice,
@@ -19,7 +19,8 @@ import {
 } from '../../../workers/batches/slice-scripts.ts';
 import { createFileId } from '../../../shared/work/files/file-id.ts';
 import { FileStore } from '../../../shared/work/files/file-store.ts';
-import { admission, readBalance, readEntries } from '../../support/billing.ts';
+import { readBalance, readEntries } from '../../support/billing.ts';
+import { batchLine, placeBatch } from '../../support/place-batches.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 
 /** How the state of a batch changes: who may change it, and what happens to its money and lines. */
@@ -32,56 +33,16 @@ test.before(async () => {
 });
 test.after.always(() => services.close());
 
-const line = { queue: 'batch-embedding', model: 'vectors' } as const;
+const line = batchLine;
 const balanceNano = 1_000_000n;
-const dayMs = 24 * 60 * 60_000;
 
 interface BatchRef {
   readonly accountId: string;
   readonly id: string;
 }
 
-async function place(accountId: string, changes: Partial<NewBatch> = {}, maxUnfinished = 100) {
-  const { redis } = services;
-  const keyHash = (await redis.hget(redisKeys.account(accountId), 'key'))!;
-  const request = admission(accountId, { keyHash, fixedNano: 1_000n });
-  await runAdmission(redis, request);
-  const { requestId } = request;
-  const inputFileId = createFileId(Date.now(), 3_600);
-  const file = {
-    id: inputFileId,
-    name: 'lines.jsonl',
-    purpose: 'batch',
-    key: 'input-key',
-    byteLength: 250,
-    verdict: null,
-  } as const;
-  await new FileStore(redis).create(accountId, file, { maxFiles: 100, maxBytes: 1_000_000 });
-  const batch: NewBatch = {
-    id: `batch_${requestId}`,
-    accountId,
-    requestId,
-    endpoint: '/v1/embeddings',
-    ...line,
-    turnModel: line.model,
-    windowMs: dayMs,
-    inputFileId,
-    inputKey: 'input-key',
-    inputBytes: 250,
-    lines: 25,
-    sliceBytes: 100,
-    maxCostNano: null,
-    resultLifetimeSeconds: 30 * 24 * 60 * 60,
-    prices: {},
-    metadata: { team: 'search' },
-    userIp: '127.0.0.1',
-    webhookUrl: null,
-    publicUrl: '',
-    faults: [],
-    ...changes,
-  };
-  return { batch, placed: await store.place(batch, maxUnfinished) };
-}
+const place = (accountId: string, changes: Partial<NewBatch> = {}, maxUnfinished = 100) =>
+  placeBatch(services.redis, accountId, changes, maxUnfinished);
 
 let lastShard = 0;
 
@@ -117,6 +78,11 @@ const nothing = { fileId: outputFileId, object: null };
 
 /** Settles lines of one model that succeeded. */
 async function settle(slice: SliceAttempt, costNano: bigint, changes: Partial<SettledLines> = {}) {
+  await new FileStore(services.redis).beginSegments(slice.accountId, [`out-${slice.number}`]);
+  return await settleBegun(slice, costNano, changes);
+}
+
+async function settleBegun(slice: SliceAttempt, costNano: bigint, changes: Partial<SettledLines> = {}) {
   const { step = 1 } = changes;
   const event: UsageEvent = {
     v: 1,
@@ -242,6 +208,27 @@ test('the slice of a dead worker is taken again, and the dead worker can no long
   t.is((await find(batch)).succeeded, 10);
 });
 
+test('results leave the trash when they are settled; those that may be deleted already settle nothing', async (t) => {
+  const { redis } = services;
+  const batch = await createBatch();
+  const trash = redisKeys.fileTrash(shardOf(batch.accountId));
+  const [one, two, three] = [await takeOne(batch), await takeOne(batch), await takeOne(batch)];
+  await new FileStore(redis).beginSegments(batch.accountId, ['out-1', 'out-2', 'unused']);
+  t.true(Number(await redis.zscore(trash, 'out-1')) > Date.now() + 24 * 60 * 60_000);
+  const unused = { fileId: outputFileId, object: { key: 'unused', byteLength: 0 } };
+  t.is((await settleBegun(one, 100n, { errors: unused })).outcome, 'settled');
+  t.is(await redis.zscore(trash, 'out-1'), null);
+  t.is(await redis.zscore(trash, 'unused'), null);
+  t.is((await find(batch)).errorFileId, null);
+
+  await redis.zadd(trash, Date.now() - 1, 'out-2');
+  t.is((await settleBegun(two, 100n)).outcome, 'gone');
+  t.is((await settleBegun(three, 100n)).outcome, 'gone', 'it was never in the trash');
+  t.true((await redis.zscore(trash, 'out-2')) !== null);
+  t.like(await find(batch), { succeeded: 10, costNano: 100n });
+  t.is((await readBalance(redis, batch.accountId)).balance, balanceNano - 100n);
+});
+
 test('settling a step again changes nothing', async (t) => {
   const batch = await createBatch();
   const slice = await takeOne(batch);
@@ -344,6 +331,22 @@ test('a batch whose window is over stops, and ends as expired', async (t) => {
   t.like(rest, { from: 0, to: 250, refusal: 'batch_expired' });
   await settle(rest, 0n, { models: [] });
   t.is((await find(batch)).status, 'expired');
+});
+
+test('a batch whose input is lost runs no more lines, and fails with all of its lines counted', async (t) => {
+  const { redis } = services;
+  const batch = await createBatch();
+  const fault = { code: 'input_lost', line: null, message: 'lost', param: null };
+  const [running, lost] = [await takeOne(batch), await takeOne(batch)];
+  for (let i = 0; i < 2; i++) await loseInput(redis, lost, fault);
+  t.is((await take(batch)).slice, null);
+  t.deepEqual(await reserveLines(redis, running, 1n), { outcome: 'stopped', refusal: 'input_lost' });
+  t.false((await settle(lost, 0n, { models: [], output: nothing })).hasEnded);
+  t.is((await find(batch)).status, 'finalizing');
+  t.true((await settle(running, 200n)).hasEnded);
+  await loseInput(redis, lost, { ...fault, message: 'late' });
+  t.like(await find(batch), { status: 'failed', succeeded: 10, failed: 15, costNano: 200n, faults: [fault] });
+  t.like(await readBalance(redis, batch.accountId), { balance: balanceNano - 200n, reserved: 0n });
 });
 
 test('a slice that is handed back can be taken at once, or after a pause', async (t) => {

@@ -28,7 +28,8 @@ const plan: BatchPlan = {
 };
 
 test('results of an account that Redis forgets again and again are kept until they are settled', async (t) => {
-  const replies = [['unknown'], ['unknown'], ['unknown'], ['settled', 1, '']];
+  // The first reply is about the names of the objects.
+  const replies = [null, ['unknown'], ['unknown'], ['unknown'], ['settled', 1, '']];
   let loads = 0;
   const stored: string[] = [];
   const dependencies = {
@@ -59,4 +60,39 @@ test('results of an account that Redis forgets again and again are kept until th
   t.is(loads, 2);
   t.is(stored.length, 1);
   t.deepEqual(replies, []);
+});
+
+test('results are stored only under names that are in the trash, however often that fails', async (t) => {
+  const steps: string[] = [];
+  const failures = { begin: 1, put: 1 };
+  const takeFailure = (step: keyof typeof failures): boolean => (failures[step] -= 1) >= 0;
+  const dependencies = {
+    redis: {
+      evalsha: async (_sha: string, keys: number, ...values: string[]) => {
+        const names = values.slice(keys);
+        const isBegin = names.length === 2;
+        steps.push(isBegin ? 'begin' : 'settle');
+        if (isBegin && takeFailure('begin')) throw new Error('Connection is closed.');
+        return isBegin ? null : ['settled', 1, ''];
+      },
+    } as unknown as RedisClient,
+    objects: {
+      put: async () => {
+        steps.push('put');
+        if (takeFailure('put')) throw new Error('unavailable');
+      },
+    },
+  } as unknown as SliceResultsOptions['dependencies'];
+  const results = new SliceResults({
+    dependencies,
+    slice,
+    plan,
+    signal: new AbortController().signal,
+    onRefusal: () => t.fail(),
+    onFault: () => undefined,
+  });
+  const line = { pieces: [Buffer.from('{}\n')], status: 404, reservedNano: 0n, charge: null };
+  await results.add({ index: 0, ...line });
+  await results.end();
+  t.deepEqual(steps, ['begin', 'begin', 'put', 'begin', 'put', 'settle']);
 });
