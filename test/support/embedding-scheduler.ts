@@ -49,6 +49,8 @@ export interface TestSchedulerOptions {
   readonly respond?: (inputs: readonly string[]) => Error | null;
   /** Texts whose vector is invalid. */
   readonly isBroken?: (text: string) => boolean;
+  /** Whether more lines of batches will be embedded soon. */
+  readonly expectsLines?: () => boolean;
 }
 
 /** Requests that are not done are stopped at the end of the test. */
@@ -61,6 +63,7 @@ export function createTestScheduler(
     grantsSlots = false,
     respond,
     isBroken = () => false,
+    expectsLines,
   }: TestSchedulerOptions = {},
 ): TestScheduler {
   const route = createRoute('a', { maxConcurrency: slots });
@@ -112,6 +115,7 @@ export function createTestScheduler(
   const scheduler = new EmbeddingScheduler(dependencies as unknown as CallDeps, {
     modelId: 'emb',
     findModel: () => model,
+    ...(expectsLines !== undefined && { expectsLines }),
   });
   let seen = 0;
   const stops: AbortController[] = [];

@@ -56,8 +56,8 @@ export class EmbeddingScheduler {
     batch: new Set(),
   };
   #deadlines: NodeJS.Timeout | null = null;
-  /** Whether batch lines wait for others that fill their call. */
-  #isFilling = false;
+  /** Runs while batch lines wait for others that fill their call. */
+  #filling: NodeJS.Timeout | null = null;
   #whenLinesWanted: Promise<void> | null = null;
   #endLinesWait: () => void = () => undefined;
 
@@ -181,7 +181,11 @@ export class EmbeddingScheduler {
    */
   #tryCall(callClass: CallClass, freeSlots = 1, share: number | null = null): void {
     const isPart = this.#waiting.of(callClass).size < (share ?? this.#findMinShare(callClass));
-    if (callClass === 'batch' && isPart && this.#canFill()) return;
+    if (callClass === 'batch') {
+      if (isPart && this.#canFill()) return;
+      clearTimeout(this.#filling ?? undefined);
+      this.#filling = null;
+    }
     this.#requestSlots(callClass, freeSlots, share);
   }
 
@@ -203,10 +207,9 @@ export class EmbeddingScheduler {
   /** Whether a call for the waiting batch lines should wait for others, which come soon. It is tried again then. */
   #canFill(): boolean {
     if (this.#options.expectsLines?.() !== true || this.#waiting.of('batch').size === 0) return false;
-    if (this.#isFilling) return true;
-    this.#isFilling = true;
-    setTimeout(() => {
-      this.#isFilling = false;
+    if (this.#filling !== null) return true;
+    this.#filling = setTimeout(() => {
+      this.#filling = null;
       this.#requestSlots('batch', 1, null);
     }, fillMs);
     return true;

@@ -48,6 +48,38 @@ test('calls for background inputs are as full as the limits allow, across accoun
   t.is(waiting.length, 0);
 });
 
+test('background inputs wait for others that fill their call, but not for long', async (t) => {
+  const { embed, waiting, waitForSlot, nextCall } = createTestScheduler(t, {
+    maxInputs: 100,
+    expectsLines: () => true,
+  });
+  const [first, second] = [textsOf('a', 60), textsOf('b', 70)];
+  void embed(first, background(first));
+  await setImmediate();
+  t.is(waiting.length, 0);
+  void embed(second, background(second));
+  (await waitForSlot('batch')).grant(5);
+  t.is((await nextCall()).inputs.length, 100);
+  (await waitForSlot('batch')).grant();
+  t.is((await nextCall()).inputs.length, 30);
+});
+
+test('no more lines are wanted while a call for each slot waits', async (t) => {
+  const { scheduler, embed, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100, slots: 2 });
+  const [first, second] = [textsOf('a', 199), textsOf('b', 1)];
+  void embed(first, background(first));
+  await setImmediate();
+  t.is(scheduler.whenLinesWanted, null);
+  void embed(second, background(second));
+  await setImmediate();
+  const { whenLinesWanted } = scheduler;
+  t.true(whenLinesWanted instanceof Promise);
+  (await waitForSlot('batch')).grant();
+  await nextCall();
+  await whenLinesWanted;
+  t.is(scheduler.whenLinesWanted, null);
+});
+
 test('a call for background inputs begins with the inputs of callers who wait at that moment', async (t) => {
   const { embed, waiting, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100 });
   const lines = textsOf('line', 150);

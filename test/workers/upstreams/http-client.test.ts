@@ -120,6 +120,55 @@ test('a response body is read completely, with or without a declared length', as
   t.true((await (await declared.post()).readAll(3_000_000)).equals(body));
 });
 
+test('a large body with a declared length arrives whole, whichever method reads it and whenever it begins', async (t) => {
+  const body = Buffer.from(Array.from({ length: 400_000 }, (_, i) => `${i} `).join(''));
+  const { post } = await startRig(t, (_request, response) => {
+    response.writeHead(200, { 'content-length': body.length }).end(body);
+  });
+  const read = {
+    readAll: async (httpResponse: HttpResponse) => await httpResponse.readAll(body.length),
+    readLarge: async (httpResponse: HttpResponse) =>
+      await httpResponse.readLarge(body.length, (whole) => Buffer.from(whole)),
+  };
+  for (const method of ['readAll', 'readLarge'] as const)
+    for (const isLate of [false, true]) {
+      const httpResponse = await post();
+      // By then, the socket is paused.
+      for (let turns = isLate ? 50 : 0; turns > 0; turns--) await new Promise(setImmediate);
+      t.true((await read[method](httpResponse)).equals(body), `${method}, ${isLate ? 'late' : 'at once'}`);
+    }
+});
+
+test('a large body that stops or is cut off fails, and a slow one does not', async (t) => {
+  const total = 1_000_000;
+  const half = Buffer.alloc(total / 2);
+  let serve: (response: ServerResponse) => void = () => undefined;
+  const { post } = await startRig(
+    t,
+    (_request, response) => {
+      response.writeHead(200, { 'content-length': total }).write(half);
+      serve(response);
+    },
+    { timeouts: { betweenChunksMs: 1_000 } },
+  );
+  const readLarge = async (): Promise<number> => (await post()).readLarge(total, ({ length }) => length);
+  const stopped = await expectFailure(t, readLarge(), 'timeout');
+  t.regex(stopped.message, /nothing more within 1000 ms/);
+  serve = (response) => setImmediate(() => response.destroy());
+  await expectFailure(t, readLarge(), 'unavailable');
+  serve = (response) => {
+    let sent = 0;
+    const timer = setInterval(() => {
+      sent += total / 20;
+      response.write(half.subarray(0, total / 20));
+      if (sent < total / 2) return;
+      clearInterval(timer);
+      response.end();
+    }, 150);
+  };
+  t.is(await readLarge(), total);
+});
+
 test('a body over its limit is rejected, with or without a declared length', async (t) => {
   for (const isDeclared of [true, false]) {
     const { post } = await startRig(t, (_request, response) => {
