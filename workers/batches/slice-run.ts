@@ -13,15 +13,9 @@ import type { JobDeps } from '../runs/job-context.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { embedLines } from './embed-lines.ts';
 import { callLine, writeFailure, type LineCallContext } from './line-call.ts';
-import {
-  findCustomId,
-  maxLineBytes,
-  parseLine,
-  prepareLine,
-  type LinePreparationDeps,
-} from './prepare-line.ts';
+import { maxLineBytes, parseLine, prepareLine, type LinePreparationDeps } from './prepare-line.ts';
 import type { LineWriter } from './line-writer.ts';
-import { InputLost, readSlice, type SliceLine } from './read-slice.ts';
+import { InputLost, readLines, type FileLine } from '../../shared/work/files/read-lines.ts';
 import type { ReadyLine, ReservedLine } from './ready-line.ts';
 import { writeRefusal } from './result-lines.ts';
 import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
@@ -246,12 +240,12 @@ export class SliceRun {
     return count;
   }
 
-  async *#readUnsettled(): AsyncGenerator<SliceLine, void> {
+  async *#readUnsettled(): AsyncGenerator<FileLine, void> {
     const { inputKey: key, inputBytes: byteLength } = this.#plan;
-    const { from, to } = this.slice;
-    const options = { maxLineBytes: maxLineBytes(this.#endpoint), signal: this.#lost.signal };
+    const { accountId, from, to } = this.slice;
+    const options = { accountId, maxLineBytes: maxLineBytes(this.#endpoint), signal: this.#lost.signal };
     try {
-      for await (const line of readSlice(this.#dependencies.objects, { key, from, to, byteLength }, options))
+      for await (const line of readLines(this.#dependencies.objects, { key, from, to, byteLength }, options))
         if (!this.#results.has(line.index)) yield line;
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
@@ -266,16 +260,16 @@ export class SliceRun {
     return this.#plan.endpoint as BatchEndpoint;
   }
 
-  async #readLine(deps: LinePreparationDeps, line: SliceLine, isDeadly: boolean): Promise<ReadyLine | null> {
+  async #readLine(deps: LinePreparationDeps, line: FileLine, isDeadly: boolean): Promise<ReadyLine | null> {
     const endpoint = this.#endpoint;
     const { accountId, batchId, number, deaths } = this.slice;
     const { index } = line;
     const id = `batch_req_${batchId.slice('batch_'.length)}_${number}_${index}`;
-    if (line.byteLength > maxLineBytes(endpoint)) {
-      await this.#fail({ index, id, customId: findCustomId(line) ?? '' }, new AppError('payload_too_large'));
+    if (line.bytes === null) {
+      await this.#fail({ index, id, customId: line.customId }, new AppError('payload_too_large'));
       return null;
     }
-    const { customId, body } = await parseLine(line, accountId);
+    const { customId, body } = await parseLine(line.bytes, accountId);
     const names = { index, id, customId };
     if (this.#refusal !== null) {
       await this.#refuseLine(names);

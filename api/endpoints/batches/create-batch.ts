@@ -1,17 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { CreateBatchRequest } from '../../../shared/contract/batches.ts';
 import { maxFileSeconds } from '../../../shared/contract/batch-terms.ts';
-import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
 import { parseRub } from '../../../shared/encoding/money.ts';
 import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
+import { noSuchInput } from '../../../shared/work/batches/batches.ts';
+import type { BatchOptions } from '../../../shared/work/batches/plan-batch.ts';
+import type { WrittenFile } from '../../../shared/work/files/file-writer.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
 import { modelTypes } from '../../../shared/contract/models.ts';
-import { admit } from '../../admission/admit.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
-import { noSuchInput, toBatchId } from '../../batches/batches.ts';
-import { planBatch, type BatchOptions } from '../../batches/plan-batch.ts';
-import { storeRequests } from '../../batches/store-requests.ts';
-import type { WrittenFile } from '../../files/file-writer.ts';
+import { createFromFile, createFromLines } from '../../batches/create-from-file.ts';
+import { writeRequests } from '../../batches/write-requests.ts';
 import { operations } from '../../contract/operations.ts';
 import { checkWebhookUrl, webhookUrlHeader } from '../../contract/webhook-url.ts';
 import { defineEndpoint } from '../../endpoint.ts';
@@ -30,8 +29,7 @@ export const createBatch = defineEndpoint(
     const options = readOptions(services, context, body);
     // Before anything is stored. It has been done already for a large body.
     if (context.state.preAdmission === undefined) await preAdmitBody(services, context, modelTypes);
-    const input = await findInput(services, context, body);
-    const batch = await createFrom(services, context, input, options);
+    const batch = await createFrom(services, context, body, options);
     context.body = presentBatch(batch, Date.now());
   },
 );
@@ -64,24 +62,31 @@ function readMaxCost(value: number | null): bigint | null {
 }
 
 /** @throws AppError `not_found`, `validation_failed` */
-async function findInput(
+async function createFrom(
   services: Services,
   context: ApiContext,
   { input_file_id: id, requests, endpoint }: CreateBatchRequest,
-): Promise<WrittenFile> {
+  options: BatchOptions,
+): Promise<BatchRecord> {
   const { accountId } = keyHolderOf(context);
+  const hasId = id !== null && id !== undefined;
   if (requests !== null && requests !== undefined) {
-    if (id !== null && id !== undefined)
+    if (hasId)
       throw invalidField(
         ['body', 'requests'],
         'cannot be sent together with input_file_id. Remove one of them',
       );
-    return await storeRequests(services, context, requests, endpoint);
+    const pieces = writeRequests(requests, endpoint, accountId);
+    return await createFromLines(services, context, { name: 'requests.jsonl', pieces }, options);
   }
-  if (id === null || id === undefined)
+  if (!hasId)
     throw invalidField(['body', 'input_file_id'], 'is required, unless you send requests', {
       type: 'required',
     });
+  return await createFromFile(services, context, await findInput(services, accountId, id), options);
+}
+
+async function findInput(services: Services, accountId: string, id: string): Promise<WrittenFile> {
   const found = await services.files.findContent(accountId, id);
   if (found === null) throw noSuchInput();
   const { file, segments } = found;
@@ -92,35 +97,4 @@ async function findInput(
       'is a file with results. Upload a file with the purpose "batch"',
     );
   return { file: { ...file, verdict }, segment: segments[0] };
-}
-
-/** Admits and creates a batch, or finds the one that the same request created before. */
-export async function createFrom(
-  services: Services,
-  context: ApiContext,
-  input: WrittenFile,
-  options: BatchOptions,
-): Promise<BatchRecord> {
-  const { work, estimate } = planBatch(services.catalog, input, options);
-  const admitted = await admit(services, context, estimate);
-  if (admitted.outcome === 'attached')
-    return await findOnceCreated(services, admitted.accountId, admitted.requestId);
-  return await services.batches.create(admitted.request, work);
-}
-
-const creationPolls = 50;
-const creationPollMs = 100;
-
-/** The first request with this Idempotency-Key may be about to create its batch. */
-async function findOnceCreated(
-  services: Services,
-  accountId: string,
-  requestId: string,
-): Promise<BatchRecord> {
-  for (let i = 0; i < creationPolls; i++) {
-    const batch = await services.batches.find(accountId, toBatchId(requestId));
-    if (batch !== null) return batch;
-    await delay(creationPollMs);
-  }
-  throw new AppError('service_unavailable', { message: 'the batch of an earlier request was not created' });
 }
