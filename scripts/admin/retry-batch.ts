@@ -1,4 +1,5 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/encoding/money.ts';
 import { runAdmission, type AdmissionResult } from '../../shared/money/admit-script.ts';
 import type { Estimate } from '../../shared/money/estimate.ts';
@@ -34,10 +35,8 @@ export async function retryBatch(context: AdminContext, batch: BatchRecord): Pro
   return await withCatalog(context, async (catalog) =>
     withObjects(context, async (objects) => {
       const deps = { files, objects, config, log };
-      const input = await storeLines(deps, retryFileName, retryLines(deps, batch, signal), {
-        accountId,
-        signal,
-      });
+      const lines = retryLines(deps, batch, signal);
+      const input = await storeLines(deps, retryFileName, lines, { accountId, signal }).catch(toCommandError);
       try {
         const { work, estimate } = planBatch(toPlanCatalog(catalog), input, toRetryOptions(batch));
         const requestId = createTimeOrderedId();
@@ -51,6 +50,13 @@ export async function retryBatch(context: AdminContext, batch: BatchRecord): Pro
       }
     }),
   );
+}
+
+/** An outage may be one of the object store. */
+function toCommandError(error: unknown): never {
+  if (error instanceof AppError && error.code === 'service_unavailable')
+    throw new CommandError('Redis or the object store does not respond.', { cause: error });
+  throw error;
 }
 
 /** Without the API keys of an upstream in this shell, its models have no routes here. The servers have them. */
